@@ -6,19 +6,29 @@
 //
 //   down   0 type   4 dispatch id   8 bytes of the header   12 members in this subtree
 //          then the header, padded to 8; then the payload, or one length for each member of the subtree, and the blocks
-//   up     one length for each member of the subtree, and the blocks; or nothing: a handler has thrown
+//   up     one length for each member of the subtree, and the blocks; or nothing, and the tag has the result of a failure
+//
+// A message is passed on before its handler runs, or has been set.
 import { COLLECTIVE_ACTIVE } from "../../assembly/layout.js";
-import { ERROR, type Result, SHUTDOWN, SUCCESS } from "../core/result.js";
+import { PamiError } from "../core/error.js";
+import { CANCELED, ENOMEM, ERROR, type Result, SHUTDOWN, SUCCESS } from "../core/result.js";
 import type { Arrival } from "../protocol/late-handler.js";
 
 export const ACTIVE_TYPES = ["amBroadcast", "amScatter", "amGather", "amReduce"] as const;
 /** The calls that begin an active message. */
 export type ActiveType = (typeof ACTIVE_TYPES)[number];
 
-/** Tags of the two directions. */
+/** Tags of the two directions; a failure is UP_FAILED and its result. */
 const DOWN = 0;
 const UP = 1;
+const UP_FAILED = 16;
+/** The answer of a member that does not keep a message. */
+export const UP_REFUSED = UP_FAILED + ENOMEM;
 const PREFIX_WORDS = 4;
+/** Bytes of messages without a handler that a context keeps for its geometries, as many as it keeps of others by default. */
+export const UNEXPECTED_MAX = 1_048_576;
+/** Bytes for which an empty message counts. */
+const UNEXPECTED_LEAST = 16;
 
 /** What a handler gets. The bytes are valid until it returns. */
 export interface ActiveMessage {
@@ -41,7 +51,8 @@ interface Pending {
   /** The blocks of this member's subtree, by the place of their members in it. */
   readonly blocks: (Uint8Array | undefined)[];
   left: number;
-  hasFailed: boolean;
+  /** SUCCESS, as long as nothing has failed. */
+  result: Result;
   readonly done: (blocks: readonly Uint8Array[], result: Result) => void;
 }
 
@@ -51,15 +62,56 @@ export interface ActiveHost {
   readonly size: number;
   hasEnded(rank: number): boolean;
   watch(rank: number): void;
+  /** Counts the messages without a handler of all geometries of the context. */
+  readonly unexpected: Unexpected;
   /** @param root rank of the root, in the word of the signature */
   sendActive(kind: number, rank: number, number: number, tag: number, root: number, payload: Uint8Array): void;
+}
+
+/** The bytes of messages without a handler. */
+export class Unexpected {
+  #bytes = 0;
+
+  /** Counts a message. @throws PAMIR_NO_MEMORY: there are too many, so it is dropped */
+  keep(payload: Uint8Array, to: string): void {
+    const bytes = sizeOf(payload);
+    if (this.#bytes + bytes > UNEXPECTED_MAX) {
+      throw new PamiError(
+        "PAMIR_NO_MEMORY",
+        `an active message of ${bytes} bytes to ${to} is dropped: ${this.#bytes} of ${UNEXPECTED_MAX} bytes are kept without a handler`,
+      );
+    }
+    this.#bytes += bytes;
+  }
+
+  /** A message that was counted is delivered, or given up. */
+  letGo(payload: Uint8Array): void {
+    this.#bytes -= sizeOf(payload);
+  }
+}
+
+function sizeOf({ length }: Uint8Array): number {
+  return Math.max(length, UNEXPECTED_LEAST);
+}
+
+/** A message that has come down. */
+interface Down {
+  readonly number: number;
+  readonly root: number;
+  readonly type: ActiveType;
+  readonly id: number;
+  readonly header: Uint8Array;
+  /** This member's bytes. */
+  readonly own: Uint8Array;
+  /** All that is kept for it. */
+  readonly payload: Uint8Array;
 }
 
 export class ActiveMessages {
   readonly #host: ActiveHost;
   readonly #handlers = new Map<number, ActiveHandler>();
-  /** Messages to ids without a handler. */
-  readonly #unexpected: { readonly number: number; readonly root: number; readonly payload: Uint8Array }[] = [];
+  /** Messages to ids without a handler, by id. */
+  readonly #unexpected = new Map<number, Down[]>();
   readonly #pending = new Map<string, Pending>();
   /** Number of the last one that this member has begun. */
   #number = 0;
@@ -73,7 +125,12 @@ export class ActiveMessages {
   /** Sets the handler of a dispatch id. Messages that came before are delivered at once. */
   handle(id: number, handler: ActiveHandler): void {
     this.#handlers.set(id, handler);
-    for (const { number, root, payload } of this.#unexpected.splice(0)) this.#down(number, root, payload);
+    const waiting = this.#unexpected.get(id) ?? [];
+    this.#unexpected.delete(id);
+    for (const down of waiting) {
+      this.#host.unexpected.letGo(down.payload);
+      this.#run(handler, down);
+    }
   }
 
   has(id: number): boolean {
@@ -121,16 +178,26 @@ export class ActiveMessages {
   came(number: number, tag: number, root: number, rank: number, arrival: Arrival): void {
     const payload = arrival.payload.slice();
     if (tag === DOWN) this.#down(number, root, payload);
-    else this.#up(number, root, rank, payload);
+    else this.#up(number, root, rank, tag === UP ? SUCCESS : ((tag - UP_FAILED) as Result), payload);
   }
 
   /** A member has ended: what needs its answer, or that of a member behind it, fails. */
   gone(): void {
     for (const [key, pending] of [...this.#pending]) {
-      pending.hasFailed = true;
       this.#pending.delete(key);
       pending.done([], SHUTDOWN);
     }
+  }
+
+  /** This member has closed the geometry. The others hear of that, so it answers nothing. */
+  close(): void {
+    const own = [...this.#pending.values()].filter(({ root }) => root === this.#host.rank);
+    this.#pending.clear();
+    for (const { done } of own) done([], CANCELED);
+    for (const waiting of this.#unexpected.values()) {
+      for (const { payload } of waiting) this.#host.unexpected.letGo(payload);
+    }
+    this.#unexpected.clear();
   }
 
   /** This member's place, counted from the root; and how many members its subtree has. */
@@ -176,33 +243,57 @@ export class ActiveMessages {
     const words = new Uint32Array(payload.buffer, 0, PREFIX_WORDS);
     const type = ACTIVE_TYPES[words[0] as number] as ActiveType;
     const [, id, headerBytes, count] = words as unknown as [number, number, number, number];
-    const handler = this.#handlers.get(id);
-    if (handler === undefined) {
-      this.#unexpected.push({ number, root, payload });
-      return;
-    }
     const header = payload.subarray(4 * PREFIX_WORDS, 4 * PREFIX_WORDS + headerBytes);
     const body = payload.subarray(4 * PREFIX_WORDS + ((headerBytes + 7) & ~7));
     const blocks = type === "amScatter" ? split(body, count) : body;
     this.#passOn(number, root, type, id, header, blocks);
-    const answers = type === "amGather" || type === "amReduce";
-    if (answers) this.#await(number, root, count, (found, result) => this.#answer(number, root, found, result));
+    if (type === "amGather" || type === "amReduce") {
+      this.#await(number, root, count, (found, result) => this.#answer(number, root, found, result));
+    }
     const own = blocks instanceof Uint8Array ? blocks : (blocks[0] as Uint8Array);
+    const down = { number, root, type, id, header, own, payload };
+    const handler = this.#handlers.get(id);
+    if (handler === undefined) this.#keep(down);
+    else this.#run(handler, down);
+  }
+
+  /** Keeps a message until its handler is set. */
+  #keep(down: Down): void {
+    const { id, number, root, payload } = down;
+    try {
+      this.#host.unexpected.keep(payload, `dispatch id ${id} of a geometry, from rank ${root}`);
+    } catch (error) {
+      this.#errors.push(error);
+      this.#answered(number, root, NOTHING, ENOMEM);
+      return;
+    }
+    const waiting = this.#unexpected.get(id);
+    if (waiting === undefined) this.#unexpected.set(id, [down]);
+    else waiting.push(down);
+  }
+
+  #run(handler: ActiveHandler, { number, root, type, header, own }: Down): void {
     let value: unknown;
-    let hasThrown = false;
+    let result: Result = SUCCESS;
     try {
       value = handler({ type, root, header, payload: own });
     } catch (error) {
       this.#errors.push(error);
-      hasThrown = true;
+      result = ERROR;
     }
-    if (!answers) return;
-    const pending = this.#pending.get(keyOf(number, root));
-    if (pending === undefined) return;
-    if (hasThrown || (value !== undefined && !ArrayBuffer.isView(value))) pending.hasFailed = true;
-    pending.blocks[0] = ArrayBuffer.isView(value)
+    if (value !== undefined && !ArrayBuffer.isView(value)) result = ERROR;
+    const block = ArrayBuffer.isView(value)
       ? new Uint8Array(value.buffer, value.byteOffset, value.byteLength).slice()
       : NOTHING;
+    this.#answered(number, root, block, result);
+  }
+
+  /** This member has its own block of an answer, or has none. */
+  #answered(number: number, root: number, block: Uint8Array, result: Result): void {
+    const pending = this.#pending.get(keyOf(number, root));
+    if (pending === undefined) return;
+    if (result !== SUCCESS) pending.result = result;
+    pending.blocks[0] = block;
     pending.left--;
     this.#look(number, root);
   }
@@ -213,18 +304,18 @@ export class ActiveMessages {
     // The root gives its own block elsewhere.
     if (isRoot) blocks[0] = NOTHING;
     const left = this.#children(root).length + (isRoot ? 0 : 1);
-    this.#pending.set(keyOf(number, root), { root, blocks, left, hasFailed: false, done });
+    this.#pending.set(keyOf(number, root), { root, blocks, left, result: SUCCESS, done });
     for (const { place } of this.#children(root)) this.#host.watch((place + root) % this.#host.size);
   }
 
-  #up(number: number, root: number, rank: number, payload: Uint8Array): void {
+  #up(number: number, root: number, rank: number, result: Result, payload: Uint8Array): void {
     const pending = this.#pending.get(keyOf(number, root));
     if (pending === undefined) return;
     const { size } = this.#host;
     const place = (rank - root + size) % size;
     const child = this.#children(root).find((one) => one.place === place);
     if (child === undefined) return;
-    if (payload.length === 0) pending.hasFailed = true;
+    if (result !== SUCCESS) pending.result = result;
     else {
       const blocks = split(payload, child.count);
       const { own } = this.#place(root);
@@ -239,7 +330,7 @@ export class ActiveMessages {
     const pending = this.#pending.get(key);
     if (pending === undefined || pending.left > 0) return;
     this.#pending.delete(key);
-    pending.done(pending.blocks as Uint8Array[], pending.hasFailed ? ERROR : SUCCESS);
+    pending.done(pending.blocks as Uint8Array[], pending.result);
   }
 
   /** Passes the answers of this member's subtree on to its parent. */
@@ -248,7 +339,8 @@ export class ActiveMessages {
     const { own } = this.#place(root);
     const parent = (own - (own & -own) + root) % size;
     const payload = result === SUCCESS ? joined(blocks) : NOTHING;
-    this.#host.sendActive(COLLECTIVE_ACTIVE, parent, number, UP, root, payload);
+    const tag = result === SUCCESS ? UP : UP_FAILED + result;
+    this.#host.sendActive(COLLECTIVE_ACTIVE, parent, number, tag, root, payload);
   }
 }
 

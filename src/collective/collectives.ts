@@ -1,6 +1,7 @@
 // The geometries of one context: a source of progress. It takes the messages of all of them, and advances operations that
 // read words of other members.
 import {
+  COLLECTIVE_ACTIVE,
   COLLECTIVE_ASK,
   COLLECTIVE_CLOSED,
   COLLECTIVE_CREATE,
@@ -28,6 +29,7 @@ import { taskSlot } from "../memory/map.js";
 import type { ContextCore } from "../protocol/context-core.js";
 import type { Arrival } from "../protocol/late-handler.js";
 import type { Task } from "../protocol/task.js";
+import { Unexpected, UP_REFUSED } from "./active.js";
 import { Channel } from "./channel.js";
 import { Creation, type CreationHost, Creations, type Row, textIn } from "./creation.js";
 import { copyOf, GeometryCore, type GeometryHost } from "./geometry-core.js";
@@ -51,6 +53,7 @@ export class Collectives implements ProgressSource, GeometryHost, CreationHost {
   readonly channel: Channel;
   readonly scratch: Scratch;
   readonly completions;
+  readonly unexpected = new Unexpected();
   /** Messages that make no sense: they are dropped. */
   malformed = 0;
   readonly #task: Task;
@@ -143,7 +146,13 @@ export class Collectives implements ProgressSource, GeometryHost, CreationHost {
       if (isLost) geometry.memberLeft(other, `${nameOf(endpoint)} has ended`);
       else if (this.#gone.has(endpoint)) geometry.memberGone(other);
     }
+    this.#forgetEarly(creation);
     for (const arrival of creation.early.splice(0)) this.#came(arrival);
+  }
+
+  /** The active messages to a creation count no more. */
+  #forgetEarly({ early }: Creation): void {
+    for (const arrival of early) if (isActive(arrival)) this.unexpected.letGo(arrival.payload);
   }
 
   /** This member gives up making a geometry. */
@@ -157,6 +166,7 @@ export class Collectives implements ProgressSource, GeometryHost, CreationHost {
     const region = this.#blocks.get(creation);
     this.#blocks.delete(creation);
     this.#freeId(id);
+    this.#forgetEarly(creation);
     if (region === undefined) return;
     const others = creation.endpoints.filter((endpoint) => endpoint !== this.#core.endpoint);
     this.#leaving.set(id, { region, readers: new Set(hasLeft ? others : []) });
@@ -350,14 +360,33 @@ export class Collectives implements ProgressSource, GeometryHost, CreationHost {
     geometry.came(kind, rank, number, tag, arrival.headerWord(COLLECTIVE_SIGNATURE_OFFSET) | 0, arrival);
   }
 
+  /** The table has not come yet. @throws PAMIR_NO_MEMORY: too many active messages are kept, so this one is dropped */
+  #cameEarly({ early, own, rank }: Creation, from: number, arrival: Arrival): void {
+    const copy = copyOf(arrival);
+    try {
+      if (isActive(copy))
+        this.unexpected.keep(copy.payload, `a geometry that is being made, from ${nameOf(copy.origin)}`);
+      early.push(copy);
+    } catch (error) {
+      const number = copy.headerWord(COLLECTIVE_NUMBER_OFFSET);
+      const root = copy.headerWord(COLLECTIVE_SIGNATURE_OFFSET);
+      this.channel.address(COLLECTIVE_ACTIVE, from, own.id, rank).send(copy.origin, number, UP_REFUSED, root);
+      throw error;
+    }
+  }
+
   /** The geometry is being made here, or has closed. */
   #cameToNone(kind: number, to: number, from: number, arrival: Arrival): void {
     const creation = this.#creations.pending.find((one) => one.own.id === to);
-    if (creation !== undefined) creation.early.push(copyOf(arrival));
+    if (creation !== undefined) this.#cameEarly(creation, from, arrival);
     else if (kind === COLLECTIVE_CLOSED) this.#unread(to, arrival.origin);
     else if (kind !== COLLECTIVE_FAILED) {
       // Its sender would wait for this member for ever.
       this.channel.address(COLLECTIVE_CLOSED, from, to, 0).send(arrival.origin, 0, 0, 0);
     }
   }
+}
+
+function isActive(arrival: Arrival): boolean {
+  return arrival.headerWord(COLLECTIVE_KIND_OFFSET) === COLLECTIVE_ACTIVE;
 }

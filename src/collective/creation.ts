@@ -74,11 +74,10 @@ export class Creation {
   /** The geometry, once it is made. */
   geometry: GeometryCore | undefined;
   /**
-   * Messages to it that have come before the table. Those of operations are bounded by its members: each is at most
-   * SYNCHRONIZING_INTERVAL ahead. Those of active messages are counted by `activeBytes`.
+   * Messages to it that have come before the table. Its members bound them: each is at most SYNCHRONIZING_INTERVAL operations
+   * ahead, has one vote, and fails an operation or closes once. Active messages count as those without a handler.
    */
   readonly early: Arrival[] = [];
-  activeBytes = 0;
   /** Why it is not made. */
   refusal: string | undefined;
   /** At the first member: what has come. */

@@ -17,7 +17,7 @@ import { PamiError } from "../core/error.js";
 import { CANCELED, type Callback, ENOMEM, ERROR, type Result, SHUTDOWN, SUCCESS } from "../core/result.js";
 import type { Arrival } from "../protocol/late-handler.js";
 import { copyInto } from "../support/copy.js";
-import { type ActiveHost, ActiveMessages } from "./active.js";
+import { type ActiveHost, ActiveMessages, type Unexpected } from "./active.js";
 import { Agreement, type SendVote } from "./agreement.js";
 import { nodesKeepOrder } from "./algorithms/leaders.js";
 import type { Channel } from "./channel.js";
@@ -42,6 +42,7 @@ export interface GeometryHost {
   readonly channel: Channel;
   readonly scratch: Scratch;
   readonly completions: CompletionQueue;
+  readonly unexpected: Unexpected;
   /** Counts operations that poll. */
   polling(change: 1 | -1): void;
   /** Whether an endpoint has ended, and all its messages are delivered. */
@@ -87,6 +88,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
   readonly endpoints: readonly Endpoint[];
   readonly nodes: readonly number[];
   readonly scratch: Scratch;
+  readonly unexpected: Unexpected;
   /** At the first member: what the others were told, for those that have lost it. */
   readonly table: Uint8Array | undefined;
   isClosed = false;
@@ -109,8 +111,11 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
   readonly #early = new Map<number, Early[]>();
   /** Results of operations that have failed elsewhere, by number. */
   readonly #failures = new Map<number, Result>();
-  /** Agreements, by number, and votes of those that have not begun here. */
   readonly #agreements: Agreement[] = [];
+  /**
+   * Votes for an agreement that has not begun here. Each other member has at most one: it votes in the first round, and goes on
+   * once it has the votes of all, so that of this member too.
+   */
   readonly #earlyVotes: {
     readonly number: number;
     readonly rank: number;
@@ -132,6 +137,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     this.endpoints = endpoints;
     this.nodes = nodes;
     this.scratch = host.scratch;
+    this.unexpected = host.unexpected;
     this.#host = host;
     this.#ids = ids;
     this.#shared = shared;
@@ -585,6 +591,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     this.isClosed = true;
     for (const operation of [...this.#active]) this.#end(operation, CANCELED, false);
     this.#early.clear();
+    this.active.close();
     for (const extension of this.#extensions.values()) extension.gone(this.rank);
     this.#extensions.clear();
     // Those that wait for something of this member would send it nothing. One that has closed waits for this one, too.

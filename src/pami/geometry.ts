@@ -366,7 +366,8 @@ export class Geometry {
 
   /**
    * Calls a handler at each other member, and resolves with what they return, by rank.
-   * @throws PAMIR_COLLECTIVE (a handler threw, or returned a block of another length), PAMIR_SHUTDOWN, PAMIR_INVAL; as `progress()`
+   * @throws PAMIR_COLLECTIVE (a handler threw, or returned a block of another length), PAMIR_SHUTDOWN, PAMIR_INVAL,
+   *   PAMIR_NO_MEMORY (a member drops messages without a handler); as `progress()`
    */
   async amGather<View extends ArrayBufferView>(
     parameters: AmGatherParameters<View>,
@@ -566,7 +567,8 @@ export class Geometry {
 
   async #agree(isGood: boolean, options: ProgressOptions): Promise<Agreement> {
     const agreement = this.#core.agree(isGood);
-    await this.#parts.until(() => agreement.isOver, options);
+    await this.#parts.until(() => agreement.isOver || this.closed, options);
+    this.#checkOpen("shrink");
     return agreement;
   }
 

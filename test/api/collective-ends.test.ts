@@ -1,4 +1,6 @@
 // Members that close, end or never come, and geometries that are made and closed many times.
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
 import { CANCELED, SUCCESS } from "../../src/core/result.js";
 import type { Geometry } from "../../src/index.js";
@@ -137,6 +139,51 @@ describe.each(RIGS)("%s", (_, rig) => {
       await given.close();
     }
   });
+});
+
+/** Bytes of JavaScript that are in use. */
+function usedBytes(collect: () => void): number {
+  collect();
+  const { heapUsed, arrayBuffers } = process.memoryUsage();
+  return heapUsed + arrayBuffers;
+}
+
+/** Geometries after each of which what is in use is counted. */
+const STRETCH = 1000;
+
+it("10,000 geometries that are made, used and closed leave nothing behind", async () => {
+  setFlagsFromString("--expose-gc");
+  const collect = runInNewContext("gc") as () => void;
+  const given = await contextsOf(2, "wasm");
+  try {
+    const free = (): number => given.members[0]?.client.dump().heap.free as number;
+    const used: number[] = [];
+    let before = 0;
+    for (let round = 0; round <= 10 * STRETCH; round++) {
+      const geometries = await geometryOf(given, [0, 1], round % 3);
+      const [first, second] = geometries as [Geometry, Geometry];
+      first.collective("barrier", {});
+      expect(second.barrierSync(OPTIONS)).toBe(SUCCESS);
+      if (round % 50 === 0) {
+        await settled(
+          given,
+          geometries.map((geometry) => geometry.allreduce({ send: new Float32Array(100), operation: "sum" }, OPTIONS)),
+        );
+      }
+      // Each of them closes first, in turn, or sees the other one's close before its own.
+      geometries[round & 1]?.close();
+      if (round % 4 < 2) for (const { context } of given.members) context.advance();
+      geometries[~round & 1]?.close();
+      if (round === STRETCH) before = await settledFree(given, free);
+      if (round % STRETCH === 0) used.push(usedBytes(collect));
+    }
+    expect(await settledFree(given, free)).toBe(before);
+    // The median, since code comes and goes, too. A GeometryCore alone has more bytes.
+    const grown = used.slice(1).map((bytes, place) => bytes - (used[place] as number));
+    expect(grown.sort((one, other) => one - other)[grown.length >> 1]).toBeLessThan(STRETCH * 100);
+  } finally {
+    await given.close();
+  }
 });
 
 /** Free bytes once all have dealt with all that there is. */

@@ -216,6 +216,101 @@ it("a handler of active messages that throws fails the gather, and comes out of 
     expect((await gathering).code).toBe("PAMIR_COLLECTIVE");
   }));
 
+/** Advances contexts in turn. Returns the codes of the errors that come out. */
+async function advanceAll(contexts: readonly Context[], rounds = 20): Promise<string[]> {
+  const codes: string[] = [];
+  for (let round = 0; round < rounds; round++) {
+    for (const context of contexts) {
+      try {
+        context.advance();
+      } catch (error) {
+        const errors = error instanceof AggregateError ? error.errors : [error];
+        for (const { code } of errors as { code: string }[]) codes.push(code);
+      }
+    }
+    await Promise.resolve();
+  }
+  return codes;
+}
+
+describe("active messages to an id without a handler", () => {
+  const payload = new Uint8Array(100_000);
+
+  it("are kept up to 1 MiB, beyond which they are dropped; the root of a gather hears of it", () =>
+    withMembers(2, "wasm", async ({ contexts, geometries }) => {
+      const [one, two] = geometries as [Geometry, Geometry];
+      for (let count = 0; count < 12; count++) {
+        one.amBroadcast({ dispatch: 1, header: Uint8Array.of(count), payload });
+      }
+      expect(await advanceAll(contexts)).toEqual(["PAMIR_NO_MEMORY", "PAMIR_NO_MEMORY"]);
+      const gathering = rejectionOf(one.amGather({ dispatch: 2, header: payload, send: Uint8Array.of(0) }, OPTIONS));
+      expect(await advanceAll(contexts)).toEqual(["PAMIR_NO_MEMORY"]);
+      const { code, text } = await gathering;
+      expect([code, text]).toEqual(["PAMIR_NO_MEMORY", expect.stringContaining("amGather")]);
+      const came: unknown[] = [];
+      two.dispatch(1, ({ header }) => void came.push(header[0]));
+      expect(came).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+      // There is room again.
+      one.amBroadcast({ dispatch: 2, payload });
+      expect(await advanceAll(contexts)).toEqual([]);
+    }));
+
+  it("are passed on meanwhile, and are delivered once", () =>
+    withMembers(8, "wasm", async ({ contexts, geometries }) => {
+      const came: string[] = [];
+      const note = (geometry: Geometry): void =>
+        geometry.dispatch(1, ({ header }) => void came.push(`${geometry.rank} ${header[0]}`));
+      // Ranks 4 and 6 pass the message on to 7.
+      for (const geometry of geometries) if (geometry.rank !== 4 && geometry.rank !== 6) note(geometry);
+      for (const count of [1, 2]) geometries[0]?.amBroadcast({ dispatch: 1, header: Uint8Array.of(count) });
+      await advanceAll(contexts);
+      expect(came).toContain("7 2");
+      note(geometries[4] as Geometry);
+      note(geometries[6] as Geometry);
+      await advanceAll(contexts);
+      const all = [1, 2, 3, 4, 5, 6, 7].flatMap((rank) => [1, 2].map((count) => `${rank} ${count}`));
+      expect([...came].sort()).toEqual(all);
+    }));
+
+  it("count no more once the geometry is closed", () =>
+    withMembers(2, "wasm", async ({ client, contexts, geometries }) => {
+      const endpoints = contexts.map(({ endpoint }) => endpoint);
+      const fill = async ([one, two]: readonly Geometry[]): Promise<void> => {
+        for (let count = 0; count < 10; count++) one?.amBroadcast({ dispatch: 1, payload });
+        expect(await advanceAll(contexts)).toEqual([]);
+        one?.close();
+        two?.close();
+      };
+      await fill(geometries);
+      await fill(
+        await Promise.all(contexts.map((context) => client.createGeometry(endpoints, { context, id: 1, ...OPTIONS }))),
+      );
+    }));
+});
+
+it("a gather of active messages fails with SHUTDOWN where a member far from its root has ended", () =>
+  withMembers(8, "wasm", async ({ contexts, geometries }) => {
+    const [root] = geometries as [Geometry];
+    // Rank 7 answers to 6, 6 to 4, and 4 to the root.
+    for (const geometry of geometries) if (geometry.rank !== 7) geometry.dispatch(1, () => Uint8Array.of(1));
+    const gathering = rejectionOf(root.amGather({ dispatch: 1, send: Uint8Array.of(0) }, OPTIONS));
+    await advanceAll(contexts);
+    (contexts[7] as Context).close();
+    await advanceAll(contexts.slice(0, 7));
+    expect((await gathering).code).toBe("PAMIR_SHUTDOWN");
+  }));
+
+it("what waits for active messages, and a shrink(), end when this member closes the geometry", () =>
+  withMembers(3, "wasm", async ({ contexts, geometries }) => {
+    const [one, two] = geometries as [Geometry, Geometry];
+    const gathering = rejectionOf(one.amGather({ dispatch: 1, send: Uint8Array.of(0) }, OPTIONS));
+    const shrinking = rejectionOf(two.shrink(OPTIONS));
+    await advanceAll(contexts);
+    one.close();
+    two.close();
+    expect([(await gathering).code, (await shrinking).code]).toEqual(["PAMIR_CLOSED", "PAMIR_CLOSED"]);
+  }));
+
 it("wrong arguments are refused", () =>
   withMembers(2, "wasm", async ({ client, contexts, geometries }) => {
     const [geometry] = geometries as [Geometry];

@@ -8,6 +8,7 @@ import {
   COLLECTIVE_SIGNATURE_OFFSET,
   COLLECTIVE_TAG_OFFSET,
 } from "../../assembly/layout.js";
+import { Unexpected } from "../../src/collective/active.js";
 import { Channel } from "../../src/collective/channel.js";
 import { GeometryCore } from "../../src/collective/geometry-core.js";
 import type { Operation } from "../../src/collective/operation.js";
@@ -83,6 +84,7 @@ class Party {
       channel: new Channel({ sendOwn }),
       scratch: this.scratch,
       completions: this.completions,
+      unexpected: new Unexpected(),
       polling: () => {},
       isGone: (endpoint: number) => this.gone.has(endpoint),
       watch: (endpoint: number) => void this.watched.add(endpoint),
