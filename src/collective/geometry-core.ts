@@ -449,7 +449,9 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     const first = this.#active[0];
     const completed = first === undefined ? this.#number : (first.number - 1) >>> 0;
     if (completed !== this.#completed) {
-      const isHeard = operation.isMutual && completed === (this.#completed + 1) >>> 0 && result === SUCCESS;
+      // What has begun already may wait for the slots of the others, as they do for this one's: then all would wait.
+      const isNext = first === undefined && completed === (this.#completed + 1) >>> 0;
+      const isHeard = operation.isMutual && isNext && result === SUCCESS;
       this.#completed = completed;
       this.#shared?.complete(completed, isHeard);
     }
