@@ -15,14 +15,16 @@
 //                                                written                                        SYNC member-reduced
 //     8  passed         the member  the members  number of the operation, once this member reads nothing any more of what
 //                                                others have for it                             SYNC member-passed
-//    12  result         the member  the members  SUCCESS, or why the member has nothing for the others, or not any more
-//                                                                                               SYNC member-result
+//    12  result         the member  the members  SUCCESS, or why the member has nothing for the others
 //    16  signature      the member  the members  type, operation and element type, and a hash of root and lengths
 //    20  data           the member  the members  pointer to its bytes; 0: they are in `inline`
 //    24  slice          the member  the members  pointer to its slice of the result             (before `reduced`);
 //                                                in a gather, the bytes that it has             (before `arrived`)
 //    28  sliceResult    the member  the members  SUCCESS, or why it has no slice           (before `reduced`)
 //    32  before         the member  the members  `completed` at the time: a reader of this line needs not look there
+//    36  failed         the member  the members  SUCCESS, or why the operation has failed here: no member begins to read what
+//                                                this one has published, and this one reads nothing any more
+//                                                                                               SYNC member-failed
 //    40  inline[88]     the member  the members  its bytes
 // ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
 export const MEMBER_COMPLETED_OFFSET: u32 = 0;
@@ -39,6 +41,7 @@ export const MEMBER_DATA_OFFSET: u32 = 20;
 export const MEMBER_SLICE_OFFSET: u32 = 24;
 export const MEMBER_SLICE_RESULT_OFFSET: u32 = 28;
 export const MEMBER_BEFORE_OFFSET: u32 = 32;
+export const MEMBER_FAILED_OFFSET: u32 = 36;
 export const MEMBER_INLINE_OFFSET: u32 = 40;
 export const MEMBER_INLINE_BYTES: u32 = 88;
 

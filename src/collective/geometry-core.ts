@@ -518,7 +518,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     this.#gone.add(rank);
     this.active.gone();
     for (const agreement of this.#agreements) if (!agreement.isOver) agreement.gone();
-    for (const operation of [...this.#active]) if (!operation.isStopped) operation.ended(rank);
+    for (const operation of [...this.#active]) if (operation.isPolling || !operation.isStopped) operation.ended(rank);
     for (const extension of this.#extensions.values()) extension.gone(rank);
     this.#dropIfUnread();
   }
@@ -560,7 +560,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     this.#ended.add(rank);
     // Of its messages, some may still come: memberGone() tells once they are delivered.
     for (const operation of [...this.#active]) {
-      if (operation.isPolling && !operation.isStopped) operation.ended(rank);
+      if (operation.isPolling) operation.ended(rank);
     }
     this.#dropIfUnread();
   }

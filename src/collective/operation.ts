@@ -24,7 +24,7 @@ export abstract class Operation {
   signature = 0;
   /** EAGAIN while it is under way. */
   result: Result = EAGAIN;
-  /** What it is to end with, once nothing of it is being sent any more: EAGAIN while it goes on. */
+  /** What it is to end with, once nothing of it is being sent or read any more: EAGAIN while it goes on. */
   failure: Result = EAGAIN;
   /** What went wrong, in words; empty if the result says it all. */
   why = "";
@@ -48,7 +48,7 @@ export abstract class Operation {
     return this.isOver || this.failure !== EAGAIN;
   }
 
-  /** Whether bytes of its buffers are still being sent: the caller may not have them back yet. */
+  /** Whether bytes of its buffers are still being sent, or read by others: the caller may not have them back yet. */
   get isSending(): boolean {
     return false;
   }

@@ -5,6 +5,7 @@ import {
   MEMBER_BEFORE_OFFSET,
   MEMBER_COMPLETED_OFFSET,
   MEMBER_DATA_OFFSET,
+  MEMBER_FAILED_OFFSET,
   MEMBER_INLINE_OFFSET,
   MEMBER_PASSED_OFFSET,
   MEMBER_REDUCED_OFFSET,
@@ -130,6 +131,7 @@ export class SharedMembers {
     words[(slot + MEMBER_SIGNATURE_OFFSET) >>> 2] = signature;
     words[(slot + MEMBER_DATA_OFFSET) >>> 2] = data;
     words[(slot + MEMBER_BEFORE_OFFSET) >>> 2] = this.#completed;
+    words[(slot + MEMBER_FAILED_OFFSET) >>> 2] = SUCCESS;
     // SYNC member-arrived (publish): pairs with hasArrived() of the others.
     this.kernel.storeWord(slot + MEMBER_ARRIVED_OFFSET, number);
     this.#ring();
@@ -174,20 +176,25 @@ export class SharedMembers {
   }
 
   /**
-   * The operation has failed here: from now on, what this member has published, and its slice, may be overwritten. The failure
-   * is stored first, so a reader that sees none after copying has valid bytes.
+   * The operation has failed here, behind its arrival. This member reads nothing any more, and no member begins to read what it
+   * has published. Its memory may become something else once isReading() is false for each reader. The others are woken.
    */
   fail(number: number, result: Result): void {
-    const slot = this.slotOf(this.rank, number);
-    // SYNC member-result (fail): pairs with hasFailed() of the others.
-    this.kernel.storeWord(slot + MEMBER_RESULT_OFFSET, result);
-    this.kernel.storeWord(slot + MEMBER_SLICE_RESULT_OFFSET, result); // SYNC member-result (fail)
+    // SYNC member-failed (fail): pairs with failureIn() and isReading() of the others.
+    this.kernel.storeWord(this.slotOf(this.rank, number) + MEMBER_FAILED_OFFSET, result);
+    this.#ring();
   }
 
-  /** Whether a member's operation has failed since it had arrived. */
-  hasFailed(slot: number): boolean {
-    // SYNC member-result (look)
-    return this.kernel.loadWord(slot + MEMBER_RESULT_OFFSET) !== SUCCESS;
+  /** SUCCESS, or why the operation of a member that has arrived has failed there. Looked up before its memory is read. */
+  failureIn(slot: number): Result {
+    // SYNC member-failed (look): behind this member's own arrival, so that either it finds the failure, or isReading() it.
+    return this.kernel.loadWord(slot + MEMBER_FAILED_OFFSET) as Result;
+  }
+
+  /** Whether a member may be reading memory of this one, whose operation has failed. It is asked behind fail(). */
+  isReading(rank: number, number: number): boolean {
+    const slot = this.slotOf(rank, number);
+    return this.hasArrived(slot, number) && !this.hasPassed(rank, number) && this.failureIn(slot) === SUCCESS;
   }
 
   /** This member reads nothing any more that another one has for it. The others are woken. */
@@ -216,8 +223,7 @@ export class SharedMembers {
     this.#ring();
   }
 
-  // The words below are plain: their writer has stored `arrived` or `reduced` behind them, and this member has seen that. The
-  // results alone may change once more, to a failure (`fail`): a word does not tear, and hasFailed() looks again.
+  // The words below are plain: their writer has stored `arrived` or `reduced` behind them, and this member has seen that.
 
   resultIn(slot: number): Result {
     return this.memory.words[(slot + MEMBER_RESULT_OFFSET) >>> 2] as Result;

@@ -5,6 +5,8 @@
 //   read    for each source, once it has arrived: take its bytes
 //   reduce  (slices) write the slice of this member, say so, and take the slices of the others
 //   leave   once the others have passed, if they read memory of this member
+//
+// If it fails, it stops: it says so, and its memory is the caller's again once no other member may be reading it.
 import { MEMBER_INLINE_BYTES, MEMBER_INLINE_OFFSET } from "../../assembly/layout.js";
 import { EAGAIN, ENOMEM, ERROR, type Result, SHUTDOWN, SUCCESS } from "../core/result.js";
 import { type Buffers, Operation } from "./operation.js";
@@ -15,6 +17,7 @@ const ENTER = 0;
 const READ = 1;
 const REDUCE = 2;
 const LEAVE = 3;
+const STOPPED = 4;
 
 export interface SharedHost {
   readonly shared: SharedMembers;
@@ -24,6 +27,8 @@ export interface SharedHost {
   hasEnded(rank: number): boolean;
   over(operation: Operation, result: Result): void;
   failed(operation: Operation, result: Result, why: string): void;
+  /** No member reads memory of an operation any more that has failed. */
+  sent(operation: Operation): void;
   /** What an operation's signature says, in words. */
   describe(signature: number): string;
 }
@@ -77,8 +82,8 @@ export class SharedOperation extends Operation {
   readonly #readers: readonly number[];
   #stage = ENTER;
   #cursor = 0;
-  /** Whether this member's bytes lie outside of its slot. */
-  #isOutside = false;
+  /** Whether others read memory of this member, outside of its slot. */
+  #isRead = false;
   readonly #pieces: Piece[] = [];
 
   constructor(host: SharedHost, buffers: Buffers, steps: Steps) {
@@ -102,7 +107,7 @@ export class SharedOperation extends Operation {
     this.why = "";
     this.#stage = ENTER;
     this.#cursor = 0;
-    this.#isOutside = false;
+    this.#isRead = false;
   }
 
   get hasWork(): boolean {
@@ -112,13 +117,23 @@ export class SharedOperation extends Operation {
       return shared.hasArrived(shared.slotOf(this.#sources[this.#cursor] as number, number), number);
     }
     if (this.#stage === REDUCE) return shared.hasReduced(this.#cursor, number);
+    if (this.#stage === STOPPED) return !this.isSending;
     return shared.hasPassed(this.#readers[this.#cursor] as number, number);
   }
 
+  /** Whether it has failed, and others may still be reading memory of this member. */
+  override get isSending(): boolean {
+    return this.#stage === STOPPED && this.#isRead && this.#readers.some(this.#isReading);
+  }
+
+  readonly #isReading = (rank: number): boolean =>
+    this.shared.isReading(rank, this.number) && !this.host.hasEnded(rank);
+
   advance(): void {
+    if (this.isOver) return;
     try {
+      if (this.#stage === STOPPED && !this.isSending) this.host.sent(this);
       if (this.#stage === ENTER) this.#enter();
-      if (this.isOver) return;
       if (this.#stage === READ) this.#read();
       if (this.#stage === REDUCE) this.#reduce();
       if (this.#stage === LEAVE) this.#leave();
@@ -133,6 +148,7 @@ export class SharedOperation extends Operation {
 
   awaited(): number[] {
     const { shared, number } = this;
+    if (this.#stage === STOPPED) return this.#readers.filter(this.#isReading);
     const sources = this.#sources.filter((rank) => !shared.hasArrived(shared.slotOf(rank, number), number));
     if (this.#stage === ENTER) return [...new Set([shared.laggard(number), ...sources])].filter((rank) => rank >= 0);
     if (this.#stage === READ) return sources;
@@ -145,7 +161,9 @@ export class SharedOperation extends Operation {
 
   override abandon(result: Result): void {
     // Before it has entered, its slot is still that of an earlier operation.
-    if (this.#stage !== ENTER) this.shared.fail(this.number, result);
+    if (this.#stage === ENTER) return;
+    this.#stage = STOPPED;
+    this.shared.fail(this.number, result);
   }
 
   release(): void {
@@ -208,7 +226,7 @@ export class SharedOperation extends Operation {
       result = resultOf(error);
       this.why = String(error);
     }
-    this.#isOutside = data !== 0 && this.#readers.length > 0;
+    this.#isRead = result === SUCCESS && this.#readers.length > 0 && (data !== 0 || this.#steps.hasSlices);
     shared.arrive(number, result, this.signature, data);
     this.#stage = READ;
     if (result !== SUCCESS) host.failed(this, result, this.why);
@@ -236,9 +254,8 @@ export class SharedOperation extends Operation {
         host.failed(this, result, `rank ${rank} has failed`);
         return;
       }
-      if (host.hasAnyEnded && !this.#mayRead(rank, slot)) return;
+      if (!this.#isInline && !this.#mayRead(rank, slot)) return;
       this.#steps.arrived(this, rank, shared.dataIn(slot));
-      if (!this.#isInline && !this.#isStillGood(rank, slot)) return;
     }
     if (this.#steps.hasSlices && host.hasAnyEnded) {
       for (const rank of sources) if (!this.#mayRead(rank, shared.slotOf(rank, number))) return;
@@ -255,9 +272,6 @@ export class SharedOperation extends Operation {
     let result: Result = SUCCESS;
     try {
       slice = this.#steps.slice(this);
-      for (const rank of this.#sources) {
-        if (!this.#isStillGood(rank, this.shared.slotOf(rank, this.number))) return;
-      }
     } catch (error) {
       result = resultOf(error);
       this.why = String(error);
@@ -290,28 +304,22 @@ export class SharedOperation extends Operation {
         return;
       }
       this.#steps.takeSlice(this, rank, shared.sliceOf(rank, number));
-      const slot = shared.slotOf(rank, number);
-      if (rank !== shared.rank && shared.hasFailed(slot)) {
-        host.failed(this, shared.resultIn(slot), `rank ${rank} has failed`);
-        return;
-      }
     }
     this.#cursor = 0;
     this.#pass();
   }
 
-  /** Whether what was copied is what the member had published: its operation has not failed meanwhile. */
-  #isStillGood(rank: number, slot: number): boolean {
-    if (rank === this.shared.rank || this.shared.isInline(slot) || !this.shared.hasFailed(slot)) return true;
-    this.host.failed(this, this.shared.resultIn(slot), `rank ${rank} has failed`);
-    return false;
-  }
-
-  /** Whether what a member has published is there: the memory of one that has ended may be another's by now. */
+  /**
+   * Whether what a member has published is there: if the member has ended, or if the operation has failed there, its memory may
+   * be something else by now. Where it has not failed yet, its memory stays as it is until this member has passed.
+   */
   #mayRead(rank: number, slot: number): boolean {
-    const { host } = this;
-    if (!host.hasEnded(rank) || this.shared.isInline(slot)) return true;
-    host.failed(this, SHUTDOWN, "");
+    const { host, shared } = this;
+    if (shared.isInline(slot) && !this.#steps.hasSlices) return true;
+    const isGone = host.hasAnyEnded && host.hasEnded(rank) && !shared.isInline(slot);
+    const failure = isGone ? SHUTDOWN : shared.failureIn(slot);
+    if (failure === SUCCESS) return true;
+    host.failed(this, failure, isGone ? "" : `rank ${rank} has failed`);
     return false;
   }
 
@@ -328,7 +336,7 @@ export class SharedOperation extends Operation {
 
   #leave(): void {
     const { shared, number } = this;
-    if (this.#isOutside || this.#steps.hasSlices) {
+    if (this.#isRead) {
       for (; this.#cursor < this.#readers.length; this.#cursor++) {
         const rank = this.#readers[this.#cursor] as number;
         if (shared.hasPassed(rank, number)) continue;

@@ -60,5 +60,5 @@ it("an operation that waited for its slot leaves the failure of one that has arr
   one.arrive(next, SUCCESS, 0, 0);
   one.fail(next, ERROR);
   one.arrive(held, SUCCESS, 0, 0);
-  expect(one.hasFailed(slot)).toBe(true);
+  expect(one.failureIn(slot)).toBe(ERROR);
 });

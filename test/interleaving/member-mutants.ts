@@ -63,8 +63,26 @@ const CHANGES: readonly [name: string, file: string, find: string, replace: stri
   [
     "a root does not wait for those that read its memory",
     OPERATION,
-    "    this.#isOutside = data !== 0 && this.#readers.length > 0;\n",
-    "    this.#isOutside = false;\n",
+    "    if (this.#isRead) {\n",
+    "    if (this.#isRead && this.#steps.hasSlices) {\n",
+  ],
+  [
+    "a root whose broadcast has failed does not wait for those that read its memory",
+    OPERATION,
+    "    return this.#stage === STOPPED && this.#isRead && this.#readers.some(this.#isReading);\n",
+    "    return false;\n",
+  ],
+  [
+    "a member reads what another one has whose operation has failed",
+    OPERATION,
+    "    const failure = isGone ? SHUTDOWN : shared.failureIn(slot);\n",
+    "    const failure = isGone ? SHUTDOWN : SUCCESS;\n",
+  ],
+  [
+    "a root whose broadcast has failed waits for members that do not read any more",
+    WORDS,
+    " && this.failureIn(slot) === SUCCESS;\n",
+    ";\n",
   ],
 ];
 

@@ -10,7 +10,7 @@ import {
   FlatReduceSteps,
   SliceReduceSteps,
 } from "../../../src/collective/shared-steps.js";
-import { SUCCESS } from "../../../src/core/result.js";
+import { ERROR, type Result, SUCCESS } from "../../../src/core/result.js";
 import { map } from "../control.js";
 import type { Scenario } from "../scenario.js";
 import type { World } from "../world.js";
@@ -67,9 +67,14 @@ class Member {
         shared.complete(operation.number, operation.isMutual && result === SUCCESS);
       },
       failed(operation, result, why) {
-        operation.abandon(result);
+        if (operation.isStopped) return;
         operation.why = why;
-        this.over(operation, result);
+        operation.failure = result;
+        operation.abandon(result);
+        if (!operation.isSending) this.over(operation, result);
+      },
+      sent(operation) {
+        this.over(operation, operation.failure);
       },
       describe: String,
     };
@@ -81,10 +86,30 @@ class Member {
 
   /** One operation, from its begin to its end. */
   run(steps: Steps, buffers = this.buffers): void {
-    const operation = new SharedOperation(this.#host, buffers, steps);
-    operation.number = ++this.#number;
+    const operation = this.#begun(steps, buffers);
     sleepUntil(this.world, this.world.task(this.rank), operation.look);
     if (operation.result !== SUCCESS) throw new Error(`operation ${operation.number}: ${operation.why}`);
+  }
+
+  /** An operation that fails at a member once it has arrived. The others hear of it before they look on. Returns the result. */
+  runToFailure(steps: Steps, buffers: Buffers, failing: number): Result {
+    const { shared, world, rank } = this;
+    const operation = this.#begun(steps, buffers);
+    const source = shared.slotOf(failing, operation.number);
+    const hear = (): boolean => shared.hasArrived(source, operation.number) && shared.failureIn(source) !== SUCCESS;
+    operation.advance();
+    if (rank === failing) this.#host.failed(operation, ERROR, "it is to fail");
+    sleepUntil(world, world.task(rank), () => {
+      if (rank !== failing && hear()) this.#host.failed(operation, ERROR, "it has failed elsewhere");
+      return operation.look();
+    });
+    return operation.result;
+  }
+
+  #begun(steps: Steps, buffers: Buffers): SharedOperation {
+    const operation = new SharedOperation(this.#host, buffers, steps);
+    operation.number = ++this.#number;
+    return operation;
   }
 
   /** Throws if this member has received something else. */
@@ -183,12 +208,18 @@ function reduceThenBroadcast(member: Member, round: number): void {
   if (member.rank !== 0) member.expect(round, valuesOf(0, round));
 }
 
-function broadcastFromOutside(member: Member, round: number): void {
-  const { world, rank, buffers } = member;
-  if (rank === 0) for (const [word, value] of valuesOf(0, round).entries()) world.store(OUTSIDE + 4 * word, value);
-  const send = world.memory.bytes.subarray(OUTSIDE, OUTSIDE + 4 * WORDS);
-  member.run(new OutsideSteps(member.shared), { ...buffers, send });
-  if (rank !== 0) member.expect(round, valuesOf(0, round));
+/** @param failing a round that fails at the root */
+function broadcastFromOutside(failing = 0): Round {
+  return (member, round) => {
+    const { world, rank, shared } = member;
+    if (rank === 0) for (const [word, value] of valuesOf(0, round).entries()) world.store(OUTSIDE + 4 * word, value);
+    const send = world.memory.bytes.subarray(OUTSIDE, OUTSIDE + 4 * WORDS);
+    const buffers = { ...member.buffers, send };
+    let result: Result = SUCCESS;
+    if (round === failing) result = member.runToFailure(new OutsideSteps(shared), buffers, 0);
+    else member.run(new OutsideSteps(shared), buffers);
+    if (rank !== 0 && result === SUCCESS) member.expect(round, valuesOf(0, round));
+  };
 }
 
 function members(name: string, rounds: number, round: Round, bound = 2): Scenario {
@@ -222,6 +253,7 @@ export const MEMBER_SCENARIOS: readonly Scenario[] = [
     reduceThenBroadcast,
     1,
   ),
-  members("a broadcast from memory that its root writes anew at once", 3, broadcastFromOutside),
+  members("a broadcast from memory that its root writes anew at once", 3, broadcastFromOutside()),
+  members("a broadcast that fails at its root, which writes its memory anew", 2, broadcastFromOutside(1)),
   members("reductions by slices, in memory that is written anew at once", 2, reduceBySlices),
 ];
