@@ -23,8 +23,8 @@ describe("DelayController", () => {
     ["packets in flight count as used", { acked: 1, lost: 0, inFlight: INITIAL / 2 - 1 }, INITIAL * 1.5],
     ["one in ten was lost: chance, it grows", { acked: 9, lost: 1 }, INITIAL * 1.5],
     ["more were lost: it is halved", { acked: 17, lost: 2 }, INITIAL / 2],
-    ["the round trip is half longer, and 1 ms: no congestion yet", { acked: INITIAL, lost: 0, smoothed: 2499 }, 24],
-    ["a quarter longer than that: it shrinks by as much", { acked: INITIAL, lost: 0, smoothed: 3125 }, 12.8],
+    ["the round trip is half longer, and 5 ms: no congestion yet", { acked: INITIAL, lost: 0, smoothed: 6499 }, 24],
+    ["a quarter longer than that: it shrinks by as much", { acked: INITIAL, lost: 0, smoothed: 8125 }, 12.8],
     ["ten times as long: it is halved at the most", { acked: INITIAL, lost: 0, smoothed: 16_000 }, INITIAL / 2],
     ["lost and delayed: it is halved once", { acked: 1, lost: 1, smoothed: 16_000 }, INITIAL / 2],
   ] as [string, { acked: number; lost: number; inFlight?: number; smoothed?: number }, number][])(
