@@ -16,10 +16,10 @@ import { formatUdpAddress, isLoopback, parseUdpAddress, type UdpEndpoint } from 
 /** Bytes of a packet that an Ethernet frame carries: its MTU of 1,500, less the headers of IPv6 (40) and UDP (8). */
 const ETHERNET_PACKET_BYTES = 1452;
 /**
- * The same on loopback, where no frame is transmitted: a stream takes a fifth of the processor time. Twice as many bytes gain
- * little more. The receive buffer must hold a burst of LOOPBACK_PACKETS.
+ * The same on loopback, where no frame is transmitted: a stream takes a fifth of the processor time. A packet of a large
+ * message is then one packet of the link, too. The receive buffer must hold a burst of LOOPBACK_PACKETS.
  */
-const LOOPBACK_PACKET_BYTES = 32_768;
+const LOOPBACK_PACKET_BYTES = 65_504;
 const LOOPBACK_PACKETS = 32;
 /** The smallest packets that may be configured: the least MTU of IPv6 (1,280), less its headers. */
 const PACKET_BYTES_MIN = 1232;
@@ -46,7 +46,7 @@ type SendCallback = (error: Error | null) => void;
 export interface UdpLinkOptions {
   /**
    * Bytes of the largest packet: a multiple of 4 from 1,232 to 65,504. A longer packet than the path carries is fragmented
-   * by IP, or lost. The default fits an Ethernet frame; on loopback it is up to 32,768.
+   * by IP, or lost. The default fits an Ethernet frame; on loopback it is up to 65,504.
    */
   readonly packetBytes?: number | undefined;
   /** The most packets that wait for the kernel, 1 to 65,536 (default 64): further ones are refused. */
