@@ -29,7 +29,7 @@ export const WEB_MAX = 31_000;
 export const WASM_MAX = 16_450;
 
 /**
- * Bytes of the collectives' wasm module: some 57 loops, one for each operation and type, and those that pack. It is a sixth of
- * that gzipped.
+ * Bytes of the collectives' wasm module: some 57 loops, one for each operation and type, those that pack, and one that copies.
+ * It is a sixth of that gzipped.
  */
 export const COLLECTIVE_WASM_MAX = 21_700;

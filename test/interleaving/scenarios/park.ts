@@ -281,7 +281,8 @@ const PIPE: Scenario = {
       for (let told = kernel.loadWord(word); told < 2; told = kernel.loadWord(word)) {
         const seen = kernel.bellArm(slot);
         if (kernel.loadWord(word) === told && !pipeSleep(kernel, slot, seen, PID)) {
-          kernel.bellWait(pipe, read, -1);
+          // A notification that comes late ends the wait without a byte, as no read of a pipe does.
+          while (kernel.loadWord(pipe + TASK_BELL_OFFSET) === read) kernel.bellWait(pipe, read, -1);
           read++;
         }
         pipeAwake(kernel, slot);
