@@ -96,15 +96,18 @@ describe.each([1, 2, 3, 4])(`a mobile node, draw %i (${replayNote()})`, (draw) =
     // It connects first.
     expect(mobile.sendImmediate(fixed.endpoint, DATA, Int32Array.of(sent[1]++))).toBe(0);
     while (came[0]?.length === 0) run(500);
-    for (let rounds = 0; came[0].length < count || came[1].length < count; rounds++) {
+    // It ends where all has come, and a packet has been sent to an old address: in some draws, that takes more moves.
+    const isOver = (): boolean => link.toOld > 0 && came[0].length === sent[1] && came[1].length === sent[0];
+    for (let rounds = 0; !isOver() || sent[0] < count || sent[1] < count; rounds++) {
+      if (rounds === 3 || random(10) === 0) link.move();
       for (const [from, context] of contexts.entries()) {
         const to = contexts[1 - from] as typeof context;
-        for (let burst = random(20); burst > 0 && sent[from] < count; burst--) {
+        const isEnough = sent[from] >= count && link.toOld > 0;
+        for (let burst = isEnough ? 0 : random(20); burst > 0; burst--) {
           if (context.sendImmediate(to.endpoint, DATA, Int32Array.of(sent[from]), null, false) !== 0) break;
           sent[from]++;
         }
       }
-      if (rounds === 3 || random(10) === 0) link.move();
       // The attacker repeats what it has seen, and forges.
       for (let copies = random(4); copies > 0; copies--) {
         const packet = (link.recorded[random(link.recorded.length)] as Uint8Array).slice();
@@ -114,10 +117,9 @@ describe.each([1, 2, 3, 4])(`a mobile node, draw %i (${replayNote()})`, (draw) =
       run(random(2000));
       expect(rounds).toBeLessThan(100_000);
     }
-    expect(came).toEqual([numbers(count), numbers(count)]);
+    expect(came).toEqual([numbers(sent[1]), numbers(sent[0])]);
     expect(job.lost).toEqual([]);
     // Nothing answers a replay or a forgery.
-    expect(link.toOld).toBeGreaterThan(0);
     expect(link.toEvil).toBe(0);
     for (const { client } of job.tasks) client.close();
     run(5_000_000);
