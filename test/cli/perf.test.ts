@@ -155,6 +155,7 @@ describe("pamir perf --quick --json", () => {
     expect(skipped).toEqual([]);
     const rows = results.map(({ test, bytes, system }: never) => [test, bytes, system].join(" "));
     expect(rows.sort()).toEqual([
+      "am_bw 1048576 dgram",
       "am_bw 1048576 pamir-udp",
       "am_bw 1048576 tcp",
       "am_lat 64 dgram",

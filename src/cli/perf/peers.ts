@@ -157,8 +157,6 @@ export function peerDoes(peer: string, test: TestName): boolean {
   if (peer === "wasmcall") return test === "idle" || test === "rmw_lat";
   if (peer === "memcpy") return test === "am_bw" || test === "put_bw" || test === "get_bw" || test === "rndv_bw";
   if (peer === "postMessage-transfer") return test === "am_bw";
-  // In one datagram each.
-  if (peer === "dgram") return test === "am_lat" || test === "am_rate";
   if (peer === "tcp") return test === "am_lat" || test === "am_bw";
   return test === "am_lat" || test === "am_rate" || test === "am_bw";
 }

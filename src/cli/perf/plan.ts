@@ -223,7 +223,7 @@ export const SYSTEMS: readonly System[] = [
     does: messages,
     prepare: () => ({ run: (order) => runNodes(order, "udp", false) }),
   },
-  peer("dgram", "bare UDP sockets of Node, a datagram each message (--link udp)"),
+  peer("dgram", "bare UDP sockets of Node, messages in datagrams of at most 64 KiB (--link udp)"),
   peer("tcp", "bare TCP sockets of Node (--link udp)"),
   {
     name: "pamir-websocket",

@@ -14,6 +14,12 @@ const window = windowOf(work);
 const HOST = "127.0.0.1";
 /** Milliseconds after which a window of datagrams is sent again: some of them are lost. */
 const LOST_MS = 20;
+/** Bytes of the largest datagram on loopback whose length is a multiple of 4, as links send them. */
+const DATAGRAM_BYTES_MAX = 65_504;
+/** Datagrams of a stream that may be on their way, after how many one answers, and a receive buffer that holds them. */
+const STREAM_WINDOW = 16;
+const STREAM_ANSWERED = 4;
+const STREAM_BUFFER_BYTES = 4_194_304;
 
 /** The number of a port, from the other thread. */
 async function told(): Promise<number> {
@@ -32,6 +38,7 @@ async function datagrams(): Promise<Figures> {
   meet(work.barrier, threads);
   try {
     if (test === "am_lat") return await datagramLatency(socket, send);
+    if (test === "am_bw") return await datagramStream(socket, to);
     return await datagramRate(socket, send);
   } finally {
     socket.close();
@@ -81,6 +88,47 @@ function datagramRate(socket: Datagrams, send: () => void): Promise<Figures> {
       resolve(meter.figures());
     });
     sendWindow();
+  });
+}
+
+/** Messages in the longest datagrams. A lost one is not sent again: the stream goes on after LOST_MS. */
+function datagramStream(socket: Datagrams, to: number): Promise<Figures> {
+  socket.setRecvBufferSize(STREAM_BUFFER_BYTES);
+  const datagrams = Math.ceil((window * bytes) / DATAGRAM_BYTES_MAX);
+  const payload = new Uint8Array(Math.min(bytes, DATAGRAM_BYTES_MAX)).fill(1);
+  const answer = payload.subarray(0, 1);
+  return new Promise((resolve) => {
+    if (thread === 1) {
+      let count = 0;
+      socket.on("message", () => {
+        if (++count % STREAM_ANSWERED === 0) socket.send(answer, to, HOST);
+      });
+      channel.once("message", () => resolve({}));
+      return;
+    }
+    const meter = new RateMeter(work);
+    let sent = 0;
+    let answered = 0;
+    const sendMore = (): void => {
+      for (; sent - answered < STREAM_WINDOW; sent++) socket.send(payload, to, HOST);
+    };
+    const late = setInterval(() => {
+      answered = sent;
+      sendMore();
+    }, LOST_MS);
+    let last = 0;
+    socket.on("message", () => {
+      late.refresh();
+      answered = Math.min(sent, answered + STREAM_ANSWERED);
+      for (; answered - last >= datagrams; last += datagrams) {
+        if (meter.window(window)) continue;
+        clearInterval(late);
+        channel.postMessage(0);
+        return resolve(meter.figures());
+      }
+      sendMore();
+    });
+    sendMore();
   });
 }
 
