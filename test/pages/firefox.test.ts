@@ -9,6 +9,7 @@ import { buildDemo } from "../../scripts/demo.mjs";
 import type { Outcome } from "../browser/isolated/conformance/vitest.js";
 import { ALIAS, DEPENDENCIES, ENVIRONMENT, ISOLATION, shims } from "../browser/shims.js";
 import { filesOf, serve } from "./support.js";
+import { type AnyPage, buildPages, hosted, talk } from "./web-hosted.js";
 
 /** A Firefox on the PATH, or the one that FIREFOX_PATH names. */
 function findFirefox(): string | undefined {
@@ -83,6 +84,19 @@ describe.skipIf(executablePath === undefined && !isRequired)("Firefox", () => {
     },
     900_000,
   );
+
+  it.each(["index.html", "worker.html"])("pamir/web: %s joins a job of this process by a ticket", async (file) => {
+    const { folder, remove } = await buildPages();
+    const newPage = (): Promise<AnyPage> => browser.newPage();
+    try {
+      await hosted(folder, {}, newPage, async (given) => {
+        const { calls } = await given.open(undefined, file);
+        await talk(given, calls);
+      });
+    } finally {
+      remove();
+    }
+  });
 
   it.each([
     { policy: "none", headers: {}, engine: "thread" },

@@ -1,144 +1,60 @@
 // pamir/web: pages of a real browser that join a job of this process, or of another one, by tickets.
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join, resolve } from "node:path";
-import { fileURLToPath } from "node:url";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { build } from "esbuild";
-import { type Context, type Result, SHUTDOWN, SUCCESS } from "pamir";
-import { type Host, host } from "pamir/web";
+import { SHUTDOWN } from "pamir";
 import type { Browser, Page } from "playwright";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { freePort } from "../support/ssh.js";
-import { BULK, DOUBLE, type WebPage } from "./programs/web-page.js";
-import { filesOf, ISOLATION, openBrowser, serve } from "./support.js";
-
-const BYTES = 2 ** 21;
-/** Milliseconds: a day. No end that a test waits for may be that of the silence. */
-const SILENCE = 86_400_000;
+import { DOUBLE } from "./programs/web-page.js";
+import { ISOLATION, openBrowser } from "./support.js";
+import { buildPages, type Hosted, hosted as hostedIn, talk, until } from "./web-hosted.js";
 
 let browser: Browser;
-/** In a folder of the project, so that programs find the package by its name. */
 let folder: string;
+let remove = (): void => {};
 
 beforeAll(async () => {
   browser = await openBrowser();
-  folder = mkdtempSync(resolve("test/.tmp-web-"));
-  await build({
-    entryPoints: [fileURLToPath(new URL("programs/web-page.ts", import.meta.url))],
-    outfile: join(folder, "main.js"),
-    bundle: true,
-    format: "esm",
-    logLevel: "error",
-  });
-  writeFileSync(
-    join(folder, "index.html"),
-    '<!doctype html><link rel="icon" href="data:,"><script type="module" src="main.js"></script>',
-  );
+  ({ folder, remove } = await buildPages());
 });
 
 afterAll(async () => {
   await browser?.close();
-  rmSync(folder, { recursive: true, force: true });
+  remove();
 });
 
-/** The test's own limit ends a wait that has no end. */
-const until = async (isSo: () => boolean | Promise<boolean>): Promise<void> => {
-  while (!(await isSo())) await new Promise((done) => setTimeout(done, 10));
-};
-
-/** Calls a function of a page's program. */
-type Calls = {
-  [Name in keyof WebPage]: (...given: Parameters<WebPage[Name]>) => Promise<Awaited<ReturnType<WebPage[Name]>>>;
-};
-function callsOf(page: Page): Calls {
-  const call =
-    (name: string) =>
-    (...given: unknown[]): Promise<unknown> =>
-      page.evaluate(`page.${name}(${given.map((one) => JSON.stringify(one)).join(", ")})`);
-  return new Proxy({} as Calls, { get: (_, name: string) => call(name) });
-}
-
-interface Hosted {
-  readonly job: Host;
-  readonly context: Context;
-  readonly bulks: () => number;
-  /** Opens a page, which joins by a ticket. */
-  open(ticket?: string): Promise<{ readonly page: Page; readonly calls: Calls }>;
-}
-
-async function hosted(headers: Record<string, string>, body: (given: Hosted) => Promise<void>): Promise<void> {
-  const job = await host({ listen: "ws://127.0.0.1:0/", insecure: true, heapBytes: 2 ** 24, silence: SILENCE });
-  const context = job.client.createContext();
-  let bulks = 0;
-  context.dispatch(DOUBLE, (message) => Int32Array.of(2 * message.getInt32(0)));
-  context.dispatch(BULK, (message) => {
-    const into = new Uint8Array(message.payloadBytes);
-    message.receive(into, (_, result) => {
-      if (result === SUCCESS && into.every((byte, i) => byte === (i & 255))) bulks++;
-    });
-  });
-  const pumping = (async () => {
-    while (!context.closed) await context.progress().catch(() => {});
-  })();
-  const pages: Page[] = [];
-  try {
-    await serve(filesOf(folder, headers), async (url) => {
-      const open: Hosted["open"] = async (ticket = job.invite().ticket) => {
-        const page = await browser.newPage();
-        pages.push(page);
-        await page.goto(`${url}#${ticket}`);
-        await page.waitForFunction("globalThis.page !== undefined");
-        return { page, calls: callsOf(page) };
-      };
-      await body({ job, context, bulks: () => bulks, open });
-      for (const page of pages) await page.close();
-    });
-  } finally {
-    await job.close();
-    await pumping;
-  }
-}
+const hosted = (headers: Record<string, string>, body: (given: Hosted<Page>) => Promise<void>): Promise<void> =>
+  hostedIn(folder, headers, () => browser.newPage(), body);
 
 it.each([
   ["isolated", ISOLATION],
   ["not isolated", {}],
 ])("a page that is %s joins: calls, large payloads, puts, a geometry; it leaves", (name, headers) =>
-  hosted(headers, async ({ job, context, bulks, open }) => {
-    const { calls } = await open();
-    expect(await calls.start()).toBe(1);
+  hosted(headers, async (given) => {
+    const { calls } = await given.open();
+    await talk(given, calls);
     expect(await calls.info()).toMatchObject({ isIsolated: name === "isolated" });
-    expect([job.client.size, await calls.size()]).toEqual([2, 2]);
-    expect(await calls.double(0, 21)).toBe(42);
-    const reply = await context.call(1, DOUBLE, Int32Array.of(4), { timeout: 60_000 });
-    expect(new DataView(reply.buffer, reply.byteOffset).getInt32(0, true)).toBe(8);
+  }),
+);
 
-    const payload = Uint8Array.from({ length: BYTES }, (_, i) => i);
-    const there = new Promise<Result>((done) => {
-      context.send({ to: 1, dispatch: BULK, payload, onLocal: () => {}, onRemote: (_, result) => done(result) });
-    });
-    expect(await Promise.all([there, calls.bulk(0, BYTES)])).toEqual([SUCCESS, SUCCESS]);
-    await until(async () => bulks() === 1 && (await calls.bulks()) === 1);
+it("a worker of a page joins", () =>
+  hosted({}, async (given) => {
+    const { calls } = await given.open(undefined, "worker.html");
+    await talk(given, calls);
+  }));
 
-    const region = job.client.createRegion(4096);
-    const view = new DataView(region.bytes.buffer, region.bytes.byteOffset);
-    await calls.put(0, region.handle, 1234);
-    expect(view.getInt32(0, true)).toBe(1234);
-    view.setInt32(64, 4321, true);
-    context.put({ to: 1, local: region, localOffset: 64, remote: await calls.open(), bytes: 4 });
-    await context.flush({ timeout: 60_000 });
-    expect(await calls.word()).toBe(4321);
-
-    const make = async (): Promise<number[]> => {
-      const geometry = await job.client.createGeometry([0, 1]);
-      await geometry.barrier();
-      const receive = new Int32Array(1);
-      await geometry.allreduce({ send: Int32Array.of(1), receive, operation: "sum" });
-      return [...receive];
-    };
-    expect(await Promise.all([make(), calls.geometry([0, 1])])).toEqual([[3], [3]]);
-
+it.each([
+  ["a page whose process crashes", "", (page: Page) => void page.goto("chrome://crash").catch(() => {})],
+  ["a worker that its page ends", "worker.html", (page: Page) => page.evaluate("endWorker()")],
+])("%s: the host hears SHUTDOWN at once", (_, file, end) =>
+  hosted({}, async ({ context, open }) => {
+    const { page, calls } = await open(undefined, file);
+    expect(await calls.start()).toBe(1);
+    expect(await calls.double(0, 1)).toBe(2);
     const ended = new Promise<number>((done) => context.whenEnded(1, (_: unknown, result: number) => done(result)));
-    await calls.close();
+    await end(page);
     expect(await ended).toBe(SHUTDOWN);
   }),
 );

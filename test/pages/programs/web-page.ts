@@ -1,4 +1,4 @@
-// A page that joins a job by the ticket in its fragment, and does what its test asks for.
+// A page, or a worker of a page, that joins a job by the ticket in its fragment, and does what its test asks for.
 import { type Client, type Context, type Geometry, type MemRegion, SUCCESS } from "pamir";
 import { join } from "pamir/web";
 
@@ -73,4 +73,14 @@ const page = {
 };
 export type WebPage = typeof page;
 
+/** The channel of a worker to its page. */
+declare const self: Pick<MessagePort, "onmessage" | "postMessage">;
+
+// The test in Node imports the types alone, and the dispatch ids.
 if (typeof document !== "undefined") Object.assign(globalThis, { page });
+else if (typeof location !== "undefined") {
+  self.onmessage = async ({ data: [name, given] }) => {
+    const call = page[name as keyof WebPage] as (...given: unknown[]) => unknown;
+    self.postMessage(await call(...given));
+  };
+}
