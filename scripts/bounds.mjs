@@ -17,7 +17,7 @@ export const BUNDLE_MAX = 82_950;
  * they have closed it, or keep active messages, 6 for types of transfers, 8 for shared regions, counters, grids and
  * aggregators. What only Node can use is not counted: bundlers for browsers get dist/absent.js for it.
  */
-export const LATER_MAX = 81_500;
+export const LATER_MAX = 82_000;
 
 /**
  * Bytes that `pamir/web` adds on a page, minified and gzipped: 8 KB for seals, 22 for sessions, links and the agent of a node,

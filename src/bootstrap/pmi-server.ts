@@ -24,8 +24,10 @@ const SKIPPED_LINES_MAX = 4096;
 const FIRST_LINE_MS = 10_000;
 
 export interface PmiServerOptions {
-  /** Processes of the job. */
+  /** Processes with which the job begins: all of them come to each barrier. */
   readonly size: number;
+  /** Processes that may come later, with ranks from `size` on. They pass barriers at once: the others have passed them. */
+  readonly later?: number | undefined;
   /** Name of the key-value space: printable ASCII without spaces, at most 256 characters. */
   readonly kvsname: string;
   /** How long the first process in a barrier waits for the last, in milliseconds; without it, for ever. */
@@ -73,6 +75,7 @@ export class PmiServer {
   readonly #ranks = new Map<number, Connection>();
   readonly #watchers: (() => void)[] = [];
   #inBarrier = 0;
+  #barriers = 0;
   #finalized = 0;
   #lost = 0;
   #stopBarrier: (() => void) | undefined;
@@ -92,6 +95,16 @@ export class PmiServer {
   /** Ranks that have not begun to speak PMI, with or without a connection. */
   get silent(): number[] {
     return this.#ranksWhere((connection) => connection?.isInitialized !== true);
+  }
+
+  /** How many barriers all processes have passed. */
+  get barriers(): number {
+    return this.#barriers;
+  }
+
+  /** Whether a value is stored. */
+  has(key: string): boolean {
+    return this.#values.has(key);
   }
 
   /** How many ranks have, or had, a connection. */
@@ -196,8 +209,9 @@ export class PmiServer {
   }
 
   #whyNot(rank: number): string | undefined {
-    const { size } = this.#options;
-    if (!Number.isInteger(rank) || rank < 0 || rank >= size) return `rank ${rank} is not from 0 to ${size - 1}`;
+    const { size, later = 0 } = this.#options;
+    const most = size + later - 1;
+    if (!Number.isInteger(rank) || rank < 0 || rank > most) return `rank ${rank} is not from 0 to ${most}`;
     if (!this.#ranks.has(rank)) return undefined;
     return `rank ${rank} is taken: another process has it, or had it before`;
   }
@@ -354,6 +368,10 @@ export class PmiServer {
 
   #barrier(connection: Connection): undefined {
     const { size, barrierTimeout } = this.#options;
+    if ((connection.rank as number) >= size) {
+      connection.lines.send(encodeLine("barrier_out", { rc: 0 }));
+      return undefined;
+    }
     if (this.#broken !== undefined) {
       this.#answerBroken(connection, this.#broken);
       return undefined;
@@ -366,7 +384,9 @@ export class PmiServer {
       this.#stopBarrier?.();
       this.#stopBarrier = undefined;
       this.#inBarrier = 0;
+      this.#barriers++;
       for (const one of this.#ranks.values()) {
+        if (!one.isInBarrier) continue;
         one.isInBarrier = false;
         one.lines.send(encodeLine("barrier_out", { rc: 0 }));
       }

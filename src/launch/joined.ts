@@ -4,6 +4,7 @@
 import { JOB_STARTED_OFFSET, JOB_WORLD_OFFSET } from "../../assembly/layout.js";
 import { LAYOUT_HASH } from "../../assembly/layout-hash.js";
 import type { Bootstrap } from "../bootstrap/bootstrap.js";
+import { type Later, takeLater } from "../bootstrap/later.js";
 import { type OpenedBootstrap, openBootstrap } from "../bootstrap/open.js";
 import { PamiError } from "../core/error.js";
 import type { KernelName } from "../core/kernel-name.js";
@@ -12,6 +13,7 @@ import { watchSource } from "../generated/watch.js";
 import { sharedAtomics } from "../kernel/atomics.js";
 import type { Memory } from "../kernel/kernel.js";
 import { openMemory, selectKernel, wasmAllowed } from "../kernel/select.js";
+import type { Address } from "../link/link.js";
 import { readMap, taskSlot } from "../memory/map.js";
 import { sleepOn } from "../node/bell.js";
 import { nodeLimits } from "../node/limits.js";
@@ -67,8 +69,10 @@ interface Offer {
 /** The node of a process. */
 export interface Place {
   readonly node: number;
+  /** Nodes with which the job begins, and tasks of each. */
   readonly nodes: number;
-  /** Tasks of each node. */
+  readonly perNode: number;
+  /** Tasks of this node: one if it comes later. */
   readonly locals: number;
   /** Number of the node's first task. */
   readonly first: number;
@@ -95,6 +99,8 @@ export interface Joined {
 
 /** A node of one task, which launch() makes where processes share no memory. */
 export interface LinkedNode {
+  /** Tasks that come later. */
+  readonly later: Later;
   /** Options of all nodes. Its trace is as large as those say. */
   readonly options: JoinOptions & Pick<LimitOptions, "trace">;
   /** The node's memory, if it is made already. */
@@ -113,43 +119,56 @@ export async function joinByLauncher(): Promise<Joined> {
     throw new PamiError("PAMIR_NOT_IN_JOB", text, { cause });
   });
   try {
-    return await joinBy(bootstrap, key);
+    return await joinBy(bootstrap, key, undefined, takeLater(process.env));
   } finally {
     await bootstrap.close();
   }
 }
 
 /**
- * Makes this process's node, or joins it.
+ * Makes this process's node, or joins it. A process that comes later is a node of its own. It passes barriers at once, since all
+ * others have passed theirs.
  * @param linked for a node of one task, whatever it could share memory with
  * @throws PAMIR_VERSION, PAMIR_BOOTSTRAP, PAMIR_TIMEDOUT, PAMIR_MEMORY, PAMIR_ADDRESS
  */
-export async function joinBy(bootstrap: Bootstrap, key: Uint8Array | undefined, linked?: LinkedNode): Promise<Joined> {
-  const { rank, size } = bootstrap;
-  const all = await introduce(bootstrap, linked);
+export async function joinBy(
+  bootstrap: Bootstrap,
+  key: Uint8Array | undefined,
+  linked?: LinkedNode,
+  later: Later = linked?.later ?? { world: bootstrap.size, most: bootstrap.size },
+): Promise<Joined> {
+  const { rank } = bootstrap;
+  const { world, most } = later;
+  const all = await introduce(bootstrap, linked, world);
   const place = placeOf(all, rank);
   const { node, nodes, first, locals } = place;
+  /** Whether other nodes are there, or come later. */
+  const isLinkedTo = nodes > 1 || most > world;
   const { options } = all[0] as Introduction;
   const kernel = options.kernel ?? (wasmAllowed() ? "wasm" : "ts");
   const made = linked?.mapped && { mapped: linked.mapped, offer: undefined };
-  const own = rank === first ? (made ?? makeMemory(place, size, options)) : undefined;
+  const own = rank === first ? (made ?? makeMemory(place, later, options)) : undefined;
   if (own?.offer !== undefined) await put(bootstrap, `memory-${node}`, own.offer);
-  const hasAgent = own !== undefined && nodes > 1;
+  const hasAgent = own !== undefined && isLinkedTo;
   const isLinked = linked !== undefined;
-  const agent = hasAgent ? await startAgent(own.mapped, place, all, kernel, key, isLinked) : undefined;
+  const agent = hasAgent ? await startAgent(own.mapped, place, all, kernel, key, later, isLinked) : undefined;
   if (agent !== undefined) await put(bootstrap, `address-${node}`, agent.address);
   await bootstrap.barrier();
   const mapped = own?.mapped ?? (await openOffered(bootstrap, all[first] as Introduction, node));
   const siblings = all
-    .map(({ pid, started }, task) => ({ task: task - first, pid, started, hasAgent: nodes > 1 && task === first }))
+    .map(({ pid, started }, task) => ({ task: task - first, pid, started, hasAgent: isLinkedTo && task === first }))
     .filter(({ task }) => task >= 0 && task < locals && task !== rank - first);
   const watching = watch(mapped, siblings);
   // Behind this barrier, every process of the node has the memory.
   await bootstrap.barrier();
   if (own?.offer !== undefined) fs().closeSync(own.offer.descriptor);
   if (agent !== undefined) {
-    const addresses: string[] = [];
-    for (let other = 0; other < nodes; other++) addresses.push(await get<string>(bootstrap, `address-${other}`));
+    const addresses: (Address | null)[] = [];
+    for (let other = 0; other < nodes; other++) addresses.push(await get<Address>(bootstrap, `address-${other}`));
+    // Those of two later nodes that begin at once: the one that stores its address last finds that of the other.
+    for (let other = nodes; rank >= world && other < nodes + most - world; other++) {
+      addresses.push((await find<Address>(bootstrap, `address-${other}`)) ?? null);
+    }
     await agent.serve(addresses);
   }
   // Behind this one, every agent serves.
@@ -168,9 +187,10 @@ export async function joinBy(bootstrap: Bootstrap, key: Uint8Array | undefined, 
     job: mapped.job,
     module: undefined,
     task: rank - first,
-    started: size,
+    started: world,
     kernel,
     args: undefined,
+    rank: later.rank,
     debug: undefined,
     lock: "",
     futex: mapped.futex,
@@ -188,12 +208,12 @@ export async function joinBy(bootstrap: Bootstrap, key: Uint8Array | undefined, 
   const onClient = (client: { close(): void }): void => {
     if (agent !== undefined) process.once("beforeExit", () => client.close());
   };
-  return { start, memory, lookAtSlots: nodes > 1 ? lookAtSlotsAndRing : undefined, onLeave, onClient, agent };
+  return { start, memory, lookAtSlots: isLinkedTo ? lookAtSlotsAndRing : undefined, onLeave, onClient, agent };
 }
 
-/** Exchanges introductions, by rank. @throws PAMIR_VERSION */
-async function introduce(bootstrap: Bootstrap, linked: LinkedNode | undefined): Promise<Introduction[]> {
-  const { rank, size } = bootstrap;
+/** Exchanges introductions. @returns those of the tasks with which the job begins @throws PAMIR_VERSION */
+async function introduce(bootstrap: Bootstrap, linked: LinkedNode | undefined, world: number): Promise<Introduction[]> {
+  const { rank } = bootstrap;
   const own: Introduction = {
     host: linked === undefined ? sharingHost() : "",
     machine: machineIdentity(),
@@ -208,7 +228,7 @@ async function introduce(bootstrap: Bootstrap, linked: LinkedNode | undefined): 
   await put(bootstrap, `task-${rank}`, own);
   await bootstrap.barrier();
   const all: Introduction[] = [];
-  for (let task = 0; task < size; task++) all.push(await get<Introduction>(bootstrap, `task-${task}`));
+  for (let task = 0; task < world; task++) all.push(await get<Introduction>(bootstrap, `task-${task}`));
   for (const [task, { version, layoutHash }] of all.entries()) {
     if (layoutHash === LAYOUT_HASH) continue;
     const text = `task ${task} has pamir ${version} (layout ${layoutHash}), this one ${VERSION} (layout ${LAYOUT_HASH})`;
@@ -231,7 +251,7 @@ function sharingHost(): string {
 
 /**
  * Divides the processes among nodes. Those that can share memory are one node, if all nodes then have equally many tasks,
- * with numbers in a row. Otherwise each process is a node.
+ * with numbers in a row. Otherwise each process is a node. So is each process that comes later.
  */
 function placeOf(all: readonly Introduction[], rank: number): Place {
   const hosts = new Map<string, number[]>();
@@ -244,28 +264,31 @@ function placeOf(all: readonly Introduction[], rank: number): Place {
   const isEven = groups.every(
     (tasks) => tasks.length === most && (tasks[most - 1] as number) - (tasks[0] as number) < most,
   );
-  const locals = isEven ? most : 1;
-  const node = Math.floor(rank / locals);
-  return { node, nodes: all.length / locals, locals, first: node * locals };
+  const perNode = isEven ? most : 1;
+  const nodes = all.length / perNode;
+  if (rank >= all.length) return { node: nodes + rank - all.length, nodes, perNode, locals: 1, first: rank };
+  const node = Math.floor(rank / perNode);
+  return { node, nodes, perNode, locals: perNode, first: node * perNode };
 }
 
 /** In the first process of a node: makes its memory. */
 export function makeMemory(
   { nodes, locals, first }: Place,
-  tasks: number,
+  { world, most }: Later,
   options: JoinOptions,
 ): { mapped: JoinedMemory; offer: Offer | undefined } {
   const memories = locals > 1 ? new ProcessMemories() : undefined;
   const own = checkLimits(options, locals);
-  const limits = nodes === 1 ? own : nodeLimits({ ...own, tasks, jobTasks: tasks }, locals);
+  const isAlone = nodes === 1 && most === world;
+  const limits = isAlone ? own : nodeLimits({ ...own, tasks: most, jobTasks: most }, locals);
   const { map, memory, shared } = makeJobMemory(
     { limits, isFixed: options.heapBytes !== undefined, base: 0, first },
     true,
     memories?.make,
   );
   const kernel = selectKernel("ts", shared, memory);
-  kernel.storeWord(map.job + JOB_STARTED_OFFSET, tasks);
-  kernel.storeWord(map.job + JOB_WORLD_OFFSET, tasks);
+  kernel.storeWord(map.job + JOB_STARTED_OFFSET, Math.max(world, first + 1));
+  kernel.storeWord(map.job + JOB_WORLD_OFFSET, world);
   const { job } = map;
   const mapped = { shared: shared as WebAssembly.Memory, futex: memories?.futex, job };
   const offer = memories?.setup && { descriptor: memories.setup.descriptor, bytes: memories.setup.bytes, job };
@@ -293,7 +316,7 @@ function memoryOf({ shared, futex }: JoinedMemory): Memory {
 interface StartedAgent {
   readonly address: string;
   /** Resolves once the agent serves the tasks of its node. */
-  serve(addresses: readonly string[]): Promise<void>;
+  serve(addresses: readonly (Address | null)[]): Promise<void>;
   /** Keeps this process running until all tasks of the node have ended. @param onEnd called then */
   outlive(onEnd: () => void): void;
   /** Tells it more. Ports are transferred. */
@@ -303,10 +326,11 @@ interface StartedAgent {
 /** Starts the agent of a node. */
 async function startAgent(
   mapped: JoinedMemory,
-  { node, nodes, locals }: Place,
+  { node, nodes, perNode }: Place,
   all: readonly Introduction[],
   kernel: KernelName,
   key: Uint8Array | undefined,
+  { world, most, ended: gone = [], news }: Later,
   isLinked: boolean,
 ): Promise<StartedAgent> {
   const { Worker } = nodeModule("worker_threads") as typeof import("node:worker_threads");
@@ -318,7 +342,10 @@ async function startAgent(
     kernel,
     node,
     nodes,
-    tasksPerNode: locals,
+    tasksPerNode: perNode,
+    later: most - world,
+    ended: gone,
+    news,
     fingerprint: (all[0] as Introduction).random,
     key,
     silence: silence ?? SILENCE_DEFAULT_MS,
@@ -441,7 +468,7 @@ async function watch({ shared, futex, job }: JoinedMemory, processes: readonly W
 /** Lets `pamir top` see a node, if the job has opted in. Returns what ends that. */
 async function showNode(
   { shared, job }: JoinedMemory,
-  { node, nodes, locals }: Place,
+  { node, nodes, perNode, locals, first }: Place,
   all: readonly Introduction[],
   program: readonly string[] = process.argv,
 ): Promise<() => void> {
@@ -452,11 +479,12 @@ async function showNode(
   const own = machineIdentity();
   const place: VisiblePlace = {
     job: random,
-    node,
+    // A later node has the number of its task here.
+    node: node < nodes ? node : first,
     tasksPerNode: locals,
     parent: process.ppid,
     nodes: Array.from({ length: nodes }, (_, other) => {
-      const { pid, machine } = all[other * locals] as Introduction;
+      const { pid, machine } = all[other * perNode] as Introduction;
       return { pid, isHere: machine === own };
     }),
   };
@@ -476,7 +504,13 @@ function put(bootstrap: Bootstrap, key: string, value: object | string): Promise
 }
 
 async function get<Value>(bootstrap: Bootstrap, key: string): Promise<Value> {
+  const value = await find<Value>(bootstrap, key);
+  if (value === undefined) throw new PamiError("PAMIR_BOOTSTRAP", `a process of the job has not stored ${key}`);
+  return value;
+}
+
+/** A value, if it is stored already. */
+async function find<Value>(bootstrap: Bootstrap, key: string): Promise<Value | undefined> {
   const bytes = await bootstrap.get(key);
-  if (bytes === undefined) throw new PamiError("PAMIR_BOOTSTRAP", `a process of the job has not stored ${key}`);
-  return JSON.parse(decodeText(bytes)) as Value;
+  return bytes && (JSON.parse(decodeText(bytes)) as Value);
 }

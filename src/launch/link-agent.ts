@@ -32,8 +32,15 @@ export interface LinkAgentSetup {
   readonly job: number;
   readonly kernel: "wasm" | "ts";
   readonly node: number;
+  /** Nodes with which the job begins, and tasks of each. */
   readonly nodes: number;
   readonly tasksPerNode: number;
+  /** Tasks that may come later, each in a node of its own. */
+  readonly later: number;
+  /** If this node comes later: nodes that have ended. */
+  readonly ended: readonly number[];
+  /** A descriptor from which the agent reads orders, each as a line of JSON; undefined: there is none. */
+  readonly news: number | undefined;
   /** The job's fingerprint. */
   readonly fingerprint: number;
   /** The job key; undefined: packets are not sealed. */
@@ -54,8 +61,8 @@ export interface LinkAgentSetup {
 export type LinkAgentReport = { readonly address: string } | { readonly up: true };
 /** To the agent. */
 export type LinkAgentOrder =
-  /** The addresses of all nodes, once. */
-  | { readonly addresses: readonly string[] }
+  /** The addresses of other nodes, once. A later node whose address is absent connects to this one. */
+  | { readonly addresses: readonly (Address | null)[] }
   /** The process of another node has ended. */
   | { readonly lost: number }
   /** The port brings further orders: the thread that has started this one may block. */
@@ -74,7 +81,7 @@ const { parentPort, workerData } = nodeModule("worker_threads") as typeof import
 const port = parentPort as NodePort;
 const setup = workerData as LinkAgentSetup;
 
-function firstOrder(): Promise<readonly string[]> {
+function firstOrder(): Promise<readonly (Address | null)[]> {
   return new Promise((resolve) => {
     port.once("message", (order: LinkAgentOrder) => {
       if ("addresses" in order) resolve(order.addresses);
@@ -97,8 +104,8 @@ function impaired(link: Link): Link {
 }
 
 async function serve(): Promise<void> {
-  const { shared, futex, job, node, nodes, tasksPerNode, fingerprint, key, silence, leaveMs } = setup;
-  let addresses: readonly string[] = [];
+  const { shared, futex, job, node, nodes, tasksPerNode, later, ended, fingerprint, key, silence, leaveMs } = setup;
+  let addresses: readonly (Address | null)[] = [];
   const link = await open((address) => addresses.includes(address));
   port.postMessage({ address: link.address as Address } satisfies LinkAgentReport);
   addresses = await firstOrder();
@@ -131,18 +138,19 @@ async function serve(): Promise<void> {
       packets,
       link: impaired(link),
       node,
-      nodes,
+      nodes: nodes + later,
       tasksPerNode,
+      world: nodes * tasksPerNode,
       epoch: 1,
       job: fingerprint,
       keySchedule: key && nodeKeyScheduleOf(key, fingerprint),
-      addressOf: (other) => addresses[other] ?? "",
+      addressOf: (other) => addresses[other] ?? (other < nodes || other >= nodes + later ? "" : undefined),
       isInline: false,
       silence: 1000 * silence,
     },
     host,
   );
-  host.onUnanswered = (other, attempts) => void look(linkNode, other, addresses[other] ?? "", attempts);
+  host.onUnanswered = (other, attempts) => void look(linkNode, other, attempts);
   const obey = (order: LinkAgentOrder): void => {
     if ("lost" in order) linkNode.lose(order.lost);
     else if ("news" in order) {
@@ -151,35 +159,66 @@ async function serve(): Promise<void> {
     }
   };
   port.on("message", obey);
+  for (const other of ended) linkNode.lose(other);
+  if (node >= nodes) greetAll(linkNode, addresses, ended);
+  const closeNews = setup.news === undefined ? () => {} : hear(setup.news, obey);
   port.postMessage({ up: true } satisfies LinkAgentReport);
   await serveNode(linkNode.agent, kernel, memory, map);
-  await settle(linkNode, leaveMs, (other) => isAbsent(addresses[other] ?? ""));
+  await settle(linkNode, leaveMs);
+  closeNews();
   linkNode.close();
   host.close();
   markEngineDead(sharedAtomics(memory), map);
   port.close();
 }
 
+/** This node comes later: those that go on learn of it. */
+function greetAll(node: LinkNode, addresses: readonly (Address | null)[], ended: readonly number[]): void {
+  for (const [other, address] of addresses.entries()) {
+    if (address !== null && other !== setup.node && !ended.includes(other)) node.greet(other);
+  }
+}
+
+/** Reads orders from a descriptor. It keeps no thread alive. @returns what ends that */
+function hear(descriptor: number, obey: (order: LinkAgentOrder) => void): () => void {
+  const { Socket } = nodeModule("net") as typeof import("node:net");
+  const socket = new Socket({ fd: descriptor, readable: true, writable: false });
+  let rest = "";
+  socket.setEncoding("utf8").on("data", (text: string) => {
+    const lines = (rest + text).split("\n");
+    rest = lines.pop() as string;
+    for (const line of lines) obey(JSON.parse(line) as LinkAgentOrder);
+  });
+  // The launcher has ended: there are no more orders.
+  socket.on("error", () => {});
+  socket.unref();
+  return () => void socket.destroy();
+}
+
 /** Counts the attempts in a row at which a node's socket was gone. */
 const gone = new Map<number, number>();
 
 /** A node has not answered. If its socket was on this machine, and is gone at several attempts in a row, it is lost. */
-async function look(node: LinkNode, other: number, address: Address, attempts: number): Promise<void> {
+async function look(node: LinkNode, other: number, attempts: number): Promise<void> {
+  const address = node.sessions.addressOf(other);
   if (attempts < UNANSWERED_MIN || address === "") return;
   const count = (await isAbsentHere(address)) === true ? (gone.get(other) ?? 0) + 1 : 0;
   gone.set(other, count);
   if (count === GONE_MIN) node.lose(other);
 }
 
-/** Resolves once the node has settled, or after `leaveMs`. @param isAbsent whether nothing is at the address of a node */
-async function settle(node: LinkNode, leaveMs: number, isAbsent: (node: number) => Promise<boolean>): Promise<void> {
+/** Resolves once the node has settled, or after `leaveMs`. */
+async function settle(node: LinkNode, leaveMs: number): Promise<void> {
   const { sessions } = node;
   /** Nodes that were absent at the last look. */
   let absent = new Set<number>();
   let cancel = (): void => {};
   const look = async (): Promise<void> => {
     const found = new Set<number>();
-    for (const other of sessions.unacknowledged) if (await isAbsent(other)) found.add(other);
+    for (const other of sessions.unacknowledged) {
+      const address = sessions.addressOf(other);
+      if (address === "" || (await isAbsent(address))) found.add(other);
+    }
     // One report may be wrong: a node that is there acknowledges until the next look.
     for (const other of found) if (absent.has(other) && sessions.unacknowledged.has(other)) node.abandon(other);
     absent = found;

@@ -44,10 +44,12 @@ export interface LinkNodeParts {
   readonly node: number;
   /** How often this node has been started. */
   readonly epoch: number;
-  /** Nodes of the job. */
+  /** Nodes of the job, with those that may come later. */
   readonly nodes: number;
-  /** Tasks of each node: node n has those from n times this number on. */
+  /** Tasks of each node with which the job begins: node n has those from n times this number on. */
   readonly tasksPerNode: number;
+  /** Tasks with which the job begins (default: all). Each later one is a node of its own. */
+  readonly world?: number | undefined;
   /** The job's fingerprint. */
   readonly job: number;
   /** Undefined: the node is mobile (see SessionsOptions). */
@@ -68,6 +70,7 @@ export class LinkNode {
   readonly pipe: SessionPipe;
   readonly #host: LinkNodeHost;
   readonly #link: Link;
+  readonly #firstOf: (node: number) => number;
   #alarm = Number.POSITIVE_INFINITY;
   #onSettled: (() => void) | undefined;
   /** Whether the node neither sends nor receives; its host sets it. */
@@ -76,10 +79,17 @@ export class LinkNode {
   constructor(parts: LinkNodeParts, host: LinkNodeHost) {
     const { kernel, memory, map, packets, link, node, nodes, tasksPerNode } = parts;
     const { contexts, jobTasks } = map;
+    const { world = jobTasks } = parts;
+    const firstNodes = Math.ceil(world / tasksPerNode);
     this.#host = host;
     this.#link = link;
-    const nodeOfTask = (task: number): number => (task < jobTasks ? Math.floor(task / tasksPerNode) : -1);
+    const nodeOfTask = (task: number): number => {
+      if (task < world) return Math.floor(task / tasksPerNode);
+      return task < jobTasks ? firstNodes + task - world : -1;
+    };
+    const firstOf = (other: number): number => (other < firstNodes ? other * tasksPerNode : world + other - firstNodes);
     const nodeOf = (endpoint: Endpoint): number => (contextOf(endpoint) < contexts ? nodeOfTask(taskOf(endpoint)) : -1);
+    this.#firstOf = firstOf;
     this.sessions = new Sessions({
       ...packets,
       link,
@@ -100,7 +110,7 @@ export class LinkNode {
       onUnanswered: (other, attempts) => host.onUnanswered?.(other, attempts),
       deliver: (segment) => this.pipe.take(segment),
       onLost: (lost, why) => {
-        for (let task = lost * tasksPerNode; task < (lost + 1) * tasksPerNode && task < jobTasks; task++) {
+        for (let task = firstOf(lost); nodeOfTask(task) === lost; task++) {
           for (let context = 0; context < contexts; context++) {
             const endpoint = endpointOf(task, context);
             this.sessions.forgetTarget(endpoint);
@@ -117,7 +127,7 @@ export class LinkNode {
       },
     });
     this.pipe = new SessionPipe(
-      { node, first: node * tasksPerNode, nodeOf: nodeOfTask, firstOf: (other) => other * tasksPerNode },
+      { node, first: firstOf(node), nodeOf: nodeOfTask, firstOf },
       packets.memory,
       this.sessions,
       map.heapBytes,
@@ -149,6 +159,12 @@ export class LinkNode {
   settle(call: () => void): void {
     this.#onSettled = call;
     this.#advance();
+  }
+
+  /** This node comes later than others: makes itself known to one of them. */
+  greet(node: number): void {
+    this.agent.greet(this.#firstOf(node));
+    this.pipe.flush();
   }
 
   /** Drops what is for a node that has not acknowledged it, and is not there any more. */

@@ -18,7 +18,7 @@ type TaskNode = Joined & NodeView;
 
 const own = (globalThis as unknown as { pamirProcess: ProcessSetup }).pamirProcess;
 const { orders, labels, link } = own;
-const { size, key, options, program } = link as LinkSetup;
+const { size, later, key, options, program } = link as LinkSetup;
 const nodes = new Map<number, TaskNode>();
 /** Orders for nodes that are not up yet. */
 const early: Parameters<typeof obey>[0][] = [];
@@ -52,7 +52,7 @@ function obey(order: Exclude<ProcessOrder, { answer: number }>): void {
 
 async function start(bootstrap: TaskBootstrap): Promise<void> {
   const { task } = bootstrap;
-  const joined = await joinBy(channel.bootstrapOf(task, size), key, { options, program } as LinkedNode);
+  const joined = await joinBy(channel.bootstrapOf(task, size), key, { later, options, program } as LinkedNode);
   const map = readMap(joined.memory, joined.start.job);
   const sync = sharedAtomics(joined.memory);
   nodes.set(task, { ...joined, map, sync });

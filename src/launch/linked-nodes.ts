@@ -1,12 +1,14 @@
 // The nodes of a job whose processes share no memory, as the job's monitor sees them: it answers the requests by which they
 // find each other, and tells them of processes that have ended.
+import type { Later } from "../bootstrap/later.js";
 import type { NodePort } from "../support/host.js";
 import { type BootstrapAnswer, type BootstrapRequest, BootstrapServer } from "./link-bootstrap.js";
 
 /** What the nodes of a job have in common. */
 export interface LinkSetup {
-  /** Tasks of the job. Each is a node. */
+  /** Tasks with which the job begins. Each is a node, and so is each later one. */
   readonly size: number;
+  readonly later: Later;
   /** The job key. It is on no command line and in no environment. */
   readonly key: Uint8Array;
   /** Options of the nodes' memories. */

@@ -1,6 +1,7 @@
 // Jobs with processes where these share no memory: each task is a node, and a link over UDP on loopback joins them. This is the
 // launching thread's part; the monitor and link-process.ts have the others.
 import { makeKey } from "../bootstrap/key.js";
+import type { Later } from "../bootstrap/later.js";
 import type { KernelName } from "../core/kernel-name.js";
 import { sharedAtomics } from "../kernel/atomics.js";
 import { openMemory } from "../kernel/select.js";
@@ -34,10 +35,10 @@ export class Link {
   readonly #port: NodePort | undefined;
   #onLeave: (() => void) | undefined;
 
-  /** @param size tasks of the job @param program see LinkSetup @param isJoined whether the caller is one of the tasks */
+  /** @param later see LinkSetup @param program see LinkSetup @param isJoined whether the caller is one of the tasks */
   constructor(
     source: string,
-    size: number,
+    later: Later,
     options: LinkedNode["options"],
     program: readonly string[] | undefined,
     isJoined: boolean,
@@ -48,8 +49,8 @@ export class Link {
     this.#options = options;
     this.#port = port1;
     this.ports = port2 === undefined ? [] : [port2];
-    this.setup = { size, key: makeKey(), options, program, caller: port2 };
-    this.board = new Switchboard(size);
+    this.setup = { size: later.world, later, key: makeKey(), options, program, caller: port2 };
+    this.board = new Switchboard(later.world);
   }
 
   /**
@@ -73,7 +74,8 @@ export class Link {
     const channel = new BootstrapChannel((request) => port.postMessage(request));
     const hear = (answer: BootstrapAnswer): void => channel.hear(answer);
     port.on("message", hear);
-    const node: LinkedNode = { options: this.#options, mapped, program: this.setup.program };
+    const { program, later } = this.setup;
+    const node: LinkedNode = { options: this.#options, mapped, program, later };
     const { agent, onLeave, onClient } = await joinBy(channel.bootstrapOf(0, this.setup.size), this.setup.key, node);
     port.off("message", hear);
     // The monitor tells the agent of processes that end, also while this thread blocks.
@@ -104,9 +106,9 @@ export class Link {
   }
 }
 
-/** @param size tasks of the job @param kernel of the first task @param isJoined whether the caller is a task */
+/** @param later see LinkSetup @param kernel of the first task @param isJoined whether the caller is a task */
 export async function openLink(
-  size: number,
+  later: Later,
   options: NodeOptions & { readonly top?: boolean | undefined },
   kernel: KernelName,
   isJoined: boolean,
@@ -114,5 +116,5 @@ export async function openLink(
   const { linkProcessSource } = await import("../generated/link-process.js");
   const { contexts, laneBytes, heapBytes, regions, fifos, slots, trace } = options;
   const shape = { contexts, laneBytes, heapBytes, regions, fifos, slots, trace, kernel };
-  return new Link(linkProcessSource, size, shape, visibleProgram(options.top), isJoined);
+  return new Link(linkProcessSource, later, shape, visibleProgram(options.top), isJoined);
 }

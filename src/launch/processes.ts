@@ -37,7 +37,7 @@ export async function openProcesses(options: ProcessOptions, tasks: number, kern
   if (!hasWarned) process.emitWarning(`${message}; a link on loopback joins them instead`, { code: "PAMIR_LINK" });
   hasWarned = true;
   const { openLink } = await import("./linked.js");
-  return { link: await openLink(tasks, options, kernel, join) };
+  return { link: await openLink({ world: tasks, most: maxTasks }, options, kernel, join) };
 }
 
 function whyNoMemory(): PamiError | undefined {

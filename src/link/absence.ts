@@ -16,21 +16,22 @@ const ANSWER_MS = 50;
  */
 export async function isAbsent(address: Address): Promise<boolean> {
   const here = await isAbsentHere(address);
-  if (here !== undefined || !hasSockets()) return here ?? false;
+  if (here !== undefined || !isPlace(address)) return here ?? false;
   return isUdp(address) ? ((await withSocket(address, probe)) ?? false) : isRefused(serverOf(address));
 }
 
 /**
  * Whether an address is of this machine, and no socket is there, which cannot be forged. Undefined: the address is of another
- * machine, or the host has no sockets.
+ * machine, or names a connection, or the host has no sockets.
  */
 export async function isAbsentHere(address: Address): Promise<boolean | undefined> {
-  if (!hasSockets()) return undefined;
+  if (!isPlace(address)) return undefined;
   return isUdp(address) ? withSocket(address, bind) : isFree(serverOf(address));
 }
 
-function hasSockets(): boolean {
-  return nodeModule("dgram") !== undefined;
+/** Whether this host can look at an address: that of a connection to a WebSocket server is none (`ws-peer:…`). */
+function isPlace(address: Address): boolean {
+  return /^(udp|wss?):/.test(address) && nodeModule("dgram") !== undefined;
 }
 
 function isUdp(address: Address): boolean {

@@ -110,6 +110,11 @@ export class Sessions {
     return quiet > time.now() ? time.at(quiet) : Number.NEGATIVE_INFINITY;
   }
 
+  /** Where packets for a node go; an empty string: it has not come yet. */
+  addressOf(node: number): Address {
+    return this.#state.routes.to(node);
+  }
+
   /** Gives a node up at once: its process has ended, and answers no more. */
   giveUp(node: number): void {
     this.#state.incarnations.giveUp(node, 0);

@@ -110,6 +110,23 @@ describe("answers", () => {
     expect([server.missing, server.joined]).toEqual([[0, 1], 1]);
   });
 
+  it("processes that come later store and read values, and pass barriers at once", async () => {
+    const { connect, server } = rig({ size: 1, later: 1 });
+    const first = connect(0);
+    await first.ask(INIT, "cmd=put kvsname=kvs key=a value=1");
+    expect(await first.ask("cmd=barrier_in")).toEqual(["cmd=barrier_out rc=0"]);
+    expect([server.barriers, server.has("a"), server.has("b")]).toEqual([1, true, false]);
+    await first.ask("cmd=finalize");
+    const later = connect(1);
+    expect(await later.ask(INIT, "cmd=barrier_in", "cmd=get kvsname=kvs key=a")).toEqual([
+      "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0",
+      "cmd=barrier_out rc=0",
+      "cmd=get_result rc=0 msg=success value=1",
+    ]);
+    expect([server.barriers, server.missing]).toEqual([1, []]);
+    expect(() => connect(2)).toThrow("rank 2 is not from 0 to 1");
+  });
+
   it("refuses to start processes, once for all that one call asks for", async () => {
     const client = rig().connect(0);
     const request = (place: number) => [

@@ -95,6 +95,8 @@ export interface NetworkedOptions extends Omit<NetworkOptions, "random" | "nodes
   readonly limits: Limits;
   /** Tasks of each node (default 1). */
   readonly tasksPerNode?: number;
+  /** Tasks in such nodes (default: all). Each later one is a node of its own. */
+  readonly world?: number;
   /** Numbers of the nodes that are made (default: all). */
   readonly only?: readonly number[];
   /** Slots of a node for tasks of others (default: for all of them). */
@@ -127,7 +129,9 @@ export class NetworkedJob implements PrivateJob {
     const { limits, seed, tasksPerNode = 1 } = options;
     this.#isReal = options.wire !== undefined;
     const random = randomOf(seed);
-    const nodes = Math.ceil((limits.jobTasks ?? limits.tasks) / tasksPerNode);
+    const { jobTasks = limits.tasks } = limits;
+    const { world = jobTasks } = options;
+    const nodes = Math.ceil(world / tasksPerNode) + jobTasks - world;
     this.network = new SimulatedNetwork({ ...options, nodes, random: () => random(2 ** 32) });
     for (const number of options.only ?? Array.from({ length: nodes }, (_, i) => i)) {
       const node = this.#makeNode(number, nodes, options, () => random(2 ** 32));
@@ -137,10 +141,11 @@ export class NetworkedJob implements PrivateJob {
   }
 
   #makeNode(number: number, nodes: number, options: NetworkedOptions, random: () => number): Node {
-    const { limits, kernels, isFaithful, key, wire, tasksPerNode = 1 } = options;
+    const { limits, kernels, isFaithful, key, wire, tasksPerNode = 1, world } = options;
     const name = kernels[number % kernels.length] as KernelName;
-    const first = number * tasksPerNode;
-    const locals = Math.min(tasksPerNode, (limits.jobTasks ?? limits.tasks) - first);
+    const isLater = world !== undefined && number * tasksPerNode >= world;
+    const first = isLater ? world + number - Math.ceil(world / tasksPerNode) : number * tasksPerNode;
+    const locals = isLater ? 1 : Math.min(tasksPerNode, (world ?? limits.jobTasks ?? limits.tasks) - first);
     const ownLimits = nodeLimits(limits, locals, options.peers ?? limits.tasks - locals);
     const request = { limits: ownLimits, isFixed: true, base: 0, first };
     const { map, shared, memory } = makeJobMemory(request, name === "wasm");
@@ -162,6 +167,7 @@ export class NetworkedJob implements PrivateJob {
         epoch: 1,
         nodes,
         tasksPerNode,
+        world,
         job: JOB,
         keySchedule: key && (number % 2 === 0 ? keyScheduleOf(key, JOB) : nodeKeyScheduleOf(key, JOB)),
         addressOf: wire === undefined ? String : (other) => (other < nodes ? wire.addresses[other] : ""),

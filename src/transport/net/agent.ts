@@ -17,6 +17,7 @@ import {
   CONTEXT_STATE_OFFSET,
   JOB_BINDS_OFFSET,
   JOB_DUE_OFFSET,
+  JOB_STARTED_OFFSET,
   SLICE_BYTES,
   TASK_ABSENT,
   TASK_CLOSED,
@@ -29,7 +30,7 @@ import { contextOf, type Endpoint, endpointOf, taskOf } from "../../core/endpoin
 import type { Kernel, Memory } from "../../kernel/kernel.js";
 import { contextBlock, engineSlot, isClosed, type MemoryMap, ordinalOf, taskSlot } from "../../memory/map.js";
 import { Addresses, taskAt, UNBOUND } from "../../node/address.js";
-import { announceClose, interruptTask, markDead } from "../../node/liveness.js";
+import { announceClose, announceStart, interruptTask, markDead } from "../../node/liveness.js";
 import { copyInto } from "../../support/copy.js";
 import type { Remote } from "../transport.js";
 import { Egress } from "./egress.js";
@@ -204,7 +205,10 @@ export class Agent implements Remote {
     const ordinal = this.addresses.ordinalOf(to);
     const isTo = ordinal >= 0 && ordinal < this.#own && contextOf(to) < contexts;
     const isFrom = task < jobTasks && contextOf(from) < contexts && this.#isElsewhere(task);
-    if (isFrom) this.#uses.set(task, ++this.#frames);
+    if (isFrom) {
+      this.#uses.set(task, ++this.#frames);
+      this.#hasStarted(task);
+    }
     if (isTo && isFrom) this.#meet(this.#pipe.firstTaskOf(task));
     const isRight = isTo && isFrom && this.#take(task, from, to, ordinal, frame);
     this.#egress.turn(); // a credit may have come
@@ -213,6 +217,24 @@ export class Agent implements Remote {
     this.#pipe.flush();
     this.#wake();
     return isRight;
+  }
+
+  /** A task of another node is there. If it is one that comes later, the first frame of its node says so. */
+  #hasStarted(task: number): void {
+    const at = this.#map.job + JOB_STARTED_OFFSET;
+    let known = this.#kernel.loadWord(at);
+    if (task < known) return;
+    while (task >= known) {
+      const seen = this.#kernel.exchangeIf(at, known, task + 1);
+      // Another thread may have counted a task, too.
+      known = seen === known ? task + 1 : seen;
+    }
+    announceStart(this.#kernel, this.#map);
+  }
+
+  /** This node comes later than others: makes itself known to the node of a task. */
+  greet(task: number): void {
+    this.#send(this.addresses.endpointAt(ordinalOf(this.#map, 0, 0)), endpointOf(task, 0), { credit: 0 });
   }
 
   #isElsewhere(task: number): boolean {
