@@ -1,11 +1,11 @@
 // `pamir run --nodes` and `--hosts`: processes in several nodes, as a user has them. Other hosts are this one, by a remote shell
 // that runs its command here, and by a real sshd on loopback.
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { app, cli, isGone, run, saidBy, withoutWaits } from "../support/run-command.js";
+import { app, cli, isGone, processesWith, run, saidBy, withoutWaits } from "../support/run-command.js";
 import { LOCAL_SHELL, SSHD, Sshd, script } from "../support/ssh.js";
 
 const isLinux = process.platform === "linux";
@@ -21,20 +21,6 @@ afterEach(() => {
   for (const child of started) child.kill("SIGKILL");
   started.clear();
 });
-
-/** Processes that have this variable, which all of a job inherit. */
-function processesWith(name: string, value: string): number[] {
-  return readdirSync("/proc")
-    .filter((entry) => /^\d+$/.test(entry))
-    .map(Number)
-    .filter((pid) => {
-      try {
-        return readFileSync(`/proc/${pid}/environ`, "latin1").split("\0").includes(`${name}=${value}`) && !isGone(pid);
-      } catch {
-        return false;
-      }
-    });
-}
 
 /** Resolves once these processes have ended; the test's time limit fails otherwise. */
 async function allGone(pids: readonly number[]): Promise<void> {

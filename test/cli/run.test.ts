@@ -110,34 +110,6 @@ describe.each(WAYS.map((way) => [way.join(" ") || "threads", way] as const))("st
   });
 });
 
-const MEMORY_WAYS = WAYS.map((way) => (way[1] === "3" ? ["--processes", "2"] : way));
-describe.each(MEMORY_WAYS.map((way) => [way.join(" ") || "threads", way] as const))(
-  "pamir run --restart, %s",
-  (_, way) => {
-    const again = fileURLToPath(new URL("programs/again.js", import.meta.url));
-
-    it("a task that fails goes on with a new number and its old rank; the others hear of it", () => {
-      const { status, stdout, stderr } = run("-n", "2", ...way, "--restart", "3", again, "2", "throw");
-      expect(stderr.match(/^pamir run: .*$/gm)).toEqual([
-        "pamir run: rank 1 goes on as task 2 (restart 1 of 3)",
-        "pamir run: rank 1 goes on as task 3 (restart 2 of 3)",
-      ]);
-      expect([status, stdout]).toEqual([0, '[0] {"told":[2,3],"reply":[3,1],"size":4}\n']);
-    });
-
-    it("not more often than --restart and --spare say: then the failure is the job's", () => {
-      for (const options of [
-        ["--restart", "1"],
-        ["--restart", "9", "--spare", "1"],
-      ]) {
-        const { status, stderr } = run("-n", "2", ...way, ...options, "--timeout", "20", again, "9", "exit", "leave");
-        expect(stderr.match(/goes on as/g)).toHaveLength(1);
-        expect(status).toBe(5);
-      }
-    });
-  },
-);
-
 describe.runIf(process.platform === "linux")("pamir run, a process for each task", () => {
   it.each(["3", "2"])("--detach: the tasks of --processes %s go on if the launcher is killed", async (processes) => {
     const command = [cli, "run", "-n", "3", "--processes", processes, "--detach", app, "hang"];
@@ -236,10 +208,7 @@ describe("pamir run", () => {
     [["-n", "3", "--processes", "4", app], /processes is 4, not an integer from 1 to 3/],
     [["--kernel", "c", app], /--kernel is "c", not "wasm" or "ts"/],
     [["--on-error", "cry", app], /--on-error is "cry"/],
-    [["--spare", "2", app], /--spare takes --restart/],
-    [["--restart", "2", "--on-error", "abort", app], /--restart does not go with --on-error abort/],
     [["--detach", app], /--detach takes --processes/],
-    [["--nodes", "2", "--restart", "1", app], /--restart does not go with --nodes/],
     [["--timeout", "soon", app], /--timeout is "soon"/],
     [["-x", "PAMIR_IS_NOT_SET", app], /-x PAMIR_IS_NOT_SET: the variable is not set/],
     [["--cwd", "/nonexistent", app], /--cwd \/nonexistent: ENOENT/],

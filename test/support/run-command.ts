@@ -1,6 +1,6 @@
 // `pamir run` in a process of its own, and what its tasks say (test/cli/programs/app.js).
 import { spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect } from "vitest";
 
@@ -49,4 +49,18 @@ export function isGone(pid: number): boolean {
   } catch {
     return true;
   }
+}
+
+/** Processes that have this variable, which all of a job inherit. */
+export function processesWith(name: string, value: string): number[] {
+  return readdirSync("/proc")
+    .filter((entry) => /^\d+$/.test(entry))
+    .map(Number)
+    .filter((pid) => {
+      try {
+        return readFileSync(`/proc/${pid}/environ`, "latin1").split("\0").includes(`${name}=${value}`) && !isGone(pid);
+      } catch {
+        return false;
+      }
+    });
 }

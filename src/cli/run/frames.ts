@@ -10,7 +10,7 @@
 import type { Readable, Writable } from "node:stream";
 
 /** Version of the frames. */
-const PROTOCOL = 1;
+const PROTOCOL = 2;
 const HEADER_BYTES = 8;
 /** Longest content: an order has arguments and variables, which Linux limits to 2 MiB. */
 const CONTENT_MAX = 8 * 1024 * 1024;
@@ -30,6 +30,7 @@ export const FRAME = {
   input: 4,
   inputEnd: 5,
   kill: 6,
+  news: 7,
   // To `pamir run`.
   ready: 16,
   refused: 17,

@@ -7,10 +7,13 @@ import { makeKey } from "../../bootstrap/key.js";
 import { DEFAULT_TIMEOUT_MS } from "../../bootstrap/rendezvous.js";
 import { Guard } from "../../launch/guard.js";
 import { UsageError } from "../usage.js";
-import { ProcessJob, type Running } from "./job.js";
+import type { Order } from "./frames.js";
+import type { Running } from "./job.js";
 import { count, labelsOf, OF_THREADS, oneOf, refuse, seconds, type Values, variablesWithTop } from "./options.js";
 import { RemoteHost } from "./remote.js";
-import { serveTasks, variablesOf } from "./served.js";
+import { Restarts } from "./restarts.js";
+import { type LaterTask, ServedJob } from "./served.js";
+import type { LaunchedTask } from "./task.js";
 import { reportWaits } from "./waiting.js";
 
 /** The host that needs no remote shell. */
@@ -33,20 +36,33 @@ export function runHosts(app: string, args: string[], values: Values): Running {
   const size = placements.reduce((sum, { count: tasks }) => sum + tasks, 0);
   // The most that divides the tasks of every host: nodes have equally many tasks.
   const perNode = placements.reduce((most, { count: tasks }) => greatestDivisor(most, tasks), 0);
+  const restarts = new Restarts(values, size);
   const key = makeKey();
   const guard = new Guard((why) => {
     process.stderr.write(
       `pamir run: if this process is killed, its remote shells go on, since sh can't be started: ${why}\n`,
     );
   });
+  const hostOf = (name: string, tasks: Order["tasks"]): RemoteHost =>
+    new RemoteHost(name, commandOf(name, shell, values), { ...common, tasks }, key, guard);
+  /** Starts a task again, by a remote shell of its own: the earlier one may have gone. */
+  const start = async ({ task, rank, env }: LaterTask): Promise<LaunchedTask> => {
+    const { host: name } = placements.findLast(({ firstTask }) => firstTask <= rank) as Placement;
+    const host = hostOf(name, [{ task, env }]);
+    hosts.push(host);
+    if ((await Promise.race([awaitHosts([host], shell, timeout, givenUp), givenUp])) === "ended") {
+      throw new UsageError("the job ends");
+    }
+    return host.start()[0] as LaunchedTask;
+  };
+  const job = new ServedJob({ size, timeout, restarts, onError, labels: labelsOf(values), start });
   const hosts = placements.map(({ host, firstTask, count: tasks }) => {
     const orders = Array.from({ length: tasks }, (_, place) => ({
       task: firstTask + place,
-      env: variablesOf(firstTask + place, { size, place, count: tasks, perNode }),
+      env: job.variablesOf(firstTask + place, { place, count: tasks, perNode }),
     }));
-    return new RemoteHost(host, commandOf(host, shell, values), { ...common, tasks: orders }, key, guard);
+    return hostOf(host, orders);
   });
-  const job = new ProcessJob({ onError, labels: labelsOf(values) });
   const close = async (): Promise<void> => {
     await Promise.all(hosts.map((host) => host.close()));
     guard.close();
@@ -60,7 +76,7 @@ export function runHosts(app: string, args: string[], values: Values): Running {
       if ((await Promise.race([awaitHosts(hosts, shell, timeout, givenUp), givenUp])) === "ended") return 0;
       const tasks = hosts.flatMap((host) => host.start());
       (hosts[0] as RemoteHost).feed(process.stdin);
-      return await serveTasks(job, tasks, timeout);
+      return await job.run(tasks);
     } finally {
       await close();
     }

@@ -22,6 +22,8 @@ export interface JobOptions {
   readonly labels: Labels | undefined;
   /** Called at the end of a task, before the job counts it. */
   readonly onEnd?: (task: number, end: TaskEnd) => void;
+  /** Called at the failure of a task: starts another one in its place. Undefined: the failure is the job's. */
+  readonly replace?: (task: number) => Promise<LaunchedTask> | undefined;
 }
 
 export class ProcessJob {
@@ -88,8 +90,24 @@ export class ProcessJob {
     if (code === 0 || this.#isEnding) return;
     const aborts = this.#options.onError === "abort";
     process.stderr.write(`pamir: task ${task.task} ${endText(end)}${aborts ? ", the job ends" : ""}\n`);
+    const next = this.#options.replace?.(task.task);
+    if (next !== undefined && (await this.#goesOn(next))) return;
     this.#first ??= lost !== undefined ? 1 : (code ?? 128 + numberOf(signal));
     if (aborts) this.end();
+  }
+
+  /** Watches a task that comes in the place of another. @returns whether it was started */
+  async #goesOn(next: Promise<LaunchedTask>): Promise<boolean> {
+    let task: LaunchedTask;
+    try {
+      task = await next;
+    } catch (error) {
+      if (!this.#isEnding) process.stderr.write(`pamir run: ${(error as Error).message}\n`);
+      return this.#isEnding;
+    }
+    if (this.#isEnding) task.kill("SIGKILL");
+    await this.#watch(task);
+    return true;
   }
 }
 

@@ -4,7 +4,7 @@ import { makeKey } from "../../bootstrap/key.js";
 import { DEFAULT_TIMEOUT_MS } from "../../bootstrap/rendezvous.js";
 import { Guard } from "../../launch/guard.js";
 import { UsageError } from "../usage.js";
-import { ProcessJob, type Running } from "./job.js";
+import type { Running } from "./job.js";
 import {
   changeFolder,
   count,
@@ -16,8 +16,9 @@ import {
   type Values,
   variablesWithTop,
 } from "./options.js";
-import { startProcesses } from "./processes.js";
-import { serveTasks, variablesOf } from "./served.js";
+import { startProcesses, TaskProcess } from "./processes.js";
+import { Restarts } from "./restarts.js";
+import { ServedJob } from "./served.js";
 
 export async function runNodes(app: string, args: string[], values: Values): Promise<Running> {
   refuse(values, OF_THREADS, "--nodes");
@@ -25,6 +26,7 @@ export async function runNodes(app: string, args: string[], values: Values): Pro
   const size = count("--tasks", values.tasks) ?? Math.ceil(availableParallelism() / nodes) * nodes;
   if (size % nodes !== 0) throw new UsageError(`--tasks is ${size}, not a multiple of --nodes, which is ${nodes}`);
   const onError = oneOf("--on-error", values["on-error"], ["report", "abort"]) ?? "report";
+  const restarts = new Restarts(values, size);
   const program = {
     app: programOf(app),
     args,
@@ -37,14 +39,25 @@ export async function runNodes(app: string, args: string[], values: Values): Pro
     process.stderr.write(`pamir run: if this process is killed, its tasks go on, since sh can't be started: ${why}\n`);
   });
   const local = size / nodes;
+  const job = new ServedJob({
+    size,
+    timeout: DEFAULT_TIMEOUT_MS,
+    restarts,
+    onError,
+    labels: labelsOf(values),
+    start: async ({ task, rank, env }) => new TaskProcess(program, { task, input: inputOf(rank), env }, guard),
+  });
   const orders = Array.from({ length: size }, (_, task) => ({
     task,
-    input: task === 0 ? ("inherit" as const) : ("ignore" as const),
-    hasPmi: true,
-    env: variablesOf(task, { size, place: task % local, count: local, perNode: local }),
+    input: inputOf(task),
+    env: job.variablesOf(task, { place: task % local, count: local, perNode: local }),
   }));
   const tasks = startProcesses(program, orders, guard);
-  const job = new ProcessJob({ onError, labels: labelsOf(values) });
-  const ended = serveTasks(job, tasks, DEFAULT_TIMEOUT_MS).finally(() => guard.close());
+  const ended = job.run(tasks).finally(() => guard.close());
   return { ended, end: () => job.end(), endNow: () => job.endNow() };
+}
+
+/** Where the standard input of a rank comes from: rank 0 has that of this process. */
+function inputOf(rank: number): "inherit" | "ignore" {
+  return rank === 0 ? "inherit" : "ignore";
 }

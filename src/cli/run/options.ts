@@ -24,7 +24,8 @@ Usage: pamir run [OPTION]… APP [ARGUMENT]…
       --heap-bytes B    memory for lanes and regions (default 268435456)
       --on-error WHAT   report (default): the others go on when a task fails; abort: all end
       --timeout S       ends the job after S seconds, with exit code 124
-      --restart N       starts a task that fails again, up to N times, with a new number; client.rank stays
+      --restart N       starts a task that fails again, up to N times, with a new number; client.rank stays. With --nodes and
+                        --hosts it is a node of its own, and tasks start again only once all have attached
       --spare S         numbers for such tasks (default: N for each task)
       --detach          with --processes: the tasks go on if this process dies; their output has no labels
       --cwd FOLDER      folder in which the tasks run
@@ -67,17 +68,7 @@ export const OPTIONS = {
 } as const;
 
 /** Options of threads, which share one memory. */
-export const OF_THREADS = [
-  "processes",
-  "kernel",
-  "engine",
-  "contexts",
-  "heap-bytes",
-  "trace",
-  "restart",
-  "spare",
-  "detach",
-] as const;
+export const OF_THREADS = ["processes", "kernel", "engine", "contexts", "heap-bytes", "trace", "detach"] as const;
 /** Options of --hosts and --hostfile. */
 export const OF_HOSTS = ["ppn", "rsh", "remote-pamir", "start-timeout"] as const;
 

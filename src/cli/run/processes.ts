@@ -8,6 +8,7 @@ import type { EndSignal, LaunchedTask, TaskEnd } from "./task.js";
 /** The descriptors of a task's process behind its standard streams. */
 export const KEY_FD = 3;
 export const PMI_FD = 4;
+export const NEWS_FD = 5;
 
 /** What the processes of this machine have in common. */
 export interface Program {
@@ -26,12 +27,11 @@ export interface ProcessOptions {
   /** Variables for this process alone. */
   readonly env: Readonly<Record<string, string>>;
   readonly input: "inherit" | "pipe" | "ignore";
-  /** Whether the process inherits PMI_FD. */
-  readonly hasPmi: boolean;
 }
 
 /** Variables by which another launcher, or another job, would be found. */
-const OTHERS = /^(PAMIR_(RANK|SIZE|LOCAL_RANK|LOCAL_SIZE|RENDEZVOUS|SERVED|JOB|BIND|NODE|KEY_FILE|KEY_FD)|PMI_\w+)$/;
+const OTHERS =
+  /^(PAMIR_(RANK|SIZE|LOCAL_RANK|LOCAL_SIZE|RENDEZVOUS|SERVED|JOB|BIND|NODE|KEY_FILE|KEY_FD|LATER)|PMI_\w+)$/;
 
 export class TaskProcess implements LaunchedTask {
   readonly task: number;
@@ -40,9 +40,10 @@ export class TaskProcess implements LaunchedTask {
   /** Only with `input: "pipe"`. */
   readonly stdin: Writable | undefined;
   /** The launcher's end of PMI_FD. */
-  readonly pmi: Duplex | undefined;
+  readonly pmi: Duplex;
   readonly ended: Promise<TaskEnd>;
   readonly #child: ChildProcess;
+  readonly #news: Duplex;
   #isOver = false;
 
   constructor({ app, args, execArgv, env, key }: Program, options: ProcessOptions, guard: Guard) {
@@ -52,18 +53,18 @@ export class TaskProcess implements LaunchedTask {
       detached: true,
       env: { ...Object.fromEntries(inherited), ...options.env, PAMIR_KEY_FD: `${KEY_FD}` },
       // Node makes a pair of sockets of each further pipe: no other process reaches them.
-      stdio: [options.input, "pipe", "pipe", "pipe", ...(options.hasPmi ? (["pipe"] as const) : [])],
+      stdio: [options.input, "pipe", "pipe", "pipe", "pipe", "pipe"],
     });
     this.#child = child;
     // Node makes no streams if this process has too many open files.
     if (child.stdio === undefined) throw new UsageError(`task ${options.task} can't be started: too many open files`);
     const { pid } = child;
     if (pid !== undefined) guard.add(pid);
-    const [, , , secret, pmi] = child.stdio as unknown as [unknown, unknown, unknown, Duplex, Duplex | undefined];
-    // A program that never attaches closes it unread.
-    secret.on("error", () => {});
-    secret.resume();
+    const [, , , secret, pmi, news] = child.stdio as unknown as [unknown, unknown, unknown, Duplex, Duplex, Duplex];
+    // A program that never attaches closes them unread.
+    for (const one of [secret, news]) one.on("error", () => {}).resume();
     secret.end(key);
+    this.#news = news;
     this.stdout = child.stdout as Readable;
     this.stderr = child.stderr as Readable;
     this.stdin = child.stdin ?? undefined;
@@ -80,6 +81,10 @@ export class TaskProcess implements LaunchedTask {
         resolve({ code, signal });
       });
     });
+  }
+
+  tell(news: string): void {
+    if (!this.#isOver) this.#news.write(news);
   }
 
   kill(signal: EndSignal): void {

@@ -209,6 +209,10 @@ export class RemoteTask implements LaunchedTask {
     this.pmi.on("error", () => {});
   }
 
+  tell(news: string): void {
+    if (!this.#isOver) this.#frames.send(FRAME.news, this.task, news);
+  }
+
   kill(signal: EndSignal): void {
     if (!this.#isOver) this.#frames.send(FRAME.kill, this.task, signal);
   }

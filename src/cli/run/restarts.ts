@@ -1,5 +1,5 @@
 // `pamir run --restart`: tasks that fail are started again, with new numbers.
-import type { Job } from "pamir";
+import { PROCESS_COUNT_MAX } from "../../bootstrap/environment.js";
 import { UsageError } from "../usage.js";
 import { count, type Values } from "./options.js";
 
@@ -21,17 +21,25 @@ export class Restarts {
       throw new UsageError("--restart does not go with --on-error abort");
     }
     this.spare = spare ?? this.#most * tasks;
+    if (this.spare > 0 && tasks + this.spare > PROCESS_COUNT_MAX) {
+      const numbers = `${this.spare} more numbers for restarts (--spare)`;
+      throw new UsageError(`${tasks} tasks and ${numbers} are more than ${PROCESS_COUNT_MAX}`);
+    }
   }
 
-  /** Starts a task in the place of one that has failed. @returns false: its rank, or the job, has had its restarts */
-  replace(job: Job, task: number): boolean {
+  /**
+   * Starts a task in the place of one that has failed.
+   * @param spawn starts it, or gives its number
+   * @returns undefined: its rank, or the job, has had its restarts
+   */
+  replace(task: number, spawn: (rank: number) => number): { task: number; rank: number } | undefined {
     const rank = this.#ranks.get(task) ?? task;
     const restarts = (this.#restarts.get(rank) ?? 0) + 1;
-    if (restarts > this.#most || this.#ranks.size >= this.spare) return false;
-    const next = job.spawn({ rank });
+    if (restarts > this.#most || this.#ranks.size >= this.spare) return undefined;
+    const next = spawn(rank);
     this.#ranks.set(next, rank);
     this.#restarts.set(rank, restarts);
     process.stderr.write(`pamir run: rank ${rank} goes on as task ${next} (restart ${restarts} of ${this.#most})\n`);
-    return true;
+    return { task: next, rank };
   }
 }

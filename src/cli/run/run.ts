@@ -102,7 +102,8 @@ async function runThreads(app: string, argv: string[], values: Values): Promise<
     workerOptions: { argv, env: { ...process.env, ...variables(values.variable) } },
     onExit(exit: TaskExit) {
       if (exit.cause === "terminated" || (exit.cause === "exit" && exit.code === 0)) return;
-      if (isEnding || job === undefined || !restarts.replace(job, exit.task)) first ??= exit;
+      const current = isEnding ? undefined : job;
+      if (current === undefined || !restarts.replace(exit.task, (rank) => current.spawn({ rank }))) first ??= exit;
     },
   } as const;
   const entry = pathToFileURL(resolve(app));

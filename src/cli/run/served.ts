@@ -1,17 +1,17 @@
-// Tasks that are processes find each other by PMI-1, which this launcher serves, on this machine and on others.
-import type { Duplex } from "node:stream";
+// Tasks that are processes find each other by PMI-1, which this launcher serves, on this machine and on others. The launcher
+// tells the agents of nodes which other nodes have ended, and starts tasks that have failed again.
+import { JOIN_BARRIERS, LATER, type Later } from "../../bootstrap/later.js";
 import { StreamLines } from "../../bootstrap/lines.js";
 import { PmiServer } from "../../bootstrap/pmi-server.js";
 import { PlainFraming } from "../../bootstrap/pmi-wire.js";
-import type { ProcessJob } from "./job.js";
-import { PMI_FD } from "./processes.js";
-import type { LaunchedTask } from "./task.js";
+import { type JobOptions, ProcessJob, type Running } from "./job.js";
+import { NEWS_FD, PMI_FD } from "./processes.js";
+import type { Restarts } from "./restarts.js";
+import type { LaunchedTask, TaskEnd } from "./task.js";
 import { missingTasks, reportWaits } from "./waiting.js";
 
 /** Where a task runs. */
 export interface TaskPlace {
-  /** Tasks of the job. */
-  readonly size: number;
   /** Its place among the tasks of its host, from 0, and how many these are. */
   readonly place: number;
   readonly count: number;
@@ -19,34 +19,133 @@ export interface TaskPlace {
   readonly perNode: number;
 }
 
-/** The variables by which a task's attach() finds this launcher. */
-export function variablesOf(task: number, { size, place, count, perNode }: TaskPlace): Record<string, string> {
-  return {
-    PMI_FD: `${PMI_FD}`,
-    PMI_RANK: `${task}`,
-    PMI_SIZE: `${size}`,
-    MPI_LOCALRANKID: `${place}`,
-    MPI_LOCALNRANKS: `${count}`,
-    PAMIR_NODE: `${Math.floor(task / perNode)}`,
-  };
+/** A task that comes later. */
+export interface LaterTask {
+  readonly task: number;
+  readonly rank: number;
+  readonly env: Record<string, string>;
 }
 
-/** Serves all tasks of a job, until they have ended. @param timeout of a barrier, in milliseconds @returns the exit code */
-export async function serveTasks(
-  job: ProcessJob,
-  tasks: readonly (LaunchedTask & { readonly pmi: Duplex | undefined })[],
-  timeout: number,
-): Promise<number> {
-  const size = tasks.length;
-  const server = new PmiServer({ size, kvsname: `pamir_${process.pid}`, barrierTimeout: timeout });
-  for (const { task, pmi } of tasks) {
-    if (pmi !== undefined) server.serve(new StreamLines(pmi, new PlainFraming()), task);
+export interface ServedOptions extends Pick<JobOptions, "onError" | "labels"> {
+  /** Tasks with which the job begins. */
+  readonly size: number;
+  /** Of a barrier, in milliseconds. */
+  readonly timeout: number;
+  readonly restarts: Restarts;
+  /** Starts a process for a task that comes later. @throws UsageError */
+  readonly start: (later: LaterTask) => Promise<LaunchedTask>;
+}
+
+export class ServedJob implements Pick<Running, "end" | "endNow"> {
+  readonly #options: ServedOptions;
+  readonly #server: PmiServer;
+  readonly #job: ProcessJob;
+  readonly #running = new Map<number, LaunchedTask>();
+  /** Nodes that have ended. */
+  readonly #ended = new Set<number>();
+  /** Tasks of each node with which the job began, once they have been counted: before any node comes later. */
+  #found: number | undefined;
+  #next: number;
+
+  constructor(options: ServedOptions) {
+    const { size, timeout, restarts, onError, labels } = options;
+    this.#options = options;
+    this.#next = size;
+    const kvsname = `pamir_${process.pid}`;
+    this.#server = new PmiServer({ size, later: restarts.spare, kvsname, barrierTimeout: timeout });
+    this.#job = new ProcessJob({
+      onError,
+      labels,
+      onEnd: (task, end) => this.#onEnd(task, end),
+      replace: (task) => this.#replace(task),
+    });
   }
-  const stopReports = reportWaits(() => missingTasks(server.silent, job.running, size));
-  try {
-    return await job.run(tasks);
-  } finally {
-    stopReports();
-    server.close();
+
+  /** The variables by which a task's attach() finds this launcher. */
+  variablesOf(task: number, { place, count, perNode }: TaskPlace): Record<string, string> {
+    return {
+      ...this.#variables(task, this.#options.size, {}),
+      MPI_LOCALRANKID: `${place}`,
+      MPI_LOCALNRANKS: `${count}`,
+      PAMIR_NODE: `${Math.floor(task / perNode)}`,
+    };
+  }
+
+  #variables(task: number, size: number, more: Pick<Later, "rank" | "ended">): Record<string, string> {
+    const later: Later = { world: this.#options.size, most: this.#most, news: NEWS_FD, ...more };
+    return { PMI_FD: `${PMI_FD}`, PMI_RANK: `${task}`, PMI_SIZE: `${size}`, [LATER]: JSON.stringify(later) };
+  }
+
+  get #most(): number {
+    return this.#options.size + this.#options.restarts.spare;
+  }
+
+  /** Serves the tasks with which the job begins, until all have ended. @returns the exit code */
+  async run(tasks: readonly LaunchedTask[]): Promise<number> {
+    for (const task of tasks) this.#serve(task);
+    const stopReports = reportWaits(() => missingTasks(this.#server.silent, this.#job.running, this.#options.size));
+    try {
+      return await this.#job.run(tasks);
+    } finally {
+      stopReports();
+      this.#server.close();
+    }
+  }
+
+  end(): void {
+    this.#job.end();
+  }
+
+  endNow(): void {
+    this.#job.endNow();
+  }
+
+  #serve(task: LaunchedTask): void {
+    this.#running.set(task.task, task);
+    this.#server.serve(new StreamLines(task.pmi, new PlainFraming()), task.task);
+  }
+
+  /** Tasks of each node with which the job began, as the tasks have agreed. Undefined: not all have attached so far. */
+  get #perNode(): number | undefined {
+    const { size } = this.#options;
+    if (this.#found !== undefined || this.#server.barriers < JOIN_BARRIERS) return this.#found;
+    let nodes = 0;
+    while (nodes < size && this.#server.has(`address-${nodes}`)) nodes++;
+    this.#found = size / nodes;
+    return this.#found;
+  }
+
+  #onEnd(task: number, { code }: TaskEnd): void {
+    this.#running.delete(task);
+    const perNode = this.#perNode;
+    if (perNode === undefined) return;
+    const { size, restarts } = this.#options;
+    const isLater = task >= size;
+    // The process of a node's first task has its agent.
+    if (!isLater && task % perNode !== 0) return;
+    const lost = isLater ? size / perNode + task - size : task / perNode;
+    this.#ended.add(lost);
+    if (code === 0 || this.#job.isEnding) return;
+    for (const other of this.#running.values()) other.tell(`${JSON.stringify({ lost })}\n`);
+    if (isLater || restarts.spare === 0) return;
+    // The node's other tasks are cut off: they are started again, too.
+    for (let other = task + 1; other < task + perNode; other++) this.#running.get(other)?.kill("SIGKILL");
+  }
+
+  /** Starts a task in the place of one that has failed. */
+  #replace(failed: number): Promise<LaunchedTask> | undefined {
+    const { restarts, start } = this.#options;
+    if (restarts.spare === 0) return undefined;
+    if (this.#perNode === undefined) {
+      process.stderr.write(`pamir run: task ${failed} is not started again: not all tasks have attached before\n`);
+      return undefined;
+    }
+    const later = restarts.replace(failed, () => this.#next++);
+    if (later === undefined) return undefined;
+    const env = this.#variables(later.task, this.#most, { rank: later.rank, ended: [...this.#ended] });
+    return start({ ...later, env }).then((task) => {
+      this.#serve(task);
+      return task;
+    });
   }
 }

@@ -6,7 +6,7 @@ import { Guard } from "../../launch/guard.js";
 import { UsageError } from "../usage.js";
 import { FRAME, Frames, greeting, type Order } from "./frames.js";
 import { changeFolder, programOf } from "./options.js";
-import { PMI_FD, startProcesses, type TaskProcess } from "./processes.js";
+import { startProcesses, type TaskProcess } from "./processes.js";
 import type { EndSignal } from "./task.js";
 
 const HELP = `pamir node: started by \`pamir run --hosts\` on each host; it speaks frames over standard input and output
@@ -63,10 +63,13 @@ class StarterHost {
         this.#answer(() => this.#start());
         return;
       case FRAME.pmi:
-        task?.pmi?.write(content);
+        task?.pmi.write(content);
         return;
       case FRAME.pmiEnd:
-        task?.pmi?.end();
+        task?.pmi.end();
+        return;
+      case FRAME.news:
+        task?.tell(content.toString());
         return;
       case FRAME.input:
         // Also if the task has closed its input: what comes next is dropped, too.
@@ -116,8 +119,6 @@ class StarterHost {
     const orders = tasks.map((task) => ({
       ...task,
       input: task.task === 0 ? ("pipe" as const) : ("ignore" as const),
-      hasPmi: true,
-      env: { ...task.env, PMI_FD: `${PMI_FD}` },
     }));
     const started = startProcesses(program, orders, this.#guard);
     this.#running = started.length;
@@ -135,9 +136,9 @@ class StarterHost {
         if (!this.#frames.send(kind, number, bytes)) this.#flow("pause");
       });
     }
-    pmi?.on("data", (bytes: Buffer) => this.#frames.send(FRAME.pmi, number, bytes));
-    pmi?.on("end", () => this.#frames.send(FRAME.pmiEnd, number));
-    pmi?.on("error", () => this.#frames.send(FRAME.pmiEnd, number));
+    pmi.on("data", (bytes: Buffer) => this.#frames.send(FRAME.pmi, number, bytes));
+    pmi.on("end", () => this.#frames.send(FRAME.pmiEnd, number));
+    pmi.on("error", () => this.#frames.send(FRAME.pmiEnd, number));
     void task.ended.then((end) => {
       this.#frames.send(FRAME.ended, number, JSON.stringify(end));
       this.#running--;

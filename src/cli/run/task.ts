@@ -1,5 +1,5 @@
 // A task whose process a launcher has started, here or on another host.
-import type { Readable } from "node:stream";
+import type { Duplex, Readable } from "node:stream";
 
 /** How a process ended: with an exit code, or by a signal. */
 export interface TaskEnd {
@@ -16,8 +16,12 @@ export interface LaunchedTask {
   readonly task: number;
   readonly stdout: Readable;
   readonly stderr: Readable;
+  /** By which the process speaks PMI. */
+  readonly pmi: Duplex;
   /** Resolves once the process has ended and its streams have no more to read. */
   readonly ended: Promise<TaskEnd>;
+  /** Gives news to the agent of the process's node, if that is a thread of this process. @param news lines of LinkAgentOrder */
+  tell(news: string): void;
   /** Sends a signal to the process and those that it has started; after its end, nothing. */
   kill(signal: EndSignal): void;
 }

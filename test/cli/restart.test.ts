@@ -1,0 +1,126 @@
+// `pamir run --restart`: a task that fails goes on with a new number and its old rank, as a thread, a process, a node of this
+// machine, and a node of another host. Other hosts are this one, by a remote shell that runs its command here.
+import { spawn } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, describe, expect, it } from "vitest";
+import { app, cli, isGone, processesWith, run } from "../support/run-command.js";
+import { LOCAL_SHELL, script } from "../support/ssh.js";
+
+const isLinux = process.platform === "linux";
+const folder = mkdtempSync(join(tmpdir(), "pamir-restart-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const rsh = script(folder, "rsh", LOCAL_SHELL);
+const again = fileURLToPath(new URL("programs/again.js", import.meta.url));
+const replaced = fileURLToPath(new URL("programs/replaced.js", import.meta.url));
+
+/** Runs two tasks. Where they are processes, they can end by a signal. */
+const WAYS: readonly (readonly [name: string, options: readonly string[], how: "throw" | "kill"])[] = [
+  ["threads", ["-n", "2"], "throw"],
+  ["--processes 1", ["-n", "2", "--processes", "1"], "throw"],
+  ["--processes 2", ["-n", "2", "--processes", "2"], "throw"],
+  ["--nodes 1", ["-n", "2", "--nodes", "1"], "kill"],
+  ["--nodes 2", ["-n", "2", "--nodes", "2"], "throw"],
+  ["--nodes 2, a signal", ["-n", "2", "--nodes", "2"], "kill"],
+  ["--hosts a:2", ["--hosts", "a:2", "--rsh", rsh], "throw"],
+  ["--hosts a,b", ["--hosts", "a,b", "--rsh", rsh], "kill"],
+];
+
+describe.each(isLinux ? WAYS : WAYS.slice(0, 1))("pamir run --restart, %s", { timeout: 60_000 }, (_, way, how) => {
+  it("a task that fails goes on with a new number and its old rank; the others hear of it; nothing stays behind", () => {
+    const mark = `${process.pid}-${performance.now()}`;
+    const { status, stdout, stderr } = run(...way, "--restart", "3", "-x", `PAMIR_MARK=${mark}`, again, "2", how);
+    expect(stderr.match(/^pamir run: .*$/gm)).toEqual([
+      "pamir run: rank 1 goes on as task 2 (restart 1 of 3)",
+      "pamir run: rank 1 goes on as task 3 (restart 2 of 3)",
+    ]);
+    expect([status, stdout]).toEqual([0, '[0] {"told":[2,3],"reply":[3,1],"size":4}\n']);
+    if (isLinux) expect(processesWith("PAMIR_MARK", mark)).toEqual([]);
+  });
+
+  it("not more often than --restart and --spare say: then the failure is the job's", () => {
+    for (const options of [
+      ["--restart", "1"],
+      ["--restart", "9", "--spare", "1"],
+    ]) {
+      const { status, stderr } = run(...way, ...options, "--timeout", "20", again, "9", "exit", "leave");
+      expect(stderr.match(/goes on as/g)).toHaveLength(1);
+      expect(status).toBe(5);
+    }
+  });
+});
+
+describe.runIf(isLinux)("pamir run --restart, nodes", { timeout: 60_000 }, () => {
+  it.each([
+    ["--nodes", ["-n", "4", "--nodes", "2"]],
+    ["--hosts", ["--hosts", "a:2,b:2", "--rsh", rsh]],
+  ])("%s: a node whose first process is killed goes on as two nodes, and its calls end with SHUTDOWN", (_, way) => {
+    const { status, stdout, stderr } = run(...way, "--restart", "1", replaced);
+    expect(stderr.match(/^pamir run: .*$/gm)?.sort()).toEqual([
+      "pamir run: rank 2 goes on as task 4 (restart 1 of 1)",
+      "pamir run: rank 3 goes on as task 5 (restart 1 of 1)",
+    ]);
+    expect([status, stdout]).toEqual([0, '[0] {"ended":"PAMIR_SHUTDOWN","ranks":[2,3],"between":5}\n']);
+  });
+
+  it("over WebSockets, too", () => {
+    const way = ["-n", "2", "--nodes", "2", "-x", 'PAMIR_OPTIONS={"link":"websocket"}'];
+    const { status, stdout } = run(...way, "--restart", "3", again, "2", "kill");
+    expect([status, stdout]).toEqual([0, '[0] {"told":[2,3],"reply":[3,1],"size":4}\n']);
+  });
+
+  it("a task that fails before all have attached is not started again", () => {
+    const { status, stderr } = run("-n", "2", "--nodes", "2", "--restart", "3", app.replace("app.js", "early.js"));
+    expect(stderr).toMatch(/^pamir: task 1 exited with code 5\npamir run: task 1 is not started again: not all tasks/m);
+    expect(stderr).not.toContain("goes on as");
+    expect(status).toBe(5);
+  });
+
+  it("a remote shell that fails at the restart is named, and the failure is the job's", () => {
+    const once = script(folder, "once", `test -e ${folder}/two && exit 9\ntouch ${folder}/two\n${LOCAL_SHELL}`);
+    const options = ["--hosts", "localhost,two", "--rsh", once, "--restart", "3"];
+    const { status, stderr } = run(...options, again, "9", "exit", "leave");
+    expect(stderr).toMatch(/^pamir run: host two: .*once ended with exit code 9$/m);
+    expect(status).toBe(5);
+  });
+
+  it("a signal ends the wait for a host at a restart, and nothing stays behind", async () => {
+    const mark = `${process.pid}-${performance.now()}`;
+    const stuck = script(folder, "stuck", `test -e ${folder}/b && exec sleep 1000\ntouch ${folder}/b\n${LOCAL_SHELL}`);
+    const options = ["--hosts", "localhost,b", "--rsh", stuck, "--restart", "3", "-x", `PAMIR_MARK=${mark}`];
+    const child = spawn(process.execPath, [cli, "run", ...options, again, "9", "exit"], {
+      env: { ...process.env, PAMIR_MARK: mark },
+    });
+    const closed = new Promise((resolve) => child.on("close", resolve));
+    await new Promise<void>((resolve) => {
+      let text = "";
+      child.stderr.on("data", (bytes) => {
+        text += bytes;
+        if (text.includes("goes on as")) resolve();
+      });
+    });
+    child.kill("SIGTERM");
+    expect(await closed).toBe(143);
+    expect(isGone(child.pid as number)).toBe(true);
+    while (processesWith("PAMIR_MARK", mark).length > 0) await new Promise((resolve) => setTimeout(resolve, 20));
+  });
+});
+
+describe("pamir run --restart, wrong input", () => {
+  it.each([
+    [["--spare", "2", app], /--spare takes --restart/],
+    [["--nodes", "2", "--spare", "2", app], /--spare takes --restart/],
+    [["--restart", "2", "--on-error", "abort", app], /--restart does not go with --on-error abort/],
+    [["--hosts", "a", "--restart", "2", "--on-error", "abort", app], /--restart does not go with --on-error abort/],
+    [["--nodes", "2", "--restart", "x", app], /--restart is "x", not an integer from 1/],
+    [["-n", "2", "--nodes", "2", "--restart", "9", "--spare", "65535", app], /65535 more numbers .*more than 65536/],
+    [["--nodes", "2", "--detach", app], /--detach does not go with --nodes/],
+  ] as const)("%j", (args, text) => {
+    const { status, stderr } = run(...args);
+    expect(stderr).toMatch(text);
+    expect(stderr.trim().split("\n")).toHaveLength(1);
+    expect(status).toBe(2);
+  });
+});
