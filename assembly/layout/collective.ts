@@ -88,5 +88,7 @@ export const COLLECTIVE_ACTIVE: u32 = 9;
 export const COLLECTIVE_LEFT: u32 = 11;
 /** A member asks the first one for the table, since the member from which it was to come has ended: the payload names it. */
 export const COLLECTIVE_ASK: u32 = 12;
+/** In debug mode: what the origin has called, as JSON. Before an operation begins, each member tells each. */
+export const COLLECTIVE_CALL: u32 = 13;
 /** A message of what is built upon the geometry: the number is that of the extension, tag and signature are its own. */
 export const COLLECTIVE_EXTENSION: u32 = 10;

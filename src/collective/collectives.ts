@@ -106,6 +106,7 @@ export class Collectives implements ProgressSource, GeometryHost, CreationHost {
       node: this.#task.addresses.first,
       regionIndex: region?.index ?? NONE,
       regionGeneration: region?.generation ?? 0,
+      debug: Number(this.#task.observers.isStrict),
     };
     const creation = new Creation(endpoints, userId, rank, row);
     this.#blocks.set(creation, region);
@@ -131,6 +132,7 @@ export class Collectives implements ProgressSource, GeometryHost, CreationHost {
       endpoints,
       ids: table.map(({ id }) => id),
       nodes: table.map(({ node }) => node),
+      isChecked: table.every(({ debug }) => debug !== 0),
       shared,
       table: creation.payload,
       release: () => region?.close(),

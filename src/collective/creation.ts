@@ -19,16 +19,18 @@ import type { Arrival } from "../protocol/late-handler.js";
 import type { Channel } from "./channel.js";
 import type { GeometryCore } from "./geometry-core.js";
 
-/** What a member tells of itself: four words of the table. */
+/** What a member tells of itself: five words of the table. */
 export interface Row {
   readonly id: number;
   readonly node: number;
   /** The region of its block; NONE: it has none. */
   readonly regionIndex: number;
   readonly regionGeneration: number;
+  /** 1: it is in debug mode; else 0. */
+  readonly debug: number;
 }
 
-const ROW_WORDS = 4;
+const ROW_WORDS = 5;
 /** Words of CREATE: the key, then a row. */
 const KEY_WORDS = 4;
 /** Creations that have come to nothing that are remembered, for members that are late. */
@@ -319,8 +321,8 @@ export class Creations {
   }
 }
 
-function wordsOf({ id, node, regionIndex, regionGeneration }: Row): number[] {
-  return [id, node, regionIndex, regionGeneration];
+function wordsOf({ id, node, regionIndex, regionGeneration, debug }: Row): number[] {
+  return [id, node, regionIndex, regionGeneration, debug];
 }
 
 function rowAt(words: Uint32Array, at: number): Row {
@@ -329,6 +331,7 @@ function rowAt(words: Uint32Array, at: number): Row {
     node: words[at + 1] as number,
     regionIndex: words[at + 2] as number,
     regionGeneration: words[at + 3] as number,
+    debug: words[at + 4] as number,
   };
 }
 

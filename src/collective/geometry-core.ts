@@ -2,6 +2,7 @@
 // them when one has failed.
 import {
   COLLECTIVE_ACTIVE,
+  COLLECTIVE_CALL,
   COLLECTIVE_CLOSED,
   COLLECTIVE_DATA,
   COLLECTIVE_EXTENSION,
@@ -20,6 +21,7 @@ import { copyInto } from "../support/copy.js";
 import { type ActiveHost, ActiveMessages, type Unexpected } from "./active.js";
 import { Agreement, type SendVote } from "./agreement.js";
 import { nodesKeepOrder } from "./algorithms/leaders.js";
+import { type Call, Check, callIn } from "./calls.js";
 import type { Channel } from "./channel.js";
 import { Execution, type ExecutionHost } from "./execution.js";
 import type { Extension } from "./extension.js";
@@ -64,6 +66,8 @@ export interface Membership {
   readonly ids: readonly number[];
   /** The node of each member: the number of the node's first task. */
   readonly nodes: readonly number[];
+  /** Whether all members are in debug mode. */
+  readonly isChecked: boolean;
   /** If all members share a memory. */
   readonly shared: SharedMembers | undefined;
   /** At the first member: what the others were told. */
@@ -87,6 +91,8 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
   readonly size: number;
   readonly endpoints: readonly Endpoint[];
   readonly nodes: readonly number[];
+  /** Whether members compare what they have called, before an operation begins. */
+  readonly isChecked: boolean;
   readonly scratch: Scratch;
   readonly unexpected: Unexpected;
   /** At the first member: what the others were told, for those that have lost it. */
@@ -109,6 +115,8 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
   /** Operations under way, in the order of their numbers. */
   readonly #active: Operation[] = [];
   readonly #early = new Map<number, Early[]>();
+  /** In debug mode: what members have called, by number. */
+  readonly #checks = new Map<number, Check>();
   /** Results of operations that have failed elsewhere, by number. */
   readonly #failures = new Map<number, Result>();
   readonly #agreements: Agreement[] = [];
@@ -130,12 +138,14 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
   readonly #extensions = new Map<number, Extension>();
   #extended = 0;
 
-  constructor(host: GeometryHost, { id, rank, endpoints, ids, nodes, shared, table, release }: Membership) {
+  constructor(host: GeometryHost, membership: Membership) {
+    const { id, rank, endpoints, ids, nodes, isChecked, shared, table, release } = membership;
     this.id = id;
     this.rank = rank;
     this.size = endpoints.length;
     this.endpoints = endpoints;
     this.nodes = nodes;
+    this.isChecked = isChecked;
     this.scratch = host.scratch;
     this.unexpected = host.unexpected;
     this.#host = host;
@@ -182,21 +192,32 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     return this.#gone;
   }
 
-  /** Begins an operation over messages. */
-  beginSchedule(schedule: Schedule, buffers: Buffers, signature: number): Execution {
+  /** Begins an operation over messages. @param call in debug mode: what this member has called */
+  beginSchedule(schedule: Schedule, buffers: Buffers, signature: number, call?: Call): Execution {
     const execution = new Execution(this, schedule, buffers);
+    execution.call = call;
     if (!this.#begin(execution, signature)) return execution;
+    if (this.isChecked) this.#hold(execution);
+    else this.#start(execution);
+    return execution;
+  }
+
+  #start(execution: Execution): void {
     // First what has come already: a member that has ended since may have sent all that it had to.
     for (const early of this.#early.get(execution.number) ?? []) this.#deliver(execution, early);
     this.#early.delete(execution.number);
     if (!execution.isOver) execution.begin();
     for (const rank of this.#gone) if (!execution.isOver) execution.ended(rank);
-    return execution;
   }
 
   /** Begins an operation of members that share a memory. */
   beginShared(operation: SharedOperation, signature: number): void {
     if (!this.#begin(operation, signature)) return;
+    if (this.isChecked) this.#hold(operation);
+    else this.#startShared(operation);
+  }
+
+  #startShared(operation: SharedOperation): void {
     if (this.#early.size > 0) {
       const [early] = this.#early.get(operation.number) ?? [];
       this.#early.delete(operation.number);
@@ -223,6 +244,47 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     if (failed === SHUTDOWN) operation.why = this.#lost;
     this.#end(operation, failed, false);
     return false;
+  }
+
+  /** Tells all members what this one has called. The operation begins once all have told, if nothing differs. */
+  #hold(operation: Operation): void {
+    const { number, call } = operation;
+    const check = this.#checkOf(number);
+    operation.check = check;
+    check.calls[this.rank] = call;
+    const bytes = new TextEncoder().encode(JSON.stringify(call));
+    for (let rank = 0; rank < this.size && !operation.isOver; rank++) {
+      if (rank === this.rank) continue;
+      this.send(COLLECTIVE_CALL, rank, operation, 0, bytes);
+      this.watch(rank);
+    }
+    for (const rank of this.#gone) this.#endedFor(operation, rank);
+    this.#compare(operation);
+  }
+
+  /** The calls for an operation, which may not have begun here. */
+  #checkOf(number: number): Check {
+    const check = this.#checks.get(number) ?? new Check(this.size);
+    this.#checks.set(number, check);
+    return check;
+  }
+
+  #compare(operation: Operation): void {
+    const { check } = operation;
+    if (check === undefined || check.awaited().length > 0) return;
+    operation.check = undefined;
+    operation.why ||= check.difference();
+    // All members have the same calls, so each finds it, and none has to be told.
+    if (operation.why !== "") this.#end(operation, ERROR, false);
+    else if (operation instanceof Execution) this.#start(operation);
+    else this.#startShared(operation as SharedOperation);
+  }
+
+  /** A member has ended, and all its messages are delivered. */
+  #endedFor(operation: Operation, rank: number): void {
+    const { check } = operation;
+    if (check === undefined) operation.ended(rank);
+    else if (check.calls[rank] === undefined) this.failed(operation, SHUTDOWN, "");
   }
 
   #isBrokenAt(number: number): boolean {
@@ -254,12 +316,18 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
       this.active.rethrow();
     }
     if (kind === COLLECTIVE_VOTE) this.#voted(number, rank, tag, arrival.payload.slice());
-    if (kind === COLLECTIVE_DATA || kind === COLLECTIVE_READY) {
+    if (kind === COLLECTIVE_DATA || kind === COLLECTIVE_READY || kind === COLLECTIVE_CALL) {
       const early = { kind, rank, tag, signature, arrival };
       const operation = this.#active.find((one) => one.number === number);
-      if (operation instanceof Execution) this.#deliver(operation, early);
+      const isAhead = seqDelta(number, this.#number) > 0;
+      if (isAhead || operation?.check !== undefined) {
+        if (seqDelta(number, this.#number) > AHEAD_MAX) return;
+        if (kind !== COLLECTIVE_CALL) this.#keep(number, early);
+        else this.#checkOf(number).calls[rank] = callIn(arrival);
+        if (operation !== undefined) this.#compare(operation);
+      } else if (operation instanceof Execution) this.#deliver(operation, early);
       else if (operation !== undefined) this.#differs(operation, rank, signature);
-      else if (seqDelta(number, this.#number) <= 0) {
+      else {
         // A member that waits for an answer learns that there is none.
         const text = `rank ${this.rank} is through with that operation, and awaited nothing from rank ${rank}`;
         this.#tell(
@@ -269,13 +337,16 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
           this.#failures.get(number) ?? ERROR,
           new TextEncoder().encode(text),
         );
-      } else if (seqDelta(number, this.#number) > 0 && seqDelta(number, this.#number) <= AHEAD_MAX) {
-        const list = this.#early.get(number);
-        const kept = { ...early, arrival: copyOf(arrival) };
-        if (list === undefined) this.#early.set(number, [kept]);
-        else list.push(kept);
       }
     }
+  }
+
+  /** Keeps a message until its operation begins. */
+  #keep(number: number, early: Early): void {
+    const list = this.#early.get(number);
+    const kept = { ...early, arrival: copyOf(early.arrival) };
+    if (list === undefined) this.#early.set(number, [kept]);
+    else list.push(kept);
   }
 
   /** A member sends messages for an operation that has none here. */
@@ -443,6 +514,9 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
 
   #finish(operation: Operation, result: Result): void {
     operation.result = result;
+    operation.check = undefined;
+    if (this.#early.size > 0) this.#early.delete(operation.number);
+    if (this.isChecked) this.#checks.delete(operation.number);
     this.#remove(operation);
     if (operation.isPolling) this.#host.polling(-1);
     operation.release();
@@ -518,7 +592,9 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     this.#gone.add(rank);
     this.active.gone();
     for (const agreement of this.#agreements) if (!agreement.isOver) agreement.gone();
-    for (const operation of [...this.#active]) if (operation.isPolling || !operation.isStopped) operation.ended(rank);
+    for (const operation of [...this.#active]) {
+      if (operation.isPolling || !operation.isStopped) this.#endedFor(operation, rank);
+    }
     for (const extension of this.#extensions.values()) extension.gone(rank);
     this.#dropIfUnread();
   }
@@ -560,7 +636,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     this.#ended.add(rank);
     // Of its messages, some may still come: memberGone() tells once they are delivered.
     for (const operation of [...this.#active]) {
-      if (operation.isPolling) operation.ended(rank);
+      if (operation.isPolling && operation.check === undefined) operation.ended(rank);
     }
     this.#dropIfUnread();
   }

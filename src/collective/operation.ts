@@ -1,5 +1,7 @@
 // What all operations under way have in common, whatever carries them.
+
 import { type Callback, EAGAIN, type Result } from "../core/result.js";
+import type { Call, Check } from "./calls.js";
 
 /** How elements are combined. Pointers are those of the job's memory. */
 export interface Reducer {
@@ -28,6 +30,9 @@ export abstract class Operation {
   failure: Result = EAGAIN;
   /** What went wrong, in words; empty if the result says it all. */
   why = "";
+  /** In debug mode: what this member has called; and what all have, until the operation begins. */
+  call: Call | undefined;
+  check: Check | undefined;
   onDone: Callback | undefined;
   /** Waits that will read the result: until then it is not begun anew. */
   waits = 0;

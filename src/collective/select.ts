@@ -25,6 +25,7 @@ import {
   rabenseifnerReduce,
 } from "./algorithms/reduce.js";
 import { doublingScan } from "./algorithms/scan.js";
+import type { Call } from "./calls.js";
 import type { GeometryCore } from "./geometry-core.js";
 import type { Buffers, Operation } from "./operation.js";
 import type { Schedule } from "./schedule.js";
@@ -41,7 +42,7 @@ import {
   SliceReduceSteps,
   UniformScatterSteps,
 } from "./shared-steps.js";
-import { ALGORITHM_SHIFT, type CollectiveType } from "./signature.js";
+import { ALGORITHM_SHIFT, type CollectiveType, describeKind } from "./signature.js";
 import {
   ALLGATHER_SHORT,
   ALLREDUCE_SHORT,
@@ -456,17 +457,37 @@ function withAlgorithm(signature: number, { type }: Request, algorithm: Algorith
   return signature ^ (ALGORITHMS[type].indexOf(algorithm) << ALGORITHM_SHIFT);
 }
 
+/** What a member has called, for debug mode. */
+export function callOf(request: Request, signature: number, algorithm: string, size: number): Call {
+  const { type, root, bytes, sent, received, send, receive, isExclusive } = request;
+  const all = type === "allgatherv" ? received : type === "reduceScatter" ? sent : undefined;
+  const isVector = all === undefined && type.endsWith("v");
+  const list = (counts: readonly number[] | undefined, ofRoot: number): readonly number[] =>
+    !isVector ? [] : (counts ?? Array.from({ length: size }, (_, rank) => (rank === root ? ofRoot : 0)));
+  return {
+    what: `${isExclusive ? "exclusive " : ""}${describeKind(signature)}`,
+    root,
+    bytes: type.endsWith("v") ? 0 : bytes,
+    counts: all?.counts.join() ?? "",
+    algorithm,
+    gives: list(sent?.counts, type === "gatherv" ? send.length : 0),
+    gets: list(received?.counts, type === "scatterv" ? receive.length : 0),
+  };
+}
+
 /** Begins an operation. @param agreed what all members must agree on, the algorithm aside */
 export function begin(algorithm: Algorithm, request: Request, geometry: GeometryCore, agreed: number): Operation {
   const signature = withAlgorithm(agreed, request, algorithm);
-  const { shared, schedule } = algorithm;
+  const { name, shared, schedule } = algorithm;
+  const call = geometry.isChecked ? callOf(request, agreed, name, geometry.size) : undefined;
   if (shared !== undefined) {
     const operation = new SharedOperation(geometry, request, shared(request, geometry));
+    operation.call = call;
     geometry.beginShared(operation, signature);
     return operation;
   }
   const made = (schedule as NonNullable<typeof schedule>)(request, geometry);
-  return geometry.beginSchedule(withBarrier(made, request, geometry), request, signature);
+  return geometry.beginSchedule(withBarrier(made, request, geometry), request, signature, call);
 }
 
 /** How often the members of an operation over messages wait for each other, so that none is further ahead. */

@@ -112,7 +112,7 @@ export class SharedOperation extends Operation {
 
   get hasWork(): boolean {
     const { shared, number } = this;
-    if (this.#stage === ENTER) return shared.mayEnter(number);
+    if (this.#stage === ENTER) return this.check === undefined && shared.mayEnter(number);
     if (this.#stage === READ) {
       return shared.hasArrived(shared.slotOf(this.#sources[this.#cursor] as number, number), number);
     }
@@ -130,7 +130,7 @@ export class SharedOperation extends Operation {
     this.shared.isReading(rank, this.number) && !this.host.hasEnded(rank);
 
   advance(): void {
-    if (this.isOver) return;
+    if (this.isOver || this.check !== undefined) return;
     try {
       if (this.#stage === STOPPED && !this.isSending) this.host.sent(this);
       if (this.#stage === ENTER) this.#enter();

@@ -44,8 +44,13 @@ export function signatureOf(
   return words | ((hash ^ (hash >>> 14)) << 14);
 }
 
-/** "allreduce() of f64 by sum, with a hash of root and lengths of 3f2" */
+/** "allreduce() of f64 by sum (root, lengths and algorithm: 3f2)" */
 export function describeSignature(signature: number): string {
+  return `${describeKind(signature)} (root, lengths and algorithm: ${(signature >>> 14).toString(16)})`;
+}
+
+/** "allreduce() of f64 by sum" */
+export function describeKind(signature: number): string {
   const type = COLLECTIVE_TYPES[signature & 31] ?? "an unknown operation";
   const operation = ((signature >>> 5) & 15) - 1;
   const element = ((signature >>> 9) & 31) - 1;
@@ -53,7 +58,7 @@ export function describeSignature(signature: number): string {
   if (element >= 0) names.push(`of ${nameOf(ELEMENT_TYPES, ({ number }) => number === element)}`);
   if (operation === USER_OPERATION) names.push("by a function");
   else if (operation >= 0) names.push(`by ${nameOf(OPERATIONS, (number) => number === operation)}`);
-  return `${names.join(" ")} (root, lengths and algorithm: ${(signature >>> 14).toString(16)})`;
+  return names.join(" ");
 }
 
 function nameOf<Value>(table: Readonly<Record<string, Value>>, isIt: (value: Value) => boolean): string {

@@ -10,6 +10,7 @@ import {
   type Algorithm,
   type AlgorithmInfo,
   begin,
+  callOf,
   defaultAlgorithm,
   type Request,
 } from "../collective/select.js";
@@ -103,7 +104,10 @@ export class Geometry {
     this.#core = core;
     this.#parts = parts;
     this.#requests = new Requests(core.rank, core.size, parts.memory, parts.kernel);
-    this.#barrier = core.isShared ? new SharedOperation(core, BARRIER, new BarrierSteps(core.shared)) : undefined;
+    if (!core.isShared) return;
+    this.#barrier = new SharedOperation(core, BARRIER, new BarrierSteps(core.shared));
+    const [{ name }] = ALGORITHMS.barrier as [Algorithm];
+    this.#barrier.call = callOf(BARRIER, BARRIER_SIGNATURE, name, core.size);
   }
 
   /** Whether close() has been called. */
@@ -628,7 +632,9 @@ export class Geometry {
       await this.#parts.until(() => operation.isOver, options);
     } catch (error) {
       if (!(error instanceof PamiError) || error.code !== "PAMIR_TIMEDOUT") throw error;
-      const ranks = operation.awaited().map((rank) => `rank ${rank} (${nameOf(this.endpoint(rank))})`);
+      const ranks = (operation.check ?? operation)
+        .awaited()
+        .map((rank) => `rank ${rank} (${nameOf(this.endpoint(rank))})`);
       throw new PamiError("PAMIR_TIMEDOUT", `${type}() of rank ${this.rank} still waits for ${ranks.join(", ")}`, {
         cause: error,
       });

@@ -28,6 +28,20 @@ describe("several operations under way", () => {
     }
   });
 
+  it(`fail for all members where one differs, in debug mode, and the others work (${replayNote()})`, () => {
+    for (let round = 0; round < scaled(100); round++) {
+      const random = randomOf(SEED + round);
+      const size = 2 + random(8);
+      const steps = stepsOf(size, 6, random).map((step) => (random(2) === 0 ? step : { ...step, odd: random(size) }));
+      const deaths = random(3) === 0 ? [random(size * 40)] : [];
+      try {
+        runGeometry(size, steps, deaths, random, true);
+      } catch (error) {
+        throw new Error(`round ${round}, ${size} members, ends ${deaths}`, { cause: error });
+      }
+    }
+  });
+
   it(`end for all members where some end: none waits for ever, no result is wrong, memory comes back (${replayNote()})`, () => {
     for (let round = 0; round < scaled(160); round++) {
       const random = randomOf(SEED + round);

@@ -14,7 +14,7 @@ import { GeometryCore } from "../../src/collective/geometry-core.js";
 import type { Operation } from "../../src/collective/operation.js";
 import { type Piece, Scratch } from "../../src/collective/scratch.js";
 import { CompletionQueue } from "../../src/core/completion.js";
-import { type Callback, type Result, SHUTDOWN, SUCCESS } from "../../src/core/result.js";
+import { type Callback, ERROR, type Result, SHUTDOWN, SUCCESS } from "../../src/core/result.js";
 import type { RegionTable } from "../../src/memory/regions.js";
 import type { Algorithm, Plan } from "./collectives.js";
 import { differs, type Operation as Expected, operationOf } from "./collectives.js";
@@ -27,6 +27,8 @@ export interface Step {
   readonly plan: Plan;
   readonly algorithm: Algorithm;
   readonly operator: Operator;
+  /** A member that calls it with other bytes than the others. */
+  readonly odd?: number | undefined;
 }
 
 interface Message {
@@ -70,7 +72,7 @@ class Party {
   isEnded = false;
   #end = 0;
 
-  constructor(rank: number, size: number, net: Network, random: Random) {
+  constructor(rank: number, size: number, net: Network, random: Random, isChecked: boolean) {
     const create = (bytes: number) => {
       const place = this.memory.subarray(this.#end, this.#end + bytes);
       this.#end += bytes;
@@ -98,6 +100,7 @@ class Party {
       endpoints: ranks,
       ids: ranks.map(() => 7),
       nodes: ranks.map(() => 0),
+      isChecked,
       shared: undefined,
       table: undefined,
       release: () => {},
@@ -111,10 +114,10 @@ class Network {
   readonly #random: Random;
   readonly #size: number;
 
-  constructor(size: number, random: Random) {
+  constructor(size: number, random: Random, isChecked: boolean) {
     this.#random = random;
     this.#size = size;
-    this.parties = Array.from({ length: size }, (_, rank) => new Party(rank, size, this, random));
+    this.parties = Array.from({ length: size }, (_, rank) => new Party(rank, size, this, random, isChecked));
   }
 
   send(from: number, to: number, header: Uint8Array, payload: Uint8Array, onSent: Callback | undefined): Result {
@@ -186,16 +189,23 @@ const AT_ONCE = 3;
 
 /**
  * Has all members run all steps, in a random order of events. Members end before the events of these numbers.
+ * @param isChecked debug mode: members compare what they have called; an operation with an odd member is to fail for all
  * @returns the number of events
  * @throws what is wrong: a member waits for ever, has a wrong result, keeps memory, or fails though all are there
  */
-export function runGeometry(size: number, steps: readonly Step[], deaths: readonly number[], random: Random): number {
-  const network = new Network(size, random);
+export function runGeometry(
+  size: number,
+  steps: readonly Step[],
+  deaths: readonly number[],
+  random: Random,
+  isChecked = false,
+): number {
+  const network = new Network(size, random, isChecked);
   const runs = steps.map(({ plan, algorithm, operator }) => operationOf(plan, algorithm, operator, false, random));
   const begin = (party: Party, rank: number): void => {
     const number = party.operations.length;
     const { members } = runs[number] as Expected;
-    const { operator } = steps[number] as Step;
+    const { operator, algorithm, plan, odd } = steps[number] as Step;
     const { schedule, send, receive } = members[rank] as Expected["members"][number];
     const at = (pointer: number, bytes: number): Uint8Array => party.memory.subarray(pointer, pointer + bytes);
     const reducer = {
@@ -204,7 +214,15 @@ export function runGeometry(size: number, steps: readonly Step[], deaths: readon
       reduce: (out: number, left: number, right: number, bytes: number) =>
         operator.reduce(at(out, bytes), at(left, bytes), at(right, bytes)),
     };
-    const operation = party.core.beginSchedule(schedule, { send, receive, reducer }, number + 1);
+    const operation = party.core.beginSchedule(schedule, { send, receive, reducer }, number + 1, {
+      what: algorithm.name,
+      root: plan.root,
+      bytes: plan.bytes + (rank === odd ? 8 : 0),
+      counts: "",
+      algorithm: "",
+      gives: [],
+      gets: [],
+    });
     party.operations.push(operation);
     // Its buffers belong to the caller again once it is over.
     party.core.whenOver(operation, () => send.set(randomBytes(send.length, random)), undefined);
@@ -230,7 +248,10 @@ export function runGeometry(size: number, steps: readonly Step[], deaths: readon
       if (!operation.isOver) {
         throw new Error(`${what}: waits for ranks ${operation.awaited()}`);
       }
-      if (operation.result === SUCCESS) {
+      const { odd } = steps[number] as Step;
+      if (odd !== undefined && operation.result === ERROR) {
+        if (size > 2 && !operation.why.includes(`rank ${odd} `)) throw new Error(`${what}: ${operation.why}`);
+      } else if (odd === undefined && operation.result === SUCCESS) {
         const { members, expected } = runs[number] as Expected;
         const place = differs((members[rank] as Expected["members"][number]).receive, expected[rank] as Uint8Array);
         if (place >= 0) throw new Error(`${what}: byte ${place} of the result is wrong`);

@@ -62,12 +62,14 @@ export class CoresJob {
     kernels: readonly KernelName[],
     limits: Partial<Limits> = {},
     around: (kernel: Kernel, task: number) => Kernel = (kernel) => kernel,
+    isStrict = false,
   ): CoresJob {
     const isWasm = kernels.includes("wasm");
     const { map, shared, memory } = makeJobMemory({ limits: { ...SMALL, ...limits }, isFixed: true, base: 0 }, isWasm);
     const activities = new Map<Endpoint, Activity>();
     const observers: Observers = {
       ...UNOBSERVED,
+      isStrict,
       parts: (own) => ({
         ...UNOBSERVED.parts(own),
         completions: (activity) => {

@@ -129,7 +129,8 @@ export class MortalJob {
   readonly #carrier: Carrier;
   readonly #buried = new Set<Mortal>();
 
-  constructor(size: number, carrier: Carrier, limits: Partial<Limits> = {}) {
+  /** @param isStrict whether the tasks are in debug mode, without its warnings */
+  constructor(size: number, carrier: Carrier, limits: Partial<Limits> = {}, isStrict = false) {
     const members = Array.from({ length: size }, (_, number) => new Mortal(number));
     const around = (kernel: Kernel, number: number): Kernel => (members[number] as Mortal).around(kernel);
     const all: Limits = {
@@ -143,10 +144,11 @@ export class MortalJob {
       ...limits,
     };
     this.#carrier = carrier;
+    const debug = isStrict ? { slow: Number.POSITIVE_INFINITY, wait: Number.POSITIVE_INFINITY } : undefined;
     this.#job =
       carrier === "one memory"
-        ? CoresJob.shared(["wasm", "ts"], all, around)
-        : CoresJob.apart(portsJob(all, ["wasm", "ts"], around));
+        ? CoresJob.shared(["wasm", "ts"], all, around, isStrict)
+        : CoresJob.apart(portsJob(all, ["wasm", "ts"], around, debug));
     this.members = members;
     for (const member of members) {
       member.task = this.#job.task(member.number);

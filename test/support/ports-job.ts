@@ -7,6 +7,7 @@ import { makeNodeTask } from "../../src/launch/private-node.js";
 import type { Limits, MemoryMap } from "../../src/memory/map.js";
 import { nodeLimits } from "../../src/node/limits.js";
 import { makeJobMemory } from "../../src/node/memory.js";
+import type { DebugLimits } from "../../src/observe/debug.js";
 import type { Client } from "../../src/pami/client.js";
 import type { Task } from "../../src/protocol/task.js";
 import { Agent } from "../../src/transport/net/agent.js";
@@ -31,11 +32,16 @@ export interface PrivateJob {
   end(task: number): void;
 }
 
-/** Frames go through the ports of channels. @param around what a task has instead of its kernel, which its agent has */
+/**
+ * Frames go through the ports of channels.
+ * @param around what a task has instead of its kernel, which its agent has
+ * @param debug debug mode
+ */
 export function portsJob(
   limits: Limits,
   kernels: readonly KernelName[],
   around: (kernel: Kernel, task: number) => Kernel = (kernel) => kernel,
+  debug?: DebugLimits,
 ): PrivateJob {
   const tasks: PrivateTask[] = [];
   const all: PortPipe[] = [];
@@ -53,7 +59,7 @@ export function portsJob(
     const ports = new PortPipe((to, port) => (all[to] as PortPipe).accept(task, port));
     const agent = new Agent(kernel, memory, map, ports, true);
     const own = around(kernel, task);
-    const parts = { kernel: own, memory, map, task: 0, whyPrivate: "a test", onLeave: () => end(task, true) };
+    const parts = { kernel: own, memory, map, task: 0, debug, whyPrivate: "a test", onLeave: () => end(task, true) };
     all.push(ports);
     tasks.push({ ...makeNodeTask(parts, agent), agent, map, free: () => kernel.heapFreePages(map.job) });
   }

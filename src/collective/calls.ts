@@ -1,0 +1,67 @@
+// Debug mode: each member tells all others what it has called, and the operation begins once all calls are there. So all members
+// compare the same calls, find the same difference, and name the same member.
+import type { Arrival } from "../protocol/late-handler.js";
+
+/** What a member has called. Members must agree on the first fields; the last two must fit each other. */
+export interface Call {
+  /** "reduce() of f64 by sum" */
+  readonly what: string;
+  readonly root: number;
+  readonly bytes: number;
+  /** Bytes of the blocks of all members, where all know them. */
+  readonly counts: string;
+  readonly algorithm: string;
+  /** Bytes that go to each member, and that come from each, where members have blocks of different lengths. */
+  readonly gives: readonly number[];
+  readonly gets: readonly number[];
+}
+
+const AGREED = ["what", "root", "bytes", "counts", "algorithm"] as const;
+
+/** The call in a message. One that makes no sense differs from all others. */
+export function callIn({ payload }: Arrival): Call {
+  try {
+    const call = JSON.parse(new TextDecoder().decode(payload.slice())) as Call;
+    if (Array.isArray(call.gives) && Array.isArray(call.gets)) return call;
+  } catch {}
+  return { what: "an unknown operation", gives: [], gets: [] } as unknown as Call;
+}
+
+/** The calls of the members for one operation. */
+export class Check {
+  /** By rank. */
+  readonly calls: (Call | undefined)[];
+
+  constructor(size: number) {
+    this.calls = new Array(size).fill(undefined);
+  }
+
+  /** Ranks whose calls are awaited. */
+  awaited(): number[] {
+    return [...this.calls.keys()].filter((rank) => this.calls[rank] === undefined);
+  }
+
+  /** Which member differs from most others, and how, once all have told; empty if none does. */
+  difference(): string {
+    const calls = this.calls as Call[];
+    for (const field of AGREED) {
+      const values = calls.map((call) => call[field]);
+      const votes = (value: unknown): number => values.filter((other) => other === value).length;
+      const usual = values.reduce((best, value) => (votes(value) > votes(best) ? value : best));
+      const odd = values.findIndex((value) => value !== usual);
+      if (odd < 0) continue;
+      const name = field === "what" ? "" : `${calls[odd]?.what} with ${field} `;
+      return `rank ${odd} has begun ${name}${values[odd]}, rank ${values.indexOf(usual)} ${name}${usual}`;
+    }
+    let text = "";
+    for (const [from, { what, gives }] of calls.entries()) {
+      for (const [to, bytes] of gives.entries()) {
+        const awaited = calls[to]?.gets[from];
+        if (bytes !== awaited) {
+          text ||= `${what}: rank ${from} has ${bytes} bytes for rank ${to}, which awaits ${awaited}`;
+        }
+      }
+    }
+    return text;
+  }
+}

@@ -1,0 +1,220 @@
+// Debug mode: one member calls something else than the others. Each member hears which one it is and how it differs; nothing is
+// kept, and the next operations work. Every type, every algorithm, every way to differ, in one memory and over messages.
+import { describe, expect, it } from "vitest";
+import { MEMBER_INLINE_BYTES } from "../../assembly/layout.js";
+import { COLLECTIVE_TYPES, type CollectiveType } from "../../src/collective/signature.js";
+import { ERROR, type Geometry } from "../../src/index.js";
+import { byEffort, SEED } from "../support/effort.js";
+import { type Carrier, type Mortal, MortalJob } from "../support/mortal-members.js";
+import { randomOf } from "../support/random.js";
+import { replayNote } from "../support/seed.js";
+
+/** What a member calls. */
+interface Call {
+  readonly type: CollectiveType;
+  /** Elements of a block; or of the whole vector of a broadcast or reduction. */
+  readonly count: number;
+  readonly root: number;
+  readonly operation: string;
+  readonly Elements: typeof Int32Array | typeof Float32Array;
+  readonly algorithm: string | undefined;
+  readonly exclusive: boolean;
+  /** Elements that this member gives or awaits beyond what the others await or give. */
+  readonly more: number;
+}
+
+/** Elements of 4 bytes: none, one, a slot's and one more, an eager message's and one more. */
+const COUNTS = [0, 1, 22, 23, 4096, 4097];
+const ROOTED: readonly CollectiveType[] = ["broadcast", "reduce", "gather", "gatherv", "scatter", "scatterv"];
+const REDUCTIONS: readonly CollectiveType[] = ["reduce", "allreduce", "scan", "reduceScatter"];
+const VECTORS: readonly CollectiveType[] = ["gatherv", "scatterv", "allgatherv", "alltoallv"];
+
+/** The error of a barrier of a certain algorithm, which only the form with a callback has. */
+const FAILED = "onDone got ERROR";
+
+function begin(call: Call, geometry: Geometry): Promise<unknown> {
+  const { rank, size } = geometry;
+  const { type, count, root, operation, Elements, algorithm, exclusive, more } = call;
+  const view = (length: number): Int32Array | Float32Array => new Elements(length);
+  const options = { ...(algorithm === undefined ? {} : { algorithm }), ...(ROOTED.includes(type) ? { root } : {}) };
+  const isRoot = rank === root;
+  const counts = new Array<number>(size).fill(count);
+  const longer = counts.map((each, other) => (other === (rank + 1) % size ? each + more : each));
+  const own = count + more;
+  const given = (): object => {
+    switch (type) {
+      case "barrier":
+        return {};
+      case "broadcast":
+        return { buffer: view(count) };
+      case "reduceScatter":
+        return { send: view(count * size), operation };
+      case "scan":
+        return { send: view(count), operation, exclusive };
+      case "reduce":
+      case "allreduce":
+        return { send: view(count), operation };
+      case "gather":
+      case "allgather":
+        return { send: view(count) };
+      case "alltoall":
+        return { send: view(count * size) };
+      case "scatter":
+        return { send: isRoot ? view(count * size) : undefined, receive: view(count) };
+      case "gatherv":
+        return isRoot
+          ? { send: view(count), receive: view(count * size + more), counts: longer }
+          : { send: view(own), counts: undefined };
+      case "scatterv":
+        return isRoot
+          ? { send: view(count * size + more), receive: view(count), counts: longer }
+          : { receive: view(own) };
+      case "allgatherv":
+        return { send: view(count), receive: view(count * size + more), counts: longer };
+      case "alltoallv":
+        return {
+          send: view(count * size + more),
+          receive: view(count * size),
+          sendCounts: longer,
+          receiveCounts: counts,
+        };
+    }
+  };
+  const named = geometry as unknown as Record<CollectiveType, (given: object) => Promise<unknown>>;
+  if (type !== "barrier") return named[type]({ ...given(), ...options });
+  if (algorithm === undefined) return geometry.barrier();
+  return new Promise((resolve, reject) => {
+    const onDone = (_: unknown, result: number): void =>
+      result === ERROR ? reject(new Error(FAILED)) : resolve(result);
+    geometry.collective("barrier", { ...options, onDone });
+  });
+}
+
+/** Whether its algorithm works for it: else its caller gets PAMIR_INVAL, and nothing begins. */
+function works({ algorithm, count, Elements }: Call): boolean {
+  if (algorithm === "flat") return 4 * count <= MEMBER_INLINE_BYTES;
+  return algorithm !== "ring" || Elements === Int32Array;
+}
+
+/** What one member does otherwise, and what the error names. */
+interface Difference {
+  readonly name: string;
+  readonly other: Partial<Call>;
+  readonly text: RegExp;
+}
+
+/** All ways in which a member can call something else. */
+function differencesOf(call: Call, size: number, algorithms: readonly string[]): Difference[] {
+  const { type, count, root } = call;
+  const found: Difference[] = [];
+  const add = (name: string, other: Partial<Call>, text: RegExp): void => void found.push({ name, other, text });
+  if (type !== "barrier" && !VECTORS.includes(type)) {
+    for (const bytes of COUNTS) {
+      if (bytes !== count) add(`${bytes} elements, not ${count}`, { count: bytes }, /with (bytes|counts) /);
+    }
+  }
+  if (VECTORS.includes(type)) {
+    for (const more of [1, 23, 4097]) add(`${more} elements more`, { more }, /bytes for rank|with counts/);
+    if (count > 0) add("no elements", { more: -count }, /bytes for rank|with counts/);
+  }
+  if (ROOTED.includes(type)) add("root", { root: (root + 1) % size }, /with root/);
+  if (REDUCTIONS.includes(type)) {
+    add("operation", { operation: "max" }, /by sum.*by max|by max.*by sum/);
+    add("elements", { Elements: Float32Array }, /i32.*f32|f32.*i32/);
+  }
+  if (type === "scan") add("exclusive", { exclusive: true }, /exclusive scan/);
+  for (const algorithm of algorithms) {
+    if (algorithm !== call.algorithm) add(`algorithm ${algorithm}`, { algorithm }, /with algorithm/);
+  }
+  for (const other of COLLECTIVE_TYPES) {
+    if (other !== type) add(other, { type: other, algorithm: undefined }, new RegExp(`${other}\\(\\)`));
+  }
+  return found;
+}
+
+/** The operation with which each run ends. */
+async function sums(geometry: Geometry, length: number): Promise<void> {
+  const sum = await geometry.allreduce({ send: new Int32Array(length).fill(geometry.rank + 1), operation: "sum" });
+  if (sum.some((value) => value !== (geometry.size * (geometry.size + 1)) / 2)) throw new Error("a wrong sum");
+}
+
+/** All ways to differ of a type, in one geometry: each operation but those of `sums` fails, for all. */
+async function run(type: CollectiveType, carrier: Carrier, size: number): Promise<number> {
+  const job = new MortalJob(size, carrier, { heapBytes: 2 ** 25 }, true);
+  const random = randomOf(SEED ^ size);
+  let runs = 0;
+  try {
+    const endpoints = job.members.map(({ endpoint }) => endpoint);
+    const geometries = await job.outcomes((member) => member.geometry(endpoints));
+    const of = (member: Mortal): Geometry => geometries.get(member) as Geometry;
+    const algorithms = of(job.members[0] as Mortal)
+      .algorithms(type)
+      .map(({ name }) => name);
+    const counts = type === "barrier" ? [0] : byEffort({ quick: [0, 4097], normal: [0, 4097], deep: COUNTS });
+    for (const algorithm of algorithms) {
+      for (const count of counts) {
+        const call: Call = {
+          type,
+          count,
+          root: random(size),
+          operation: "sum",
+          Elements: Int32Array,
+          algorithm,
+          exclusive: false,
+          more: 0,
+        };
+        if (!works(call)) continue;
+        const all = differencesOf(call, size, algorithms);
+        const most = byEffort({ quick: 2, normal: 8, deep: all.length });
+        for (const { name, other, text } of all.filter(() => random(all.length) < most)) {
+          const odd = random(size);
+          const different: { -readonly [Key in keyof Call]: Call[Key] } = { ...call, ...other };
+          // Without its algorithm, it has the default.
+          if (!works(different)) {
+            if (other.algorithm !== undefined) continue;
+            different.algorithm = undefined;
+          }
+          const what = `${algorithm}, ${count} elements, rank ${odd} of ${size}: ${name}`;
+          try {
+            const outcomes = await job.outcomes((member) => {
+              const geometry = of(member);
+              return begin(geometry.rank === odd ? different : call, geometry);
+            });
+            await job.outcomes((member) => sums(of(member), 3));
+            for (const [member, error] of outcomes) {
+              expect(error, `member ${member.number}`).toBeInstanceOf(Error);
+              const { message } = error as Error;
+              if (message === FAILED) continue;
+              expect(message).toMatch(text);
+              if (size > 2) expect(message).toContain(`rank ${odd}`);
+            }
+            runs++;
+          } catch (error) {
+            throw new Error(what, { cause: error });
+          }
+        }
+      }
+    }
+    const after = await job.outcomes((member) => sums(of(member), 5000));
+    for (const outcome of after.values()) expect(outcome).toBeUndefined();
+    for (const geometry of geometries.values()) (geometry as Geometry).close();
+    for (let round = 0; round < 2; round++) {
+      await job.quiet();
+      for (const { task } of job.living) task.reclaim();
+    }
+    expect(job.regionBytes()).toEqual([]);
+    return runs;
+  } finally {
+    await job.close();
+  }
+}
+
+describe.each(["one memory", "ports"] as const)("%s", (carrier) => {
+  it.each(COLLECTIVE_TYPES.flatMap((type) => [2, 3, 5].map((size) => [type, size] as const)))(
+    `%s of %i members: one calls something else (${replayNote()})`,
+    { timeout: 120_000 },
+    async (type, size) => {
+      expect(await run(type, carrier, size)).toBeGreaterThan(0);
+    },
+  );
+});
