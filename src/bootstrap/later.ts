@@ -1,16 +1,15 @@
-// Tasks that come later: `pamir run --restart` starts a task that has failed again, with a number that no other task has had.
-// The launcher tells each process about them by a variable, since PMI-1 knows no such processes.
+// Tasks that come later. `pamir run --restart` starts a task that has failed again, with a number that no other task has had.
+// It tells each process about them by a variable, since PMI-1 knows no such processes. launch() has `maxTasks`.
 import { PamiError } from "../core/error.js";
 import { quote } from "./text.js";
 
 /** Name of the variable: a Later, as JSON. */
 export const LATER = "PAMIR_LATER";
 
-/**
- * Barriers in which all processes meet when they attach: one of agreeOnKey(), four of joinBy(). A process that ends before the
- * last of them fails all. Behind it, another one can come in its place.
- */
-export const JOIN_BARRIERS = 5;
+/** Barriers of joinBy(), in which all nodes meet. Behind the last one, others can come. */
+export const NODE_BARRIERS = 4;
+/** Barriers in which all processes meet when they attach: also that of agreeOnKey(). */
+export const JOIN_BARRIERS: number = NODE_BARRIERS + 1;
 
 /** What a launcher says of tasks that come later. */
 export interface Later {

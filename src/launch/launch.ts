@@ -54,7 +54,7 @@ export interface LaunchOptions {
    *
    * Shared memory takes Linux and the package `koffi`. Without these, each task has a memory of its own, and a sealed link on
    * loopback (UDP) joins them, with the same calls. A warning with the code PAMIR_LINK says so once, and `info()` why. Then
-   * `launch` resolves once all processes are up, and `maxTasks` must not be more than `tasks`.
+   * `launch` resolves once all processes are up, and `job.adopt` is refused.
    */
   processes?: number | undefined;
   /** Makes the caller task 0: `job.client` (default false). */
@@ -340,7 +340,7 @@ function makeJob(
     if (more.rank !== undefined) checkInteger("rank", more.rank, 0, limits.tasks - 1);
     const [kernelName] = checkKernels(name, 1);
     if (!isNode()) checkArgs(given);
-    else if (processes !== undefined && !isAdopted) checkCopied(given, userOptions);
+    else if (options.processes !== undefined && !isAdopted) checkCopied(given, userOptions);
     const wanted = { ...request, mayBeTwins: request.mayBeTwins && more.kernel === undefined };
     const made = { ...bootstrap(task, kernelName as KernelName, given, more.rank), room: wanted, isAdopted };
     return { bootstrap: made, orders: { entry: asked, bootstraps: [made], workerOptions: userOptions } };

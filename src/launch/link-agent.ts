@@ -215,10 +215,7 @@ async function settle(node: LinkNode, leaveMs: number): Promise<void> {
   let cancel = (): void => {};
   const look = async (): Promise<void> => {
     const found = new Set<number>();
-    for (const other of sessions.unacknowledged) {
-      const address = sessions.addressOf(other);
-      if (address === "" || (await isAbsent(address))) found.add(other);
-    }
+    for (const other of sessions.unacknowledged) if (await isAbsent(sessions.addressOf(other))) found.add(other);
     // One report may be wrong: a node that is there acknowledges until the next look.
     for (const other of found) if (absent.has(other) && sessions.unacknowledged.has(other)) node.abandon(other);
     absent = found;

@@ -1,13 +1,14 @@
 // How the nodes of a job find each other where launch() has started their processes: they ask its monitor, each process by its
 // channel. The monitor holds a few values and one barrier at a time.
 import type { Bootstrap } from "../bootstrap/bootstrap.js";
+import { NODE_BARRIERS } from "../bootstrap/later.js";
 import { PamiError } from "../core/error.js";
 
 /** From a process to the monitor. The answer has the same number. */
 export type BootstrapRequest = { readonly ask: number } & (
   | { readonly put: string; readonly value: Uint8Array }
   | { readonly get: string }
-  | { readonly barrier: true }
+  | { readonly barrier: "all" | "later" }
 );
 /** From the monitor to a process. */
 export interface BootstrapAnswer {
@@ -39,7 +40,7 @@ export class BootstrapChannel {
     else pending?.reject(new PamiError("PAMIR_BOOTSTRAP", failure));
   }
 
-  /** The bootstrap of one node. */
+  /** The bootstrap of one node. One that comes later passes each barrier once the others have passed all of theirs. */
   bootstrapOf(rank: number, size: number): Bootstrap {
     const none = async (): Promise<void> => {};
     return {
@@ -49,7 +50,7 @@ export class BootstrapChannel {
       localSize: size,
       put: async (key, value) => void (await this.#ask((ask) => ({ ask, put: key, value }))),
       get: (key) => this.#ask((ask) => ({ ask, get: key })),
-      barrier: async () => void (await this.#ask((ask) => ({ ask, barrier: true }))),
+      barrier: async () => void (await this.#ask((ask) => ({ ask, barrier: rank < size ? "all" : "later" }))),
       close: none,
     };
   }
@@ -68,6 +69,9 @@ export class BootstrapServer {
   readonly #size: number;
   readonly #values = new Map<string, Uint8Array>();
   #waiting: ((failure?: string) => void)[] = [];
+  /** Of nodes that come later. */
+  #later: ((failure?: string) => void)[] = [];
+  #barriers = 0;
   #failure: string | undefined;
 
   /** @param size nodes, all of which come to each barrier */
@@ -82,10 +86,16 @@ export class BootstrapServer {
       reply({ answer });
     } else if ("get" in request) reply({ answer, value: this.#values.get(request.get) });
     else {
-      this.#waiting.push((failure) => reply({ answer, failure }));
-      if (this.#failure !== undefined) this.#release(this.#failure);
-      else if (this.#waiting.length === this.#size) this.#release();
+      (request.barrier === "all" ? this.#waiting : this.#later).push((failure) => reply({ answer, failure }));
+      const isComplete = this.#waiting.length === this.#size;
+      if (isComplete && this.#failure === undefined) this.#barriers++;
+      if (isComplete || this.#isDone || this.#failure !== undefined) this.#release(this.#failure);
     }
+  }
+
+  /** Whether all nodes have passed their barriers. */
+  get #isDone(): boolean {
+    return this.#barriers >= NODE_BARRIERS;
   }
 
   /** A process has ended: from now on, no barrier is complete. */
@@ -98,5 +108,9 @@ export class BootstrapServer {
     const released = this.#waiting;
     this.#waiting = [];
     for (const go of released) go(failure);
+    if (!this.#isDone && failure === undefined) return;
+    const later = this.#later;
+    this.#later = [];
+    for (const go of later) go(this.#isDone ? undefined : failure);
   }
 }

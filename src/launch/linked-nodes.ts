@@ -28,6 +28,8 @@ type News = BootstrapAnswer | LostNode;
 export class LinkedNodes {
   readonly #server: BootstrapServer;
   readonly #listeners = new Set<(news: News) => void>();
+  /** Nodes whose processes have ended. */
+  readonly ended = new Set<number>();
 
   constructor({ size, caller }: LinkSetup) {
     this.#server = new BootstrapServer(size);
@@ -48,8 +50,10 @@ export class LinkedNodes {
     this.#server.take(request, tell);
   }
 
-  /** A process has ended without leave of its nodes. */
-  lost(nodes: readonly number[], why: string): void {
+  /** A process has ended. @param why it had nodes that have not left; undefined: they have told the others everything */
+  over(nodes: readonly number[], why: string | undefined): void {
+    for (const node of nodes) this.ended.add(node);
+    if (why === undefined) return;
     this.#server.fail(why);
     for (const tell of this.#listeners) for (const lost of nodes) tell({ lost });
   }

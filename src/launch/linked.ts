@@ -2,6 +2,7 @@
 // launching thread's part; the monitor and link-process.ts have the others.
 import { makeKey } from "../bootstrap/key.js";
 import type { Later } from "../bootstrap/later.js";
+import { PamiError } from "../core/error.js";
 import type { KernelName } from "../core/kernel-name.js";
 import { sharedAtomics } from "../kernel/atomics.js";
 import { openMemory } from "../kernel/select.js";
@@ -13,10 +14,10 @@ import type { Job } from "./job.js";
 import { type JoinedMemory, joinBy, type LinkedNode } from "./joined.js";
 import { type BootstrapAnswer, BootstrapChannel } from "./link-bootstrap.js";
 import type { LinkSetup } from "./linked-nodes.js";
-import type { Monitor } from "./monitor.js";
+import type { Monitor, MonitorOrders } from "./monitor.js";
+import type { MonitorOrder } from "./node-monitor.js";
 import { hearNews } from "./node-news.js";
 import { lookAtSlots, nodeLimits, Switchboard } from "./private-node.js";
-import type { NodeOrder } from "./task-process.js";
 
 /** The options of `launch` that shape each node. */
 export type NodeOptions = Omit<LinkedNode["options"], "kernel" | "silence">;
@@ -88,15 +89,29 @@ export class Link {
   }
 
   /** The job's part of the monitor. @param order sends an order to it @param tasks that it starts */
-  monitorOf(order: (order: NodeOrder) => void, tasks: readonly { readonly task: number }[]): Partial<Monitor> {
+  monitorOf(order: (order: MonitorOrder) => void, tasks: MonitorOrders["bootstraps"]): Partial<Monitor> {
     const { board } = this;
-    for (const { task } of tasks) {
-      board.add(task, (news) => {
-        if ("ask" in news || "interrupt" in news) order({ to: task, news });
-      });
-      board.listens(task);
-    }
-    return { nodes: board, interrupt: (task) => board.interrupt(task) };
+    const add = (added: MonitorOrders["bootstraps"]): void => {
+      for (const { task } of added) {
+        board.add(task, (news) => {
+          if ("ask" in news || "interrupt" in news) order({ to: task, news });
+        });
+        board.listens(task);
+      }
+    };
+    add(tasks);
+    return {
+      nodes: board,
+      interrupt: (task) => board.interrupt(task),
+      start(more) {
+        order({ start: more });
+        add(more.bootstraps);
+      },
+      adopt({ task }) {
+        const why = "a worker of this process has no node, since a link joins the tasks";
+        throw new PamiError("PAMIR_NO_PROCESSES", `adopt() of task ${task}: ${why}. spawn() starts one`);
+      },
+    };
   }
 
   /** The caller has closed its client. */

@@ -62,7 +62,6 @@ export function startNodeMonitor(source: string, setup: MonitorSetup, events: Mo
     }
   };
   return {
-    ...link?.monitorOf(order, setup.orders.bootstraps),
     start: (more) => order({ start: more }),
     adopt: (bootstrap, target) => {
       const { port1: theirs, port2: ours } = new MessageChannel();
@@ -73,5 +72,6 @@ export function startNodeMonitor(source: string, setup: MonitorSetup, events: Mo
     terminate: (task) => order({ terminate: task }),
     ref: () => monitor.ref(),
     unref: () => monitor.unref(),
+    ...link?.monitorOf(order, setup.orders.bootstraps),
   };
 }

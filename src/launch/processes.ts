@@ -1,5 +1,5 @@
 // What the processes of a job share, found out before it is launched: a memory, or else a link. Only for Node.
-import { PamiError } from "../core/error.js";
+import type { PamiError } from "../core/error.js";
 import type { KernelName } from "../core/kernel-name.js";
 import { checkMaySpawn, ProcessMemories, probeProcesses } from "../process/process-memory.js";
 import { noteProcesses } from "./info.js";
@@ -30,10 +30,6 @@ export async function openProcesses(options: ProcessOptions, tasks: number, kern
   const { maxTasks = tasks, join = false } = options;
   // The caller alone has no node to be joined with, and its monitor ends at once.
   if (join && maxTasks === 1) return {};
-  if (maxTasks > tasks) {
-    const text = `${message}. A link could join them, but no tasks that come later (maxTasks is ${maxTasks}, tasks ${tasks})`;
-    throw new PamiError("PAMIR_NO_PROCESSES", text, { cause: failure });
-  }
   if (!hasWarned) process.emitWarning(`${message}; a link on loopback joins them instead`, { code: "PAMIR_LINK" });
   hasWarned = true;
   const { openLink } = await import("./linked.js");

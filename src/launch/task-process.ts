@@ -233,8 +233,7 @@ export function startProcess(
     stopKill?.();
     isDropped?.();
     const lost = lostBy({ child, failure, code, signal });
-    // A process that ends by itself has told the other nodes everything.
-    if (code !== 0 || running.size > 0) links?.nodes.lost(tasks, lost);
+    links?.nodes.over(tasks, code !== 0 || running.size > 0 ? lost : undefined);
     for (const task of running) {
       const cause = lifecycle.isTerminated(task) ? "terminated" : "process";
       lifecycle.end({ task, code: code || 1, cause, error: cause === "process" ? lost : undefined });
@@ -258,7 +257,7 @@ export function startProcess(
 
   for (const task of running) lifecycle.add(task, { terminate: (isAll) => terminate(task, isAll) });
   try {
-    child = spawnProcess(orders, setup);
+    child = spawnProcess(orders, setup, [...(links?.nodes.ended ?? [])]);
   } catch (error) {
     // For instance, no descriptors are left for the channel.
     failure = error as Error;
@@ -298,6 +297,7 @@ export function startProcess(
 function spawnProcess(
   orders: MonitorOrders,
   { source, memory, link, job, labels, isDetached }: ProcessesSetup,
+  ended: readonly number[],
 ): ChildProcess {
   const { spawn } = nodeModule("child_process") as typeof import("node:child_process");
   const child = spawn(process.execPath, [...nodeOptions(), "--eval", PROGRAM], {
@@ -318,7 +318,7 @@ function spawnProcess(
     source,
     orders: { ...orders, bootstraps },
     memory: memory && { ...memory, descriptor: MEMORY_DESCRIPTOR },
-    link: link && { ...link, caller: undefined },
+    link: link && { ...link, caller: undefined, later: { ...link.later, ended } },
     job,
     labels,
     isDetached,

@@ -29,7 +29,7 @@ export async function isAbsentHere(address: Address): Promise<boolean | undefine
   return isUdp(address) ? withSocket(address, bind) : isFree(serverOf(address));
 }
 
-/** Whether this host can look at an address: that of a connection to a WebSocket server is none (`ws-peer:…`). */
+/** Whether this host can look at an address: that of a connection to a WebSocket server (`ws-peer:…`) is none. */
 function isPlace(address: Address): boolean {
   return /^(udp|wss?):/.test(address) && nodeModule("dgram") !== undefined;
 }

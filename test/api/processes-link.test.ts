@@ -113,13 +113,62 @@ describe("processes that share no memory", () => {
       }
     });
 
-    it("tasks that come later are refused, and args that can't be copied", async () => {
-      const rejection = await rejectionOf(launch(CROWD, { tasks: 2, processes: 2, maxTasks: 3 }));
-      expect(rejection).toMatchObject({ code: "PAMIR_NO_PROCESSES", text: expect.stringContaining("maxTasks is 3") });
+    it("tasks that come later: each in a process of its own, reached by all, also in the place of one that was killed", () =>
+      withCrowd({ tasks: 3, processes: 2, maxTasks: 5 }, async (crowd) => {
+        const { job, context, to, ask, processOf, signal } = crowd;
+        expect(job.spawn()).toBe(3);
+        // This message waits for its task.
+        expect([...(await context.call(to(3), ECHO, Uint8Array.of(7), { timeout: PATIENCE }))]).toEqual([7, 3]);
+        const { pid } = await processOf(3);
+        expect(new Set([pid, (await processOf(1)).pid, (await processOf(2)).pid]).size).toBe(3);
+        for (let task = 1; task < 4; task++) await ask(task, "traffic", { size: 4, sizes: [8, 700] });
+        await untilTraffic(crowd, [1, 2, 3]);
+        signal(pid, "SIGKILL");
+        await context.whenEnded(to(3), { timeout: PATIENCE });
+        expect(job.spawn({ rank: 3 })).toBe(4);
+        expect([...(await context.call(to(4), ECHO, Uint8Array.of(8), { timeout: PATIENCE }))]).toEqual([8, 4]);
+        await ask(4, "traffic", { size: 5, sizes: [8, 700] });
+        await untilTraffic(crowd, [1, 2]);
+        expect(thrownBy(() => job.spawn()).code).toBe("PAMIR_INVAL");
+        const dumps = await job.dumpAll({ timeout: PATIENCE });
+        expect(dumps.map(({ state }) => state)).toEqual(["answered", "answered", "answered", "ended", "answered"]);
+        expect((await job.terminate(4)).cause).toBe("terminated");
+        expect((await job.terminate()).map(({ task, cause }) => [task, cause])).toEqual([
+          [1, "terminated"],
+          [2, "terminated"],
+          [3, "process"],
+          [4, "terminated"],
+        ]);
+      }));
+
+    it("a job that begins with the caller alone; adopt() is refused", () =>
+      withCrowd({ tasks: 1, processes: 1, maxTasks: 3 }, async ({ job, context, to, ask }) => {
+        expect([job.spawn(), job.spawn()]).toEqual([1, 2]);
+        for (const task of [1, 2]) expect(await ask(task, "process")).toMatchObject({ pid: expect.any(Number) });
+        await context.whenStarted(2, { timeout: PATIENCE });
+        expect(job.client.size).toBe(3);
+        for (const task of [1, 2]) until(context, () => context.sendImmediate(to(task), QUIT) === SUCCESS);
+        for (const task of [1, 2]) await context.whenEnded(to(task), { timeout: PATIENCE });
+        job.client.close();
+        expect((await job.exited).map(({ code, cause }) => [code, cause])).toEqual(new Array(2).fill([0, "exit"]));
+        await withCrowd({ tasks: 1, processes: 1, maxTasks: 2 }, async ({ job: other }) => {
+          const { port1 } = new MessageChannel();
+          expect(thrownBy(() => other.adopt(port1)).code).toBe("PAMIR_NO_PROCESSES");
+          port1.close();
+        });
+      }));
+
+    it("without a caller that joins: a task that comes before the others are up", async () => {
+      const job = await launch(new URL("tasks/met.js", import.meta.url), { tasks: 2, processes: 2, maxTasks: 3 });
+      expect(job.spawn()).toBe(2);
+      expect((await job.exited).map(({ code, cause }) => [code, cause])).toEqual(new Array(3).fill([0, "exit"]));
+    });
+
+    it("args that can't be copied", async () => {
       const shared = { tasks: 2, processes: 2, args: new SharedArrayBuffer(4) };
       expect((await rejectionOf(launch(CROWD, shared))).code).toBe("PAMIR_INVAL");
-      await withCrowd({ tasks: 2, processes: 1 }, async ({ job }) => {
-        expect(thrownBy(() => job.spawn()).code).toBe("PAMIR_INVAL");
+      await withCrowd({ tasks: 2, processes: 1, maxTasks: 3 }, async ({ job }) => {
+        expect(thrownBy(() => job.spawn({ args: shared.args })).code).toBe("PAMIR_INVAL");
         expect(info()).toMatchObject({ processes: "link", why: expect.stringContaining(ELSEWHERE) });
       });
     });

@@ -1,6 +1,6 @@
 // `pamir run --restart`: a task that fails goes on with a new number and its old rank, as a thread, a process, a node of this
 // machine, and a node of another host. Other hosts are this one, by a remote shell that runs its command here.
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -63,6 +63,13 @@ describe.runIf(isLinux)("pamir run --restart, nodes", { timeout: 60_000 }, () =>
       "pamir run: rank 3 goes on as task 5 (restart 1 of 1)",
     ]);
     expect([status, stdout]).toEqual([0, '[0] {"ended":"PAMIR_SHUTDOWN","ranks":[2,3],"between":5}\n']);
+  });
+
+  it("processes that share no memory, too: a link joins them", () => {
+    const args = ["--no-addons", cli, "run", "-n", "2", "--processes", "2", "--restart", "3", again, "2", "exit"];
+    const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: "utf8", timeout: 60_000 });
+    expect(stderr).toContain("a link on loopback joins them instead");
+    expect([status, stdout]).toEqual([0, '[0] {"told":[2,3],"reply":[3,1],"size":4}\n']);
   });
 
   it("over WebSockets, too", () => {
