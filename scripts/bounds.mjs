@@ -18,7 +18,7 @@ export const BUNDLE_MAX = 82_950;
  * transfers, 8 for shared regions, counters, grids and aggregators. What only Node can use is not counted: bundlers for
  * browsers get dist/absent.js for it.
  */
-export const LATER_MAX = 82_700;
+export const LATER_MAX = 82_900;
 
 /**
  * Bytes that `pamir/web` adds on a page, minified and gzipped: 8 KB for seals, 22 for sessions, links and the agent of a node,

@@ -6,6 +6,8 @@
 //  byte  field          writer      readers      meaning
 //     0  completed      the member  the members  all operations up to this number are complete here; their slots may be
 //                                                written again                                  SYNC member-completed
+//     4  wanted         the member  the members  1: it waits for a slot, and is woken by those that give one back
+//                                                                                                  SYNC member-wanted
 //    64  slots[8]       the member  the members  see below
 //
 //  A slot, 128 bytes: two cache lines.
@@ -28,6 +30,7 @@
 //    40  inline[88]     the member  the members  its bytes
 // ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
 export const MEMBER_COMPLETED_OFFSET: u32 = 0;
+export const MEMBER_WANTED_OFFSET: u32 = 4;
 export const MEMBER_SLOTS_OFFSET: u32 = 64;
 export const MEMBER_SLOTS: u32 = 8;
 export const MEMBER_SLOT_SIZE: u32 = 128;

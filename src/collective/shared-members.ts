@@ -17,6 +17,7 @@ import {
   MEMBER_SLOT_SIZE,
   MEMBER_SLOTS,
   MEMBER_SLOTS_OFFSET,
+  MEMBER_WANTED_OFFSET,
 } from "../../assembly/layout.js";
 import { seqDelta } from "../../assembly/seq.js";
 import { type Result, SUCCESS } from "../core/result.js";
@@ -37,8 +38,8 @@ export class SharedMembers {
   readonly #cold: Pick<CollectiveKernel, "copyCold">;
   /** Pointer to each member's block; that of a member that has ended is a copy. */
   readonly #blocks: number[];
-  /** Pointers to the task slots of the other members. */
-  readonly #others: readonly number[];
+  /** Pointer to each member's task slot. Contexts of one task wait on the same bell, and each looks at all before it sleeps. */
+  readonly #tasks: readonly number[];
   /** What each member has completed, as far as this one has seen; and the least of them. */
   readonly #seen: number[];
   #least = 0;
@@ -46,6 +47,8 @@ export class SharedMembers {
   #completed = 0;
   /** The last operation that this member has arrived for. One that waits for its slot may be overtaken by the next. */
   #latest = 0;
+  /** Whether an operation of this member waits for its slot. */
+  #isWanting = false;
 
   /**
    * @param cold the kernel that copies what other members have written
@@ -66,10 +69,7 @@ export class SharedMembers {
     this.size = blocks.length;
     this.#blocks = [...blocks];
     this.#seen = blocks.map(() => 0);
-    const own = tasks[rank];
-    this.#others = [...new Set(tasks)].filter((task) => task !== own);
-    // Contexts of one task wait on the same bell, and each looks at all of them before it sleeps.
-    if (tasks.filter((task) => task === own).length > 1) this.#others = [...this.#others, own as number];
+    this.#tasks = tasks;
   }
 
   /** Whether a member had its block when the geometry was made. */
@@ -95,6 +95,19 @@ export class SharedMembers {
     for (let rank = 0; rank < this.size; rank++) this.#look(rank);
     this.#findLeast();
     return this.#hasRoom(number);
+  }
+
+  /** This member waits for a slot. It looks once more before it sleeps; from then on, members that complete operations wake it. */
+  want(): void {
+    if (this.#isWanting) return;
+    this.#isWanting = true;
+    // SYNC member-wanted (want): pairs with complete() of the others.
+    this.kernel.storeWord((this.#blocks[this.rank] as number) + MEMBER_WANTED_OFFSET, 1);
+  }
+
+  #wantNoMore(): void {
+    this.#isWanting = false;
+    this.kernel.storeWord((this.#blocks[this.rank] as number) + MEMBER_WANTED_OFFSET, 0);
   }
 
   /** A member for which mayEnter() is false. */
@@ -123,7 +136,7 @@ export class SharedMembers {
     this.#least = least;
   }
 
-  /** Writes what this member has for the others. They are woken. */
+  /** Writes what this member has for the others. ring() wakes those that wait for it. */
   arrive(number: number, result: Result, signature: number, data: number): void {
     const { words } = this.memory;
     const slot = this.slotOf(this.rank, number);
@@ -134,7 +147,7 @@ export class SharedMembers {
     words[(slot + MEMBER_FAILED_OFFSET) >>> 2] = SUCCESS;
     // SYNC member-arrived (publish): pairs with hasArrived() of the others.
     this.kernel.storeWord(slot + MEMBER_ARRIVED_OFFSET, number);
-    this.#ring();
+    if (this.#isWanting) this.#wantNoMore();
     if (seqDelta(number, this.#latest) < 0) return;
     this.#latest = number;
     this.#claim((number + 1) >>> 0);
@@ -159,7 +172,24 @@ export class SharedMembers {
     return this.kernel.loadWord(slot + MEMBER_ARRIVED_OFFSET) >>> 0 === number;
   }
 
-  /** This member's slice of the result is written; or it has failed. The others are woken. */
+  /** Whether all members have arrived. At least the last one finds it so behind arrive(). */
+  haveArrived(number: number): boolean {
+    // SYNC member-arrived (look)
+    return this.#haveAll(MEMBER_ARRIVED_OFFSET, number);
+  }
+
+  /** Whether all members, but perhaps for one, have stored the number of an operation in a word of their slots. */
+  #haveAll(offset: number, number: number, but?: number): boolean {
+    for (let rank = 0; rank < this.size; rank++) {
+      if (rank !== but && this.kernel.loadWord(this.slotOf(rank, number) + offset) >>> 0 !== number) return false;
+    }
+    return true;
+  }
+
+  /**
+   * This member's slice of the result is written; or it has failed. A member that waits for one of another waits for all slices,
+   * so the last one wakes the others.
+   */
   reduced(number: number, result: Result, slice: number): void {
     const { words } = this.memory;
     const slot = this.slotOf(this.rank, number);
@@ -167,7 +197,8 @@ export class SharedMembers {
     words[(slot + MEMBER_SLICE_OFFSET) >>> 2] = slice;
     // SYNC member-reduced (publish): pairs with hasReduced() of the others.
     this.kernel.storeWord(slot + MEMBER_REDUCED_OFFSET, number);
-    this.#ring();
+    // SYNC member-reduced (look)
+    if (this.#haveAll(MEMBER_REDUCED_OFFSET, number)) this.#ringOthers();
   }
 
   hasReduced(rank: number, number: number): boolean {
@@ -182,7 +213,7 @@ export class SharedMembers {
   fail(number: number, result: Result): void {
     // SYNC member-failed (fail): pairs with failureIn() and isReading() of the others.
     this.kernel.storeWord(this.slotOf(this.rank, number) + MEMBER_FAILED_OFFSET, result);
-    this.#ring();
+    this.#ringOthers();
   }
 
   /** SUCCESS, or why the operation of a member that has arrived has failed there. Looked up before its memory is read. */
@@ -197,11 +228,20 @@ export class SharedMembers {
     return this.hasArrived(slot, number) && !this.hasPassed(rank, number) && this.failureIn(slot) === SUCCESS;
   }
 
-  /** This member reads nothing any more that another one has for it. The others are woken. */
-  pass(number: number): void {
+  /**
+   * This member reads nothing any more that the sources have for it. The last reader of a source wakes it. Each reader wakes one
+   * that has failed, since others may have failed too, and then do not pass.
+   * @param sources what it has read: of all members, of one that the others read too, or (`isAlone`) of some that it alone reads
+   */
+  pass(number: number, sources: readonly number[], isAlone: boolean): void {
     // SYNC member-passed (publish): pairs with hasPassed() of the others.
     this.kernel.storeWord(this.slotOf(this.rank, number) + MEMBER_PASSED_OFFSET, number);
-    this.#ring();
+    const but = sources.length === 1 ? sources[0] : undefined;
+    // SYNC member-passed (look)
+    const isLast = isAlone || this.#haveAll(MEMBER_PASSED_OFFSET, number, but);
+    for (const source of sources) {
+      if (isLast || this.failureIn(this.slotOf(source, number)) !== SUCCESS) this.#ring(source);
+    }
   }
 
   hasPassed(rank: number, number: number): boolean {
@@ -210,7 +250,7 @@ export class SharedMembers {
   }
 
   /**
-   * All operations up to a number are complete here. The others that wait for slots are woken.
+   * All operations up to a number are complete here. Those that wait for slots are woken.
    * @param isHeard whether the others learn this from `before` in this member's next slot, since they read all its slots: then
    *   nothing is stored, and one that is eight operations ahead waits for that slot
    */
@@ -220,7 +260,10 @@ export class SharedMembers {
     if (isHeard) return;
     // SYNC member-completed (publish): pairs with mayEnter() of the others.
     this.kernel.storeWord((this.#blocks[this.rank] as number) + MEMBER_COMPLETED_OFFSET, number);
-    this.#ring();
+    for (let rank = 0; rank < this.size; rank++) {
+      // SYNC member-wanted (look): behind `completed`, so that either it finds the wish, or mayEnter() finds that.
+      if (this.kernel.loadWord((this.#blocks[rank] as number) + MEMBER_WANTED_OFFSET) !== 0) this.#ring(rank);
+    }
   }
 
   // The words below are plain: their writer has stored `arrived` or `reduced` behind them, and this member has seen that.
@@ -312,7 +355,16 @@ export class SharedMembers {
     else copyInto(this.memory.bytes, pointer, source);
   }
 
-  #ring(): void {
-    for (const task of this.#others) this.kernel.ring(task);
+  /** Wakes members, if they sleep. */
+  ring(ranks: readonly number[]): void {
+    for (const rank of ranks) this.#ring(rank);
+  }
+
+  #ringOthers(): void {
+    for (let rank = 0; rank < this.size; rank++) this.#ring(rank);
+  }
+
+  #ring(rank: number): void {
+    if (rank !== this.rank) this.kernel.ring(this.#tasks[rank] as number);
   }
 }

@@ -40,8 +40,10 @@ export interface SharedHost {
 export abstract class Steps {
   /** Ranks whose bytes this member reads, in this order. */
   abstract readonly sources: readonly number[];
-  /** Ranks that read this member's bytes. */
+  /** Ranks that wait for what this member publishes, and read its bytes. */
   abstract readonly readers: readonly number[];
+  /** Whether those that read a member's bytes read those of all: they sleep until the last member has arrived. */
+  abstract readonly isOfAll: boolean;
   /** Whether members reduce slices. */
   readonly hasSlices: boolean = false;
   /** Whether each member reads the slots of all others. */
@@ -215,6 +217,7 @@ export class SharedOperation extends Operation {
   #enter(): void {
     const { shared, number, host } = this;
     if (!shared.mayEnter(number)) {
+      shared.want();
       this.#lookAtEnds();
       return;
     }
@@ -228,6 +231,7 @@ export class SharedOperation extends Operation {
     }
     this.#isRead = result === SUCCESS && this.#readers.length > 0 && (data !== 0 || this.#steps.hasSlices);
     shared.arrive(number, result, this.signature, data);
+    if (!this.#steps.isOfAll || shared.haveArrived(number)) shared.ring(this.#readers);
     this.#stage = READ;
     if (result !== SUCCESS) host.failed(this, result, this.why);
   }
@@ -330,7 +334,7 @@ export class SharedOperation extends Operation {
     for (let place = 0; place < this.#sources.length && !isWaitedFor; place++) {
       isWaitedFor = !shared.isInline(shared.slotOf(this.#sources[place] as number, number));
     }
-    if (isWaitedFor) shared.pass(number);
+    if (isWaitedFor) shared.pass(number, this.#sources, this.#steps.isOfAll && !this.isMutual);
     this.#stage = LEAVE;
   }
 

@@ -9,7 +9,7 @@ import { allRanks, type SharedOperation, Steps } from "./shared-operation.js";
 /** Bytes of a slice that are reduced at a time, so that they stay in the cache. */
 const BLOCK_BYTES = 16 * 1024;
 /** Most members that each read all others, where a reduction's bytes fit into slots. */
-export const FLAT_MEMBERS = 8;
+export const FLAT_MEMBERS = 64;
 
 function others({ rank, size }: SharedMembers): number[] {
   return allRanks(size).filter((other) => other !== rank);
@@ -20,13 +20,15 @@ const NO_RANKS: readonly number[] = [];
 /** Each member waits for each. */
 export class BarrierSteps extends Steps {
   readonly isMutual = true;
+  readonly isOfAll = true;
   override readonly isInline = true;
   readonly sources: readonly number[];
-  readonly readers = NO_RANKS;
+  readonly readers: readonly number[];
 
   constructor(shared: SharedMembers) {
     super();
     this.sources = others(shared);
+    this.readers = this.sources;
   }
 
   publish(): number {
@@ -37,6 +39,7 @@ export class BarrierSteps extends Steps {
 /** The root's bytes are read by all. */
 export class BroadcastSteps extends Steps {
   readonly isMutual = false;
+  readonly isOfAll = false;
   readonly sources: readonly number[];
   readonly readers: readonly number[];
   readonly #isRoot: boolean;
@@ -66,6 +69,7 @@ export interface Blocks {
 /** The blocks of all members are read by the root, or by all. */
 export class GatherSteps extends Steps {
   readonly isMutual: boolean;
+  readonly isOfAll = true;
   readonly sources: readonly number[];
   readonly readers: readonly number[];
   readonly #blocks: Blocks;
@@ -99,6 +103,7 @@ export class GatherSteps extends Steps {
 /** As ScatterSteps, where all blocks have the same length: a reader finds its own without a table. */
 export class UniformScatterSteps extends Steps {
   readonly isMutual: boolean;
+  readonly isOfAll: boolean;
   readonly sources: readonly number[];
   readonly readers: readonly number[];
   readonly #bytes: number;
@@ -110,6 +115,7 @@ export class UniformScatterSteps extends Steps {
     this.sources = root === undefined ? allRanks(shared.size) : [root];
     this.readers = root === undefined || root === shared.rank ? others(shared) : NO_RANKS;
     this.isMutual = root === undefined;
+    this.isOfAll = this.isMutual;
     this.#bytes = bytes;
     this.#isAlltoall = root === undefined;
   }
@@ -128,6 +134,7 @@ export class UniformScatterSteps extends Steps {
 /** Each member reads its block of some: of the root (scatter), or of each member (all-to-all). */
 export class ScatterSteps extends Steps {
   readonly isMutual: boolean;
+  readonly isOfAll: boolean;
   readonly sources: readonly number[];
   readonly readers: readonly number[];
   readonly #sent: Blocks | undefined;
@@ -143,6 +150,7 @@ export class ScatterSteps extends Steps {
     this.sources = root === undefined ? allRanks(shared.size) : [root];
     this.readers = root === undefined || root === shared.rank ? others(shared) : NO_RANKS;
     this.isMutual = root === undefined;
+    this.isOfAll = this.isMutual;
     this.#sent = sent;
     this.#received = received;
   }
@@ -218,9 +226,10 @@ export function reduceOperands(
 /** Each member reads the operands of all from their slots, and reduces them itself: for a few members and a few bytes. */
 export class FlatReduceSteps extends Steps {
   readonly isMutual: boolean;
+  readonly isOfAll = true;
   override readonly isInline = true;
   readonly sources: readonly number[];
-  readonly readers = NO_RANKS;
+  readonly readers: readonly number[];
   readonly #getsResult: boolean;
   /** Pointers to the operands of two members, by rank. */
   readonly #operands = [0, 0];
@@ -241,6 +250,7 @@ export class FlatReduceSteps extends Steps {
     this.isMutual = root === undefined;
     this.#getsResult = root === undefined || root === shared.rank;
     this.sources = this.#getsResult ? others(shared) : NO_RANKS;
+    this.readers = root === undefined ? this.sources : this.#getsResult ? NO_RANKS : [root];
   }
 
   publish(operation: SharedOperation, slot: number): number {
@@ -271,6 +281,7 @@ export class FlatReduceSteps extends Steps {
 /** The slices of a vector, one for each member, are each reduced by its member; and read by the root, by all, or by none. */
 export class SliceReduceSteps extends Steps {
   readonly isMutual = true;
+  readonly isOfAll = true;
   readonly sources: readonly number[];
   readonly readers: readonly number[];
   override readonly hasSlices = true;

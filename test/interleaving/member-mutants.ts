@@ -6,9 +6,20 @@ const WORDS = "src/collective/shared-members.ts";
 const OPERATION = "src/collective/shared-operation.ts";
 const STEPS = "src/collective/shared-steps.ts";
 
+const ARRIVE = "    shared.arrive(number, result, this.signature, data);\n";
+const RING = "    if (!this.#steps.isOfAll || shared.haveArrived(number)) shared.ring(this.#readers);\n";
 const ARRIVED = "    this.kernel.storeWord(slot + MEMBER_ARRIVED_OFFSET, number);\n";
 const RESULT = "    words[(slot + MEMBER_RESULT_OFFSET) >>> 2] = result;\n";
 const PASS = "    this.kernel.storeWord(this.slotOf(this.rank, number) + MEMBER_PASSED_OFFSET, number);\n";
+const IS_LAST = [
+  "    const but = sources.length === 1 ? sources[0] : undefined;\n",
+  "    // SYNC member-passed (look)\n",
+  "    const isLast = isAlone || this.#haveAll(MEMBER_PASSED_OFFSET, number, but);\n",
+].join("");
+const WAKE_SOURCE =
+  "      if (isLast || this.failureIn(this.slotOf(source, number)) !== SUCCESS) this.#ring(source);\n";
+const COMPLETED = "    this.kernel.storeWord((this.#blocks[this.rank] as number) + MEMBER_COMPLETED_OFFSET, number);\n";
+const WANTED = "this.kernel.loadWord((this.#blocks[rank] as number) + MEMBER_WANTED_OFFSET) !== 0";
 const SLICE = "    words[(slot + MEMBER_SLICE_OFFSET) >>> 2] = slice;\n";
 const REDUCED = "    this.kernel.storeWord(slot + MEMBER_REDUCED_OFFSET, number);\n";
 const SLICED = "      slice = this.#steps.slice(this);\n";
@@ -16,11 +27,23 @@ const TAKE = "      this.#steps.arrived(this, rank, shared.dataIn(slot));\n";
 
 const CHANGES: readonly [name: string, file: string, find: string, replace: string][] = [
   ["a member arrives before its words are written", WORDS, RESULT, `${ARRIVED}${RESULT}`],
+  ["a member looks whether it is the last before it has arrived", OPERATION, `${ARRIVE}${RING}`, `${RING}${ARRIVE}`],
+  ["the last member that arrives wakes none", OPERATION, RING, RING.replace("shared.haveArrived(number)", "false")],
+  ["the last slice wakes none", WORDS, "if (this.#haveAll(MEMBER_REDUCED_OFFSET, number)) this.#ringOthers();\n", "\n"],
+  ["the last reader does not wake its root", WORDS, WAKE_SOURCE, WAKE_SOURCE.replace("isLast || ", "")],
+  ["a reader looks whether it is the last before it has passed", WORDS, `${PASS}${IS_LAST}`, `${IS_LAST}${PASS}`],
   [
-    "the others are woken before a member has arrived",
+    "a reader that is not the last leaves a root asleep that has failed",
     WORDS,
-    `${ARRIVED}    this.#ring();\n`,
-    `    this.#ring();\n${ARRIVED}`,
+    WAKE_SOURCE,
+    "      if (isLast) this.#ring(source);\n",
+  ],
+  ["a member that waits for a slot does not say so", OPERATION, "      shared.want();\n", ""],
+  [
+    "a member looks whether others wait for slots before it gives some back",
+    WORDS,
+    COMPLETED,
+    `    for (let rank = 0; rank < this.size; rank++) if (${WANTED}) this.#ring(rank);\n${COMPLETED}    return;\n`,
   ],
   [
     "a member that has arrived for an earlier operation counts",
@@ -58,7 +81,7 @@ const CHANGES: readonly [name: string, file: string, find: string, replace: stri
     "a member says that it has read before it reads",
     OPERATION,
     TAKE,
-    `      if (!shared.isInline(slot)) shared.pass(number);\n${TAKE}`,
+    `      if (!shared.isInline(slot)) shared.pass(number, this.#sources, false);\n${TAKE}`,
   ],
   [
     "a root does not wait for those that read its memory",

@@ -1,6 +1,7 @@
 // Draws collective operations: all types, algorithms, elements, operations, roots, lengths and places, from a seed.
 
 import { MEMBER_INLINE_BYTES } from "../../assembly/layout.js";
+import { FLAT_MEMBERS } from "../../src/collective/shared-steps.js";
 import { COLLECTIVE_TYPES, type CollectiveType } from "../../src/collective/signature.js";
 import { ELEMENT_TYPES, type ElementType, hasOperation, OPERATIONS, type Operation } from "../../src/core/reduction.js";
 import type { AlgorithmInfo, Geometry } from "../../src/index.js";
@@ -83,7 +84,7 @@ function works({ name, always }: AlgorithmInfo, one: Case, size: number): boolea
   if (always) return true;
   if (name === "flat") {
     const isUser = one.operation === "compose" || one.operation === "add";
-    return size <= 8 && one.count * elementBytes(one) <= MEMBER_INLINE_BYTES && !isUser;
+    return size <= FLAT_MEMBERS && one.count * elementBytes(one) <= MEMBER_INLINE_BYTES && !isUser;
   }
   if (one.operation === "add") return true;
   // Of one order alone, or of elements whose sums depend on it.

@@ -1,4 +1,4 @@
-// Collective operations of two members that share a memory: each writes its block, and reads the other's.
+// Collective operations of two or three members that share a memory: each writes its block, and reads those of the others.
 import { MEMBER_SIZE, MEMBER_SLOTS } from "../../../assembly/layout.js";
 import type { Buffers, Reducer } from "../../../src/collective/operation.js";
 import type { Scratch } from "../../../src/collective/scratch.js";
@@ -16,10 +16,10 @@ import type { Scenario } from "../scenario.js";
 import type { World } from "../world.js";
 import { PAGE, same, setUp, sleepUntil } from "./support.js";
 
-const MEMBERS = 2;
+const MEMBERS_MAX = 3;
 const blockOf = (rank: number): number => map.heapBase + PAGE * rank;
 /** Memory of the root, outside of its slots. */
-const OUTSIDE = map.heapBase + PAGE * MEMBERS;
+const OUTSIDE = map.heapBase + PAGE * MEMBERS_MAX;
 const WORDS = 2;
 /** Nothing here is so long that it is copied so. */
 const COLD = {
@@ -50,10 +50,10 @@ class Member {
   readonly #host: SharedHost;
   #number = 0;
 
-  constructor(world: World, rank: number) {
+  constructor(world: World, rank: number, size: number) {
     this.world = world;
     this.rank = rank;
-    const ranks = Array.from({ length: MEMBERS }, (_, other) => other);
+    const ranks = Array.from({ length: size }, (_, other) => other);
     const tasks = ranks.map((other) => world.task(other));
     const shared = new SharedMembers(world.kernel, COLD, world.memory, rank, ranks.map(blockOf), tasks);
     this.shared = shared;
@@ -168,12 +168,12 @@ class SliceSteps extends SliceReduceSteps {
 type Round = (member: Member, round: number) => void;
 
 function barrier(member: Member, round: number): void {
-  const { world, rank } = member;
+  const { world, rank, shared } = member;
   // A word of each member, written before the barrier and read behind it.
-  const place = (of: number): number => OUTSIDE + 4 * (MEMBERS * round + of);
+  const place = (of: number): number => OUTSIDE + 4 * (MEMBERS_MAX * round + of);
   world.store(place(rank), firstOf(rank, round));
   member.run(new BarrierSteps(member.shared), NOTHING);
-  for (let of = 0; of < MEMBERS; of++) same(`word of member ${of}`, [world.load(place(of))], [firstOf(of, round)]);
+  for (let of = 0; of < shared.size; of++) same(`word of member ${of}`, [world.load(place(of))], [firstOf(of, round)]);
 }
 
 function allreduce(member: Member, round: number): void {
@@ -208,6 +208,18 @@ function reduceThenBroadcast(member: Member, round: number): void {
   if (member.rank !== 0) member.expect(round, valuesOf(0, round));
 }
 
+/** The reader completes one operation, and the next one only after the root has got the slot of the first again. */
+function broadcastAhead(member: Member, round: number): void {
+  const { world, rank, shared } = member;
+  const awaited = MEMBER_SLOTS + 1;
+  if (round === 2 && rank !== 0) {
+    sleepUntil(world, world.task(rank), () => shared.hasArrived(shared.slotOf(0, awaited), awaited));
+  }
+  member.send.set(valuesOf(0, round));
+  member.run(new BroadcastSteps(shared, 0));
+  if (rank !== 0) member.expect(round, valuesOf(0, round));
+}
+
 /** @param failing a round that fails at the root */
 function broadcastFromOutside(failing = 0): Round {
   return (member, round) => {
@@ -222,9 +234,10 @@ function broadcastFromOutside(failing = 0): Round {
   };
 }
 
-function members(name: string, rounds: number, round: Round, bound = 2): Scenario {
+function members(name: string, rounds: number, round: Round, bound = 2, size = 2): Scenario {
+  const ranks = Array.from({ length: size }, (_, rank) => rank);
   const thread = (rank: number) => (world: World) => {
-    const member = new Member(world, rank);
+    const member = new Member(world, rank, size);
     for (let i = 1; i <= rounds; i++) round(member, i);
     world.note(rounds);
   };
@@ -232,14 +245,18 @@ function members(name: string, rounds: number, round: Round, bound = 2): Scenari
     name: `members: ${name}`,
     bound,
     setup(world) {
-      setUp(world, [0, 1]);
-      for (let rank = 0; rank < MEMBERS; rank++) {
+      setUp(world, ranks);
+      for (const rank of ranks) {
         for (let at = 0; at < MEMBER_SIZE; at += 4) world.setWord(blockOf(rank) + at, 0);
       }
     },
-    threads: [thread(0), thread(1)],
+    threads: ranks.map(thread),
     check(_, notes) {
-      same("rounds", notes.flat(), [rounds, rounds]);
+      same(
+        "rounds",
+        notes.flat(),
+        ranks.map(() => rounds),
+      );
     },
   };
 }
@@ -253,7 +270,11 @@ export const MEMBER_SCENARIOS: readonly Scenario[] = [
     reduceThenBroadcast,
     1,
   ),
+  members("a root that gets one slot back from its reader, and no other", MEMBER_SLOTS + 1, broadcastAhead, 1),
   members("a broadcast from memory that its root writes anew at once", 3, broadcastFromOutside()),
   members("a broadcast that fails at its root, which writes its memory anew", 2, broadcastFromOutside(1)),
+  members("two barriers of three", 2, barrier, 1, 3),
+  members("broadcasts to two readers from memory that their root writes anew", 2, broadcastFromOutside(), 1, 3),
+  members("a broadcast that fails at its root, and at one of two readers", 1, broadcastFromOutside(1), 2, 3),
   members("reductions by slices, in memory that is written anew at once", 2, reduceBySlices),
 ];
