@@ -65,6 +65,8 @@ export class Collectives implements ProgressSource, GeometryHost, CreationHost {
   readonly #blocks = new Map<Creation, MemRegion | undefined>();
   /** By id. */
   readonly #leaving = new Map<number, Leaving>();
+  /** Those with operations that poll. */
+  readonly #polling: GeometryCore[] = [];
   /** By the low half of their ids. */
   readonly #geometries: (GeometryCore | undefined)[] = [];
   /** The high halves of ids: a late message to an id does not reach the next geometry in its place. */
@@ -150,6 +152,7 @@ export class Collectives implements ProgressSource, GeometryHost, CreationHost {
     }
     this.#forgetEarly(creation);
     for (const arrival of creation.early.splice(0)) this.#came(arrival);
+    creation.wake();
   }
 
   /** The active messages to a creation count no more. */
@@ -237,9 +240,15 @@ export class Collectives implements ProgressSource, GeometryHost, CreationHost {
 
   // What geometries ask for.
 
-  polling(change: 1 | -1): void {
+  polling(geometry: GeometryCore, change: 1 | -1): void {
     this.busy += change;
     this.#activity.busy += change;
+    geometry.polling += change;
+    if (change === 1 && geometry.polling === 1) this.#polling.push(geometry);
+    else if (geometry.polling === 0) {
+      const last = this.#polling.pop() as GeometryCore;
+      if (last !== geometry) this.#polling[this.#polling.indexOf(geometry)] = last;
+    }
   }
 
   isGone(endpoint: Endpoint): boolean {
@@ -263,12 +272,13 @@ export class Collectives implements ProgressSource, GeometryHost, CreationHost {
   // What a context asks of a source of progress.
 
   get hasWork(): boolean {
-    return this.#geometries.some((geometry) => geometry?.hasWork);
+    return this.#polling.some((geometry) => geometry.hasWork);
   }
 
   advance(): number {
     const before = this.busy;
-    for (const geometry of this.#geometries) geometry?.advance();
+    // From the end: a geometry that leaves the list gets the last one in its place.
+    for (let place = this.#polling.length - 1; place >= 0; place--) this.#polling[place]?.advance();
     return before - this.busy;
   }
 

@@ -82,6 +82,8 @@ export class Creation {
   readonly early: Arrival[] = [];
   /** Why it is not made. */
   refusal: string | undefined;
+  /** Called once it is over. */
+  wake = (): void => {};
   /** At the first member: what has come. */
   readonly #rows: (Row | undefined)[] = [];
   #missing: number;
@@ -298,6 +300,7 @@ export class Creations {
     remove(this.#pending, creation);
     creation.refusal = why;
     this.#host.unmade(creation, hasLeft);
+    creation.wake();
   }
 
   #tableIfWhole(creation: Creation): void {

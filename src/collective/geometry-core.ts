@@ -31,6 +31,7 @@ import type { Piece, Scratch } from "./scratch.js";
 import type { SharedMembers } from "./shared-members.js";
 import type { SharedHost, SharedOperation } from "./shared-operation.js";
 import { reduceOperands } from "./shared-steps.js";
+import { UnderWay } from "./under-way.js";
 
 /** Numbers of failed operations that are remembered, so that each is passed on once. */
 const FAILURES_MAX = 64;
@@ -46,7 +47,7 @@ export interface GeometryHost {
   readonly completions: CompletionQueue;
   readonly unexpected: Unexpected;
   /** Counts operations that poll. */
-  polling(change: 1 | -1): void;
+  polling(geometry: GeometryCore, change: 1 | -1): void;
   /** Whether an endpoint has ended, and all its messages are delivered. */
   isGone(endpoint: Endpoint): boolean;
   /** Has `memberGone()` called for a member that may be in another node. */
@@ -109,11 +110,11 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
   readonly #ids: readonly number[];
   readonly #shared: SharedMembers | undefined;
   readonly #release: () => void;
-  /** Number of the last operation that has begun here, and of the last before which all are complete. */
-  #number = 0;
+  /** Number of the last operation before which all are complete. */
   #completed = 0;
-  /** Operations under way, in the order of their numbers. */
-  readonly #active: Operation[] = [];
+  readonly #active = new UnderWay();
+  /** How many of them poll. */
+  polling = 0;
   readonly #early = new Map<number, Early[]>();
   /** In debug mode: what members have called, by number. */
   readonly #checks = new Map<number, Check>();
@@ -175,12 +176,12 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
 
   /** Operations under way. */
   get underWay(): number {
-    return this.#active.length;
+    return this.#active.count;
   }
 
   /** Number of the next operation. */
   get nextNumber(): number {
-    return (this.#number + 1) >>> 0;
+    return this.#active.next;
   }
 
   /** Whether a member has ended, or has closed the geometry. */
@@ -229,17 +230,16 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
 
   /** Numbers an operation. False: it has failed already. */
   #begin(operation: Operation, signature: number): boolean {
-    const number = (this.#number + 1) >>> 0;
-    this.#number = number;
+    const number = this.#active.next;
     operation.number = number;
     operation.signature = signature;
-    this.#active.push(operation);
+    this.#active.add(operation);
     const failed = this.#isBrokenAt(number)
       ? SHUTDOWN
       : this.#failures.size > 0
         ? this.#failures.get(number)
         : undefined;
-    if (operation.isPolling) this.#host.polling(1);
+    if (operation.isPolling) this.#host.polling(this, 1);
     if (failed === undefined) return true;
     if (failed === SHUTDOWN) operation.why = this.#lost;
     this.#end(operation, failed, false);
@@ -291,18 +291,26 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     return this.#brokenFrom !== undefined && seqDelta(number, this.#brokenFrom) >= 0;
   }
 
-  /** Advances the operations that poll. */
+  /** Advances the operations that poll. If one waits for its slot, those behind it wait, too. */
   advance(): void {
-    // An operation that is over leaves the list.
-    for (let place = 0; place < this.#active.length; ) {
-      const operation = this.#active[place] as Operation;
-      if (operation.isPolling) operation.advance();
-      if (this.#active[place] === operation) place++;
+    const active = this.#active;
+    for (let number = active.first; number !== active.next; number = (number + 1) >>> 0) {
+      const operation = active.at(number);
+      if (operation?.isPolling !== true) continue;
+      operation.advance();
+      if (operation.isAtSlot) return;
     }
   }
 
   get hasWork(): boolean {
-    return this.#active.some((operation) => operation.hasWork);
+    const active = this.#active;
+    for (let number = active.first; number !== active.next; number = (number + 1) >>> 0) {
+      const operation = active.at(number);
+      if (operation === undefined) continue;
+      if (operation.hasWork) return true;
+      if (operation.isAtSlot) return false;
+    }
+    return false;
   }
 
   /** A message of this geometry has come. Its origin is the member of that rank. */
@@ -318,10 +326,10 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     if (kind === COLLECTIVE_VOTE) this.#voted(number, rank, tag, arrival.payload.slice());
     if (kind === COLLECTIVE_DATA || kind === COLLECTIVE_READY || kind === COLLECTIVE_CALL) {
       const early = { kind, rank, tag, signature, arrival };
-      const operation = this.#active.find((one) => one.number === number);
-      const isAhead = seqDelta(number, this.#number) > 0;
+      const operation = this.#active.at(number);
+      const isAhead = seqDelta(number, this.#active.next) >= 0;
       if (isAhead || operation?.check !== undefined) {
-        if (seqDelta(number, this.#number) > AHEAD_MAX) return;
+        if (seqDelta(number, this.#active.next) >= AHEAD_MAX) return;
         if (kind !== COLLECTIVE_CALL) this.#keep(number, early);
         else this.#checkOf(number).calls[rank] = callIn(arrival);
         if (operation !== undefined) this.#compare(operation);
@@ -517,18 +525,18 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     operation.check = undefined;
     if (this.#early.size > 0) this.#early.delete(operation.number);
     if (this.isChecked) this.#checks.delete(operation.number);
-    this.#remove(operation);
-    if (operation.isPolling) this.#host.polling(-1);
+    this.#active.remove(operation.number);
+    if (operation.isPolling) this.#host.polling(this, -1);
     operation.release();
-    const first = this.#active[0];
-    const completed = first === undefined ? this.#number : (first.number - 1) >>> 0;
+    const completed = (this.#active.first - 1) >>> 0;
     if (completed !== this.#completed) {
       // What has begun already may wait for the slots of the others, as they do for this one's: then all would wait.
-      const isNext = first === undefined && completed === (this.#completed + 1) >>> 0;
+      const isNext = this.#active.count === 0 && completed === (this.#completed + 1) >>> 0;
       const isHeard = operation.isMutual && isNext && result === SUCCESS;
       this.#completed = completed;
       this.#shared?.complete(completed, isHeard);
     }
+    operation.wake();
     const { onDone, cookie } = operation;
     operation.onDone = undefined;
     if (onDone !== undefined) this.#host.completions.push(onDone, cookie, result);
@@ -536,18 +544,9 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
 
   /** Ends what cannot succeed any more: other members may have ended it too, without a word. */
   #endBroken(): void {
-    for (const operation of [...this.#active]) {
+    for (const operation of this.#active.all()) {
       if (!operation.isStopped && this.#isBrokenAt(operation.number)) this.#end(operation, SHUTDOWN, false);
     }
-  }
-
-  /** Without a list of what is removed, which splice() makes. */
-  #remove(operation: Operation): void {
-    const active = this.#active;
-    for (let place = active.indexOf(operation); place < active.length - 1; place++) {
-      active[place] = active[place + 1] as Operation;
-    }
-    active.pop();
   }
 
   /** Remembers that an operation has failed, and tells those members that pass it on. */
@@ -579,7 +578,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
   #failedElsewhere(number: number, result: Result, why: string): void {
     if (this.#failures.has(number)) return;
     this.#hasFailed(number, result, true, why);
-    for (const operation of [...this.#active]) {
+    for (const operation of this.#active.all()) {
       if (operation.isStopped || operation.number !== number) continue;
       operation.why ||= why;
       this.#end(operation, result, false);
@@ -592,7 +591,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     this.#gone.add(rank);
     this.active.gone();
     for (const agreement of this.#agreements) if (!agreement.isOver) agreement.gone();
-    for (const operation of [...this.#active]) {
+    for (const operation of this.#active.all()) {
       if (operation.isPolling || !operation.isStopped) this.#endedFor(operation, rank);
     }
     for (const extension of this.#extensions.values()) extension.gone(rank);
@@ -635,7 +634,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     }
     this.#ended.add(rank);
     // Of its messages, some may still come: memberGone() tells once they are delivered.
-    for (const operation of [...this.#active]) {
+    for (const operation of this.#active.all()) {
       if (operation.isPolling && operation.check === undefined) operation.ended(rank);
     }
     this.#dropIfUnread();
@@ -667,7 +666,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
   close(): void {
     if (this.isClosed) return;
     this.isClosed = true;
-    for (const operation of [...this.#active]) this.#end(operation, CANCELED, false);
+    for (const operation of this.#active.all()) this.#end(operation, CANCELED, false);
     this.#early.clear();
     this.active.close();
     for (const extension of this.#extensions.values()) extension.gone(this.rank);

@@ -19,6 +19,8 @@ export interface Buffers {
   readonly reducer: Reducer | undefined;
 }
 
+const NOTHING = (): void => {};
+
 /** An operation that a member has begun. */
 export abstract class Operation {
   /** Its number in the geometry; 0 before it has begun. */
@@ -34,6 +36,8 @@ export abstract class Operation {
   call: Call | undefined;
   check: Check | undefined;
   onDone: Callback | undefined;
+  /** Called as soon as it is over: a promise waits for it. */
+  wake: () => void = NOTHING;
   /** Waits that will read the result: until then it is not begun anew. */
   waits = 0;
   cookie: unknown;
@@ -64,6 +68,11 @@ export abstract class Operation {
   abstract readonly isPolling: boolean;
   /** Whether advance() would do something. */
   abstract readonly hasWork: boolean;
+  /** Whether it waits for its slot, and so do all that have begun behind it. */
+  get isAtSlot(): boolean {
+    return false;
+  }
+
   /** Goes on as far as it can. */
   abstract advance(): void;
   /** A member has ended, and nothing more comes from it. The operation fails if it needs something of it. */

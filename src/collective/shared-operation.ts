@@ -112,6 +112,10 @@ export class SharedOperation extends Operation {
     this.#isRead = false;
   }
 
+  override get isAtSlot(): boolean {
+    return this.#stage === ENTER && !this.isOver && this.check === undefined;
+  }
+
   get hasWork(): boolean {
     const { shared, number } = this;
     if (this.#stage === ENTER) return this.check === undefined && shared.mayEnter(number);

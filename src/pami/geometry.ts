@@ -51,6 +51,7 @@ import type { Context } from "./context.js";
 import type { Counter, CounterOptions } from "./counter.js";
 import type { ExtensionHost } from "./extension-host.js";
 import type { CellArray, Grid, GridParameters } from "./grid.js";
+import type { LedWaits } from "./led-waits.js";
 import type { SharedRegion } from "./shared-region.js";
 import { checkProgress, checkWait, type ProgressOptions, type WaitOptions } from "./waits.js";
 
@@ -61,6 +62,7 @@ export interface GeometryParts {
   readonly task: Task;
   readonly context: Context;
   advanceUntil(condition: () => boolean, options: WaitOptions): Result;
+  readonly waits: LedWaits;
   until(condition: () => boolean, options: ProgressOptions): Promise<void>;
   shutdownError(text: string, to: Endpoint): Error;
   /** Makes another geometry of this context. */
@@ -442,11 +444,14 @@ export class Geometry {
   ): Promise<Uint8Array[]> {
     let came: readonly Uint8Array[] = [];
     let result = EAGAIN as Result;
+    const awaited = { isOver: false, wake: (): void => {} };
     this.#beginActive(type, parameters, NOTHING, (blocks, ended) => {
       came = blocks;
       result = ended;
+      awaited.isOver = true;
+      awaited.wake();
     });
-    await this.#parts.until(() => result !== EAGAIN, options);
+    await this.#parts.waits.until(awaited, options);
     const blocks = came.map((block, rank) => (rank === this.rank ? own.slice() : block));
     const odd = blocks.findIndex(({ length }) => length !== own.length);
     const why = odd < 0 ? "" : `rank ${odd} has returned ${blocks[odd]?.length} bytes, not ${own.length}`;
@@ -629,7 +634,7 @@ export class Geometry {
 
   async #until(type: CollectiveType, operation: Begun, options: ProgressOptions): Promise<void> {
     try {
-      await this.#parts.until(() => operation.isOver, options);
+      await this.#parts.waits.until(operation, options);
     } catch (error) {
       if (!(error instanceof PamiError) || error.code !== "PAMIR_TIMEDOUT") throw error;
       const ranks = (operation.check ?? operation)

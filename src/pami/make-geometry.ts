@@ -9,6 +9,7 @@ import type { ContextCore } from "../protocol/context-core.js";
 import type { Task } from "../protocol/task.js";
 import type { Context } from "./context.js";
 import { Geometry } from "./geometry.js";
+import { LedWaits } from "./led-waits.js";
 import { checkProgress, PROGRESS_KEYS, type ProgressOptions } from "./waits.js";
 
 /** Tasks `from` … `to`, both included, each `step`-th (default 1): ranges as in PAMI. */
@@ -33,6 +34,7 @@ const KEYS: Keys<GeometryOptions> = { ...PROGRESS_KEYS, id: true, context: true 
 
 /** One for each context, and one kernel for each task. */
 const collectivesOf = new WeakMap<ContextCore, Collectives>();
+const waitsOf = new WeakMap<ContextCore, LedWaits>();
 const kernelOf = new WeakMap<Task, CollectiveKernel>();
 
 /** @throws as `client.createGeometry` */
@@ -89,9 +91,14 @@ async function make(
     collectives = core.add((activity) => new Collectives(task, core, activity, kernel));
     collectivesOf.set(core, collectives);
   }
+  let waits = waitsOf.get(core);
+  if (waits === undefined) {
+    waits = new LedWaits(host);
+    waitsOf.set(core, waits);
+  }
   const creation = collectives.begin(endpoints, id);
   try {
-    await host.until(() => creation.isOver, options);
+    await waits.until(creation, options);
   } catch (error) {
     throw gaveUp(collectives, creation, error);
   }
@@ -103,6 +110,7 @@ async function make(
     context,
     advanceUntil: host.advanceUntil,
     until: host.until,
+    waits,
     shutdownError: (text, to) => task.shutdownError(text, to),
     create: (members, wait) => make(task, context, members, 0, wait),
     kernel,
