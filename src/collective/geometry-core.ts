@@ -30,7 +30,7 @@ import type { Schedule } from "./schedule.js";
 import type { Piece, Scratch } from "./scratch.js";
 import type { SharedMembers } from "./shared-members.js";
 import type { SharedHost, SharedOperation } from "./shared-operation.js";
-import { reduceOperands } from "./shared-steps.js";
+import { partialBytes, reduceOperands } from "./shared-steps.js";
 import { UnderWay } from "./under-way.js";
 
 /** Numbers of failed operations that are remembered, so that each is passed on once. */
@@ -478,15 +478,15 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
   reduceBlocks(blocks: readonly Uint8Array[], bytes: number, reducer: Reducer): Uint8Array {
     if (blocks.length === 1) return blocks[0] as Uint8Array;
     const space = (bytes + 15) & ~15;
-    const places = blocks.length + 2 + Math.ceil(Math.log2(blocks.length));
-    const piece = this.scratch.take(places * space);
-    if (piece === undefined) throw new PamiError("PAMIR_NO_MEMORY", `no ${places * space} bytes of scratch memory`);
+    const whole = (blocks.length + 1) * space + partialBytes(reducer, blocks.length, bytes);
+    const piece = this.scratch.take(whole);
+    if (piece === undefined) throw new PamiError("PAMIR_NO_MEMORY", `no ${whole} bytes of scratch memory`);
     try {
       for (const [rank, block] of blocks.entries()) copyInto(piece.bytes, rank * space, block);
-      const at = (rank: number): number => piece.pointer + rank * space;
-      const out = blocks.length;
-      reduceOperands(reducer, blocks.length, at, at(out), bytes, () => at(out + 1));
-      return piece.bytes.slice(out * space, out * space + bytes);
+      const operandOf = (rank: number): number => piece.pointer + rank * space;
+      const out = blocks.length * space;
+      reduceOperands(reducer, blocks.length, { operandOf }, piece.pointer + out, bytes, piece.pointer + out + space);
+      return piece.bytes.slice(out, out + bytes);
     } finally {
       this.scratch.giveBack(piece);
     }

@@ -1,8 +1,7 @@
 // What each type of operation does with the bytes of members that share a memory: see shared-operation.ts.
 import { MEMBER_INLINE_BYTES } from "../../assembly/layout.js";
-import { foldOf, memberOf } from "./algorithms/order.js";
 import type { Buffers, Reducer } from "./operation.js";
-import { prefixSums, slices } from "./shape.js";
+import { powerBelow, prefixSums, slices } from "./shape.js";
 import type { SharedMembers } from "./shared-members.js";
 import { allRanks, type SharedOperation, Steps } from "./shared-operation.js";
 
@@ -181,50 +180,87 @@ export class ScatterSteps extends Steps {
   }
 }
 
+/** Where the operands of a reduction lie. */
+export interface Operands {
+  /** Pointer to a member's operand. */
+  operandOf(rank: number): number;
+}
+
+/** Bytes of a block, of which reduceOperands() takes one after the other: whole elements. */
+function blockOf({ elementBytes }: Reducer, bytes: number): number {
+  return Math.min(bytes, Math.max(1, Math.floor(BLOCK_BYTES / elementBytes)) * elementBytes);
+}
+
+function spaceOf(block: number): number {
+  return (block + 15) & ~15;
+}
+
+/** Bytes that reduceOperands() needs for partial results. */
+export function partialBytes(reducer: Reducer, size: number, bytes: number): number {
+  return size <= 2 ? 0 : (Math.ceil(Math.log2(size)) + 1) * spaceOf(blockOf(reducer, bytes));
+}
+
 /**
- * Reduces the operands of two members or more, in the order of order.ts.
- * @param at pointer to a member's operand
- * @param spare takes memory for partial results
+ * Reduces the operands of two members or more, in the order of order.ts. It makes no garbage.
+ * @param partials pointer to partialBytes()
  */
 export function reduceOperands(
   reducer: Reducer,
   size: number,
-  at: (rank: number) => number,
+  operands: Operands,
   out: number,
   bytes: number,
-  spare: (bytes: number) => number,
+  partials: number,
 ): void {
   if (size === 2) {
-    reducer.reduce(out, at(0), at(1), bytes);
+    reducer.reduce(out, operands.operandOf(0), operands.operandOf(1), bytes);
     return;
   }
-  const fold = foldOf(size);
-  const levels = Math.ceil(Math.log2(size)) + 1;
-  const block = Math.min(bytes, Math.max(1, Math.floor(BLOCK_BYTES / reducer.elementBytes)) * reducer.elementBytes);
-  const space = (block + 15) & ~15;
-  const partials = spare(levels * space);
+  const power = powerBelow(size);
+  const block = blockOf(reducer, bytes);
+  const space = spaceOf(block);
   for (let from = 0; from < bytes; from += block) {
     const length = Math.min(block, bytes - from);
-    /** The result of the operands from `first` on: a pointer to an operand, or to the partial result of a level. */
-    const tree = (first: number, count: number, level: number, to: number): number => {
-      if (count === 1) {
-        const member = memberOf(fold, first);
-        if (first >= fold.pairs) return at(member) + from;
-        reducer.reduce(to, at(member) + from, at(member + 1) + from, length);
-        return to;
-      }
-      const half = count / 2;
-      const left = tree(first, half, level + 1, to);
-      const right = tree(first + half, half, level + 1, partials + level * space);
-      reducer.reduce(to, left, right, length);
-      return to;
-    };
-    tree(0, fold.power, 0, out + from);
+    reduceTree(reducer, operands, size - power, 0, power, out + from, partials, from, length, space);
   }
 }
 
+/**
+ * Reduces a block of the operands from `first` on, after the fold.
+ * @param pairs members that are folded
+ * @param partials pointer to the partial result of this level
+ * @param from where the block begins in each operand
+ * @returns a pointer to an operand, or to the result in `to`
+ */
+function reduceTree(
+  reducer: Reducer,
+  operands: Operands,
+  pairs: number,
+  first: number,
+  count: number,
+  to: number,
+  partials: number,
+  from: number,
+  length: number,
+  space: number,
+): number {
+  if (count === 1) {
+    const member = first < pairs ? 2 * first : first + pairs;
+    const operand = operands.operandOf(member) + from;
+    if (first >= pairs) return operand;
+    reducer.reduce(to, operand, operands.operandOf(member + 1) + from, length);
+    return to;
+  }
+  const half = count / 2;
+  const below = partials + space;
+  const left = reduceTree(reducer, operands, pairs, first, half, to, below, from, length, space);
+  const right = reduceTree(reducer, operands, pairs, first + half, half, partials, below, from, length, space);
+  reducer.reduce(to, left, right, length);
+  return to;
+}
+
 /** Each member reads the operands of all from their slots, and reduces them itself: for a few members and a few bytes. */
-export class FlatReduceSteps extends Steps {
+export class FlatReduceSteps extends Steps implements Operands {
   readonly isMutual: boolean;
   readonly isOfAll = true;
   override readonly isInline = true;
@@ -234,11 +270,12 @@ export class FlatReduceSteps extends Steps {
   /** Pointers to the operands of two members, by rank. */
   readonly #operands = [0, 0];
   #operation: SharedOperation | undefined;
+
   /** Where there are more, a member may end while the next one is awaited: then its block is elsewhere. */
-  readonly #at = (rank: number): number => {
+  operandOf(rank: number): number {
     const { shared, number } = this.#operation as SharedOperation;
     return shared.dataIn(shared.slotOf(rank, number));
-  };
+  }
 
   static fits({ size }: SharedMembers, bytes: number, reducer: Reducer): boolean {
     return size <= FLAT_MEMBERS && bytes <= MEMBER_INLINE_BYTES && !reducer.isUser;
@@ -272,14 +309,14 @@ export class FlatReduceSteps extends Steps {
     if (shared.size === 2) reducer.reduce(out, first, second, bytes);
     else if (shared.size > 2) {
       this.#operation = operation;
-      reduceOperands(reducer, shared.size, this.#at, out, bytes, () => out + MEMBER_INLINE_BYTES);
+      reduceOperands(reducer, shared.size, this, out, bytes, out + MEMBER_INLINE_BYTES);
     }
     operation.receive(out);
   }
 }
 
 /** The slices of a vector, one for each member, are each reduced by its member; and read by the root, by all, or by none. */
-export class SliceReduceSteps extends Steps {
+export class SliceReduceSteps extends Steps implements Operands {
   readonly isMutual = true;
   readonly isOfAll = true;
   readonly sources: readonly number[];
@@ -294,6 +331,10 @@ export class SliceReduceSteps extends Steps {
   readonly #isInPlace: boolean;
   /** Pointer to this member's slice. */
   #own = 0;
+  /** Pointers to where this member writes its slice, and to memory for partial results. */
+  #out = 0;
+  #partials = 0;
+  #operation: SharedOperation | undefined;
 
   /**
    * @param root undefined: all members get the result
@@ -316,23 +357,35 @@ export class SliceReduceSteps extends Steps {
     this.#isInPlace = place !== 0 && place === shared.pointerOf(buffers.send);
   }
 
+  /** Takes all memory that it needs: an operation that has some never waits for more. */
   publish(operation: SharedOperation, slot: number): number {
-    return operation.publishView(slot, operation.buffers.send);
+    const { shared, buffers } = operation;
+    const { offset, bytes } = this.#slices[shared.rank] as { offset: number; bytes: number };
+    this.#operation = operation;
+    if (bytes > 0 && shared.size > 1) {
+      // The result goes straight to its place if that is in the job's memory, and this member gets it. Not where partial
+      // results would overwrite this member's own operand.
+      const place = this.#getsAll ? shared.pointerOf(buffers.receive) : 0;
+      const isOverOperand = shared.size > 2 && place === shared.pointerOf(buffers.send);
+      const spare = partialBytes(buffers.reducer as Reducer, shared.size, bytes);
+      this.#out = place === 0 || isOverOperand ? operation.take(bytes) : place + offset;
+      this.#partials = spare === 0 ? 0 : operation.take(spare);
+    }
+    return operation.publishView(slot, buffers.send);
   }
 
-  override slice(operation: SharedOperation): number {
-    const { shared, number, buffers } = operation;
-    const own = this.#slices[shared.rank] as { offset: number; bytes: number };
-    if (own.bytes === 0) return 0;
-    // The result goes straight to its place if that is in the job's memory, and this member gets it. Not where partial results
-    // would overwrite this member's own operand.
-    const place = this.#getsAll ? shared.pointerOf(buffers.receive) : 0;
-    const isOverOperand = shared.size > 2 && place === shared.pointerOf(buffers.send);
-    const at = (rank: number): number => shared.dataIn(shared.slotOf(rank, number)) + own.offset;
-    if (shared.size === 1) return at(0);
-    const out = place === 0 || isOverOperand ? operation.take(own.bytes) : place + own.offset;
-    reduceOperands(buffers.reducer as Reducer, shared.size, at, out, own.bytes, (bytes) => operation.take(bytes));
-    return out;
+  operandOf(rank: number): number {
+    const { shared, number } = this.#operation as SharedOperation;
+    const { offset } = this.#slices[shared.rank] as { offset: number };
+    return shared.dataIn(shared.slotOf(rank, number)) + offset;
+  }
+
+  override slice({ shared, buffers }: SharedOperation): number {
+    const { bytes } = this.#slices[shared.rank] as { bytes: number };
+    if (bytes === 0) return 0;
+    if (shared.size === 1) return this.operandOf(0);
+    reduceOperands(buffers.reducer as Reducer, shared.size, this, this.#out, bytes, this.#partials);
+    return this.#out;
   }
 
   get #getsAll(): boolean {

@@ -1,6 +1,7 @@
 // Collective operations whose members are contexts of one task: they share a thread, so each test sees all of them.
 import { type Client, type Context, EAGAIN, type Geometry, launch, SUCCESS } from "pamir";
 import { describe, expect, it } from "vitest";
+import { run } from "./run-program.js";
 import { PATIENCE, rejectionOf, thrownBy } from "./support.js";
 
 interface Members {
@@ -364,3 +365,10 @@ it("bytes of an operation that was given up are never another operation's", () =
     expect([...new Set(got)]).toEqual([2]);
     await after;
   }));
+
+it.each([2, 3, 5, 8])("%i members: a barrier and an allreduce that are repeated make no garbage", async (size) => {
+  const { out, err } = await run([], [String(size)], {}, "garbage.js");
+  expect(err).toBe("");
+  // A closure for each reduction would be 30 bytes or more.
+  expect(Number(out)).toBeLessThan(8);
+});
