@@ -8,7 +8,7 @@
 //
 // If it fails, it stops: it says so, and its memory is the caller's again once no other member may be reading it.
 import { MEMBER_INLINE_BYTES, MEMBER_INLINE_OFFSET } from "../../assembly/layout.js";
-import { EAGAIN, ENOMEM, ERROR, type Result, SHUTDOWN, SUCCESS } from "../core/result.js";
+import { CANCELED, EAGAIN, ENOMEM, ERROR, type Result, SHUTDOWN, SUCCESS } from "../core/result.js";
 import { type Buffers, Operation } from "./operation.js";
 import type { Piece, Scratch } from "./scratch.js";
 import type { SharedMembers } from "./shared-members.js";
@@ -169,7 +169,8 @@ export class SharedOperation extends Operation {
     // Before it has entered, its slot is still that of an earlier operation.
     if (this.#stage === ENTER) return;
     this.#stage = STOPPED;
-    this.shared.fail(this.number, result);
+    // It is canceled where this member has closed: to the others, it has ended then.
+    this.shared.fail(this.number, result === CANCELED ? SHUTDOWN : result);
   }
 
   release(): void {
@@ -327,7 +328,7 @@ export class SharedOperation extends Operation {
     const isGone = host.hasAnyEnded && host.hasEnded(rank) && !shared.isInline(slot);
     const failure = isGone ? SHUTDOWN : shared.failureIn(slot);
     if (failure === SUCCESS) return true;
-    host.failed(this, failure, isGone ? "" : `rank ${rank} has failed`);
+    host.failed(this, failure, failure === SHUTDOWN ? "" : `rank ${rank} has failed`);
     return false;
   }
 

@@ -76,6 +76,33 @@ describe.each(RIGS)("%s", (_, rig) => {
     }),
   );
 
+  it.each([
+    ["gather", 5000],
+    ["allreduce", 5000],
+    ["allreduce", 2],
+  ] as const)("%s of %i elements: to the others, a member that closes in its midst has ended", (type, length) =>
+    withRig(rig, async (given, geometries) => {
+      const [first, second, third] = geometries as [Geometry, Geometry, Geometry];
+      const begin = (geometry: Geometry): Promise<unknown> => {
+        const send = new Int32Array(length);
+        return type === "gather"
+          ? geometry.gather({ send }, OPTIONS)
+          : geometry.allreduce({ send, operation: "sum" }, OPTIONS);
+      };
+      const closing = begin(third);
+      third.close();
+      // What a member has given before it closed may do for the others.
+      const [closed, ...others] = await settled(given, [closing, begin(first), begin(second)]);
+      expect(closed).toMatchObject({ status: "rejected", reason: { code: "PAMIR_CLOSED" } });
+      for (const other of others) {
+        if (other.status === "rejected") expect(other.reason).toMatchObject({ code: "PAMIR_SHUTDOWN" });
+      }
+      const later = [first, second].map((geometry) => geometry.barrier(OPTIONS));
+      const broken = { status: "rejected", reason: { code: "PAMIR_SHUTDOWN" } };
+      expect(await settled(given, later)).toMatchObject([broken, broken]);
+    }),
+  );
+
   it("a member that closes right after its last operation disturbs no other", () =>
     withRig(rig, async (given, geometries) => {
       const types: readonly ((geometry: Geometry) => Promise<unknown>)[] = [
