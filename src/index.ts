@@ -66,7 +66,7 @@ export type {
   TransferDump,
 } from "./observe/dump.js";
 export type { Trace, TraceEvent } from "./observe/trace.js";
-export type { Aggregator, AggregatorParameters, ItemArray, UpdateOperation } from "./pami/aggregator.js";
+export type { Aggregator, AggregatorOptions, AggregatorParameters, KindsParameters } from "./pami/aggregator.js";
 export type { Attributes, Capabilities, Client, CloseOptions } from "./pami/client.js";
 export type {
   ActiveParameters,
@@ -92,6 +92,7 @@ export type { CallOptions, Context, ContextOptions, Received } from "./pami/cont
 export type { Counter, CounterOptions } from "./pami/counter.js";
 export type { Geometry } from "./pami/geometry.js";
 export type { CellArray, Grid, GridParameters } from "./pami/grid.js";
+export type { ItemArray, ItemKind, UpdateOperation } from "./pami/item-kind.js";
 export type { GeometryOptions, GeometryRange } from "./pami/make-geometry.js";
 export type { SharedRegion } from "./pami/shared-region.js";
 export type { ProgressOptions, WaitOptions } from "./pami/waits.js";

@@ -1,83 +1,72 @@
 // Packs small items for other members of a geometry into messages, as conveyors do: a message costs more than its bytes.
+//
+// A message of items of one kind and length has nothing else. In others, each run of items of one kind is behind two words,
+// its kind and its bytes, and begins at a multiple of 8. An item of a kind without a length is a run of its own.
 import type { Extension } from "../collective/extension.js";
-import { checkFunction, checkKeys, type Keys, NO_OPTIONS } from "../core/check.js";
+import { checkKeys, type Keys, NO_OPTIONS } from "../core/check.js";
 import { type Endpoint, nameOf } from "../core/endpoint.js";
 import { checkInteger, PamiError, show } from "../core/error.js";
-import type { PayloadView } from "../core/message.js";
 import { EAGAIN, type Result, SHUTDOWN, SUCCESS } from "../core/result.js";
 import type { Arrival } from "../protocol/late-handler.js";
 import { copyInto } from "../support/copy.js";
 import { type ExtensionHost, errorOf, makeTogether } from "./extension-host.js";
-import { SharedRegion } from "./shared-region.js";
+import { type Elements, ITEM_KEYS, type ItemArray, type ItemKind, type Kind, kindOf, kindsOf } from "./item-kind.js";
 import { checkProgress, checkWait, PROGRESS_KEYS, type ProgressOptions, type WaitOptions } from "./waits.js";
 
-/** Arrays that an aggregator can have items in. */
-export type ItemArray =
-  | Int32Array
-  | Uint32Array
-  | Float32Array
-  | Float64Array
-  | BigInt64Array
-  | BigUint64Array
-  | Int8Array
-  | Uint8Array
-  | Int16Array
-  | Uint16Array;
-
-/** What an update does to an element: as the operations of reductions. */
-export type UpdateOperation = "sum" | "min" | "max" | "and" | "or" | "xor" | "copy";
-
-/** Parameters of `geometry.createAggregator`. All members give the same, but for `onItems`. */
-export interface AggregatorParameters<View extends ItemArray = ItemArray> extends ProgressOptions {
-  /** Class of the items' elements, or of the elements that updates change. */
-  readonly type: PayloadView<View>;
-  /** Elements of an item (default 1). Not for updates. */
-  readonly length?: number | undefined;
-  /**
-   * Called in an `advance()` of the target with items, one behind the other, and the rank that they come from. The view is
-   * valid during the call. Items of one member come in the order pushed.
-   */
-  readonly onItems?: ((items: View, rank: number) => void) | undefined;
-  /** Instead of `onItems`: update() changes elements of this region. Its owner applies the updates, in an `advance()`. */
-  readonly region?: SharedRegion | undefined;
-  /** What an update does (default "sum"). */
-  readonly operation?: UpdateOperation | undefined;
+/** What all aggregators have. All members give the same. */
+export interface AggregatorOptions extends ProgressOptions {
   /** Bytes of a message, 64 … 12,288 (default 4,096). Each member has a buffer of that size for each member. */
   readonly bytes?: number | undefined;
   /** Milliseconds after which an `advance()` sends items whose message is not full (default: only flush() and finish() do). */
   readonly delay?: number | undefined;
 }
 
-const KEYS: Keys<AggregatorParameters> = {
-  ...PROGRESS_KEYS,
-  type: true,
-  length: true,
-  onItems: true,
-  region: true,
-  operation: true,
-  bytes: true,
-  delay: true,
-};
-const OPERATIONS: readonly UpdateOperation[] = ["sum", "min", "max", "and", "or", "xor", "copy"];
+/** Parameters of `geometry.createAggregator` for items of one kind. */
+export interface AggregatorParameters<View extends ItemArray = ItemArray> extends AggregatorOptions, ItemKind<View> {}
+
+/** Parameters of `geometry.createAggregator` for items of several kinds. */
+export interface KindsParameters<Views extends readonly ItemArray[] = readonly ItemArray[]> extends AggregatorOptions {
+  /** 1 … 256 kinds, in the same order at all members. push() and update() take the number of one, from 0. */
+  readonly kinds: readonly [...{ [Place in keyof Views]: ItemKind<Views[Place]> }];
+}
+
+const OPTION_KEYS: Keys<AggregatorOptions> = { ...PROGRESS_KEYS, bytes: true, delay: true };
+const KEYS: Keys<AggregatorParameters> = { ...OPTION_KEYS, ...ITEM_KEYS };
+const KINDS_KEYS: Keys<KindsParameters> = { ...OPTION_KEYS, kinds: true };
 const BYTES_DEFAULT = 4096;
 const BYTES_MAX = 12_288;
 /** Bytes of a message besides its items. */
 const HEADER_BYTES = 32;
-
-type Elements = { [at: number]: unknown; readonly length: number };
-type Arithmetic = { [at: number]: number };
+/** Bytes in front of a run. */
+const RUN_BYTES = 8;
 
 /** Items for one member. */
 interface Outgoing {
-  readonly elements: Elements;
   readonly bytes: Uint8Array;
-  /** Elements that are filled. */
+  readonly words: Uint32Array;
+  /** The same bytes, by kind. */
+  readonly elements: readonly Elements[];
+  /** Bytes that are filled. */
   filled: number;
+  /** Kind of the run at the end, and where it begins. */
+  kind: number;
+  run: number;
+  /** Bytes of the item that was refused last: whenRoom() is about it. */
+  wanted: number;
   /** Messages sent so far. */
   sent: number;
   /** Whether the context is to tell when there is room for a message. */
   isWaiting: boolean;
   readonly onRoom: () => void;
+}
+
+/** A finish() that is under way: first all is sent, then members tell each other how much, then all of that comes. */
+interface Finishing {
+  /** Messages that come from each member. */
+  readonly expected: Float64Array;
+  hasBegun: boolean;
+  /** Of the exchange; EAGAIN: it is not over. */
+  result: Result;
 }
 
 /**
@@ -86,42 +75,47 @@ interface Outgoing {
  */
 export class Aggregator<View extends ItemArray = ItemArray> {
   readonly #host: ExtensionHost;
+  readonly #kinds: readonly Kind[];
+  /** Whether messages have no runs. */
+  readonly #isPlain: boolean;
   readonly #outgoing: readonly Outgoing[];
   readonly #gone: boolean[];
   /** Messages that have come from each member. */
   readonly #came: Float64Array;
   readonly #number: number;
-  /** Elements of an item. */
-  readonly #length: number;
   /** What has come, where kernels and handlers find it aligned. */
-  readonly #incoming: View;
-  readonly #incomingBytes: Uint8Array;
-  readonly #apply: (items: View, rank: number) => void;
-  /** Of updates: elements of each member's region, and where the indices are. */
-  readonly #limits: readonly number[] | undefined;
-  readonly #indices: readonly Uint32Array[];
-  readonly #indexWords: number;
+  readonly #incoming: Pick<Outgoing, "bytes" | "words" | "elements">;
   readonly #delay: number;
   /** When the first of the items that wait came; undefined: the timer does not run. */
   #since: number | undefined;
+  /** What a finish() has begun that gave up waiting: the next one goes on with it. */
+  #left: Finishing | undefined;
   #isClosed = false;
 
-  /** @internal */
-  constructor(host: ExtensionHost, given: AggregatorParameters<View>, itemBytes: number, elementBytes: number) {
-    const { type, region, operation = "sum", onItems, bytes = BYTES_DEFAULT, delay = Number.POSITIVE_INFINITY } = given;
+  /** @internal @param isPlain whether all items have one kind and length */
+  constructor(host: ExtensionHost, kinds: readonly Kind[], isPlain: boolean, bytes: number, delay: number) {
     const { core, group } = host;
-    const capacity = Math.floor(bytes / itemBytes) * itemBytes;
-    const make = (): View => new type(new ArrayBuffer(capacity), 0, capacity / elementBytes);
+    const [{ itemBytes }] = kinds as [Kind];
+    const capacity = isPlain ? Math.floor(bytes / itemBytes) * itemBytes : bytes & -8;
+    const make = (): Pick<Outgoing, "bytes" | "words" | "elements"> => {
+      const buffer = new ArrayBuffer((capacity + 7) & -8);
+      const elements = kinds.map(
+        ({ type, elementBytes }) => new type(buffer, 0, Math.floor(capacity / elementBytes)) as Elements,
+      );
+      return { bytes: new Uint8Array(buffer, 0, capacity), words: new Uint32Array(buffer), elements };
+    };
     this.#host = host;
-    this.#length = itemBytes / elementBytes;
+    this.#kinds = kinds;
+    this.#isPlain = isPlain;
     this.#gone = new Array<boolean>(group.size).fill(false);
     this.#came = new Float64Array(group.size);
     this.#outgoing = group.endpoints.map(() => {
-      const elements = make();
       const outgoing: Outgoing = {
-        elements,
-        bytes: new Uint8Array(elements.buffer),
+        ...make(),
         filled: 0,
+        kind: -1,
+        run: 0,
+        wanted: Math.max(1, itemBytes),
         sent: 0,
         isWaiting: false,
         onRoom: () => {
@@ -131,24 +125,7 @@ export class Aggregator<View extends ItemArray = ItemArray> {
       return outgoing;
     });
     this.#incoming = make();
-    this.#incomingBytes = new Uint8Array(this.#incoming.buffer);
-    this.#indexWords = elementBytes / 4;
-    this.#indices = region === undefined ? [] : this.#outgoing.map(({ bytes }) => new Uint32Array(bytes.buffer));
-    this.#limits = region?.lengths.map((length) => Math.floor(length / elementBytes));
     this.#delay = delay;
-    if (region === undefined) this.#apply = onItems as (items: View, rank: number) => void;
-    else {
-      const target = new type(
-        region.bytes.buffer,
-        region.bytes.byteOffset,
-        Math.floor(region.bytes.length / elementBytes),
-      );
-      const indices = new Uint32Array(this.#incoming.buffer);
-      const words = this.#indexWords;
-      this.#apply = (items) => {
-        if (!region.region.closed) update(operation, target as Elements, items as Elements, indices, words);
-      };
-    }
     const extension: Extension = {
       came: (rank, _tag, _word, arrival) => this.#take(rank, arrival),
       gone: (rank) => {
@@ -159,24 +136,29 @@ export class Aggregator<View extends ItemArray = ItemArray> {
   }
 
   /**
-   * Adds an item for a member; it is copied. If its message is full, that message goes out first.
-   * @param item `length` elements
+   * Adds an item for a member; it is copied. If its message has no room for it, that message goes out first.
+   * @param item as many elements as the kind has in an item; if that is "any", as many as go into a message
+   * @param kind number of the kind, if there are several (default 0)
    * @returns SUCCESS, EAGAIN (the message is full, and there is no room to send it: advance, and try again), SHUTDOWN (the
    *   member has ended)
    * @throws PAMIR_INVAL, PAMIR_CLOSED
    */
-  push(rank: number, item: View): Result {
+  push(rank: number, item: View, kind = 0): Result {
     const outgoing = this.#of("push", rank);
-    if (this.#limits !== undefined) throw new PamiError("PAMIR_INVAL", "push() of an aggregator of updates");
-    const length = this.#length;
-    if (!ArrayBuffer.isView(item) || item.length !== length) {
-      throw new PamiError("PAMIR_INVAL", `item of push() is ${show(item)}, not a view of ${length} elements`);
+    const { itemBytes, elementBytes, limits } = this.#kindOf("push", kind);
+    if (limits !== undefined) throw new PamiError("PAMIR_INVAL", "push() of an aggregator of updates");
+    const most = itemBytes / elementBytes || Math.floor((outgoing.bytes.length - RUN_BYTES) / elementBytes);
+    const length = ArrayBuffer.isView(item) ? item.length : -1;
+    if (length < 0 || length > most || (itemBytes > 0 && length < most)) {
+      const wanted = `a view of ${itemBytes > 0 ? "" : "at most "}${most} elements`;
+      throw new PamiError("PAMIR_INVAL", `item of push() is ${show(item)}, not ${wanted}`);
     }
-    const result = this.#makeRoom(rank, outgoing);
+    const result = this.#makeRoom(rank, outgoing, kind, length * elementBytes);
     if (result !== SUCCESS) return result;
-    const { elements, filled } = outgoing;
-    for (let at = 0; at < length; at++) elements[filled + at] = item[at];
-    this.#added(outgoing);
+    const elements = outgoing.elements[kind] as Elements;
+    const place = outgoing.filled / elementBytes;
+    for (let at = 0; at < length; at++) elements[place + at] = item[at];
+    this.#added(outgoing, length * elementBytes);
     return SUCCESS;
   }
 
@@ -184,22 +166,24 @@ export class Aggregator<View extends ItemArray = ItemArray> {
    * Updates an element of a member's region, by the aggregator's operation. The member applies updates one at a time, in its
    * `advance()`, so no update of this aggregator is lost. They are not atomic with respect to other accesses.
    * @param index of the element in that region
+   * @param kind number of the kind, if there are several (default 0)
    * @returns as push()
    * @throws PAMIR_INVAL, PAMIR_BOUNDS, PAMIR_CLOSED
    */
-  update(rank: number, index: number, value: View[number]): Result {
+  update(rank: number, index: number, value: View[number], kind = 0): Result {
     const outgoing = this.#of("update", rank);
-    if (this.#limits === undefined) throw new PamiError("PAMIR_INVAL", "update() of an aggregator without a region");
-    const limit = this.#limits[rank] as number;
+    const { itemBytes, elementBytes, limits } = this.#kindOf("update", kind);
+    if (limits === undefined) throw new PamiError("PAMIR_INVAL", "update() of an aggregator without a region");
+    const limit = limits[rank] as number;
     if (index !== index >>> 0 || index >= limit) {
       throw new PamiError("PAMIR_BOUNDS", `update() of element ${show(index)} at rank ${rank}, of ${limit}`);
     }
-    const result = this.#makeRoom(rank, outgoing);
+    const result = this.#makeRoom(rank, outgoing, kind, itemBytes);
     if (result !== SUCCESS) return result;
-    const { elements, filled } = outgoing;
-    elements[filled] = value;
-    (this.#indices[rank] as Uint32Array)[(filled + 1) * this.#indexWords] = index;
-    this.#added(outgoing);
+    const { filled, words } = outgoing;
+    (outgoing.elements[kind] as Elements)[filled / elementBytes] = value;
+    words[(filled + elementBytes) / 4] = index;
+    this.#added(outgoing, itemBytes);
     return SUCCESS;
   }
 
@@ -217,13 +201,16 @@ export class Aggregator<View extends ItemArray = ItemArray> {
     return result;
   }
 
-  /** Resolves once push() and update() to a member have room. @throws PAMIR_SHUTDOWN, PAMIR_INVAL; as `progress()` */
+  /**
+   * Resolves once push() and update() to a member have room: for an item as the last one that was refused.
+   * @throws PAMIR_SHUTDOWN, PAMIR_INVAL; as `progress()`
+   */
   async whenRoom(rank: number, options: ProgressOptions = NO_OPTIONS): Promise<void> {
     const outgoing = this.#of("whenRoom", rank);
     checkProgress("whenRoom()", options);
     let result: Result = EAGAIN;
     await this.#host.until(() => {
-      result = this.#makeRoom(rank, outgoing);
+      result = this.#hasRoom(rank, outgoing);
       return result !== EAGAIN;
     }, options);
     if ((result as Result) !== SUCCESS) throw errorOf(this.#host, "whenRoom()", result);
@@ -235,29 +222,79 @@ export class Aggregator<View extends ItemArray = ItemArray> {
     checkWait("whenRoomSync()", options);
     let result: Result = EAGAIN;
     const waited = this.#host.advanceUntil(() => {
-      result = this.#makeRoom(rank, outgoing);
+      result = this.#hasRoom(rank, outgoing);
       return result !== EAGAIN;
     }, options);
     return waited === SUCCESS ? result : waited;
   }
 
   /**
-   * Resolves once all items that any member has pushed before are applied at their targets. All members call it. Items that
-   * handlers push meanwhile are not waited for.
+   * Resolves once all items that any member has pushed before are applied at their targets. All members call it, or
+   * finishSync(). Items that handlers push meanwhile are not waited for. If it gives up waiting, the next call goes on.
    * @throws PAMIR_SHUTDOWN (a member has ended), PAMIR_CLOSED; as `progress()`
    */
   async finish(options: ProgressOptions = NO_OPTIONS): Promise<void> {
-    const { group, until } = this.#host;
     this.#checkOpen("finish");
     checkProgress("finish()", options);
-    await until(() => this.flush() !== EAGAIN, options);
-    const send = Float64Array.from(this.#outgoing, ({ sent }) => sent);
-    const expected = await group.alltoall({ send }, options);
-    await until(() => this.#hasCome(expected) || this.#lacking(expected) >= 0, options);
-    const rank = this.#lacking(expected);
-    if (rank < 0) return;
-    const who = nameOf(group.endpoints[rank] as Endpoint);
+    const finishing = this.#beginFinish();
+    let result: Result = EAGAIN;
+    try {
+      await this.#host.until(() => {
+        result = this.#finish(finishing);
+        return result !== EAGAIN;
+      }, options);
+    } finally {
+      if (result === EAGAIN) this.#left = finishing;
+    }
+    if ((result as Result) === SUCCESS) return;
+    const rank = this.#lacking(finishing.expected);
+    if (rank < 0) throw errorOf(this.#host, "finish()", result);
+    const who = nameOf(this.#host.group.endpoints[rank] as Endpoint);
     throw new PamiError("PAMIR_SHUTDOWN", `finish(): ${who} ended before all its items came`);
+  }
+
+  /**
+   * As finish(), but blocks the thread.
+   * @returns SUCCESS; SHUTDOWN (a member has ended); TIMEDOUT or INTERRUPTED: the next call goes on
+   * @throws PAMIR_CLOSED, PAMIR_INVAL; as `advanceUntil()`
+   */
+  finishSync(options: WaitOptions = NO_OPTIONS): Result {
+    this.#checkOpen("finishSync");
+    checkWait("finishSync()", options);
+    const finishing = this.#beginFinish();
+    let result: Result = EAGAIN;
+    try {
+      const waited = this.#host.advanceUntil(() => {
+        result = this.#finish(finishing);
+        return result !== EAGAIN;
+      }, options);
+      return result === EAGAIN ? waited : result;
+    } finally {
+      if (result === EAGAIN) this.#left = finishing;
+    }
+  }
+
+  #beginFinish(): Finishing {
+    const finishing = this.#left;
+    this.#left = undefined;
+    return finishing ?? { expected: new Float64Array(this.#outgoing.length), hasBegun: false, result: EAGAIN };
+  }
+
+  /** @returns EAGAIN: it is not over */
+  #finish(finishing: Finishing): Result {
+    const { expected } = finishing;
+    this.#checkOpen("finish");
+    if (!finishing.hasBegun) {
+      if (this.flush() === EAGAIN) return EAGAIN;
+      const send = Float64Array.from(this.#outgoing, ({ sent }) => sent);
+      const onDone = (_: unknown, result: Result): void => {
+        finishing.result = result;
+      };
+      finishing.hasBegun = this.#host.group.collective("alltoall", { send, receive: expected, onDone }) === SUCCESS;
+    }
+    if (finishing.result !== SUCCESS) return finishing.result;
+    if (this.#lacking(expected) >= 0) return SHUTDOWN;
+    return this.#hasCome(expected) ? SUCCESS : EAGAIN;
   }
 
   /** Ends the aggregator at this member: items that wait are dropped, and so are those that come. */
@@ -279,13 +316,46 @@ export class Aggregator<View extends ItemArray = ItemArray> {
     return outgoing as Outgoing;
   }
 
-  #makeRoom(rank: number, outgoing: Outgoing): Result {
-    if (this.#gone[rank]) return SHUTDOWN;
-    return outgoing.filled < outgoing.elements.length ? SUCCESS : this.#send(rank, outgoing);
+  #kindOf(call: string, kind: number): Kind {
+    const found = this.#kinds[kind];
+    if (found === undefined) checkInteger(`kind of ${call}()`, kind, 0, this.#kinds.length - 1);
+    return found as Kind;
   }
 
-  #added(outgoing: Outgoing): void {
-    outgoing.filled += this.#length;
+  /** Where an item would go. @param kind -1: one that begins a run */
+  #placeFor({ filled, kind: last }: Outgoing, kind: number): number {
+    return this.#isPlain || (kind === last && this.#kinds[kind]?.itemBytes !== 0)
+      ? filled
+      : ((filled + 7) & -8) + RUN_BYTES;
+  }
+
+  #hasRoom(rank: number, outgoing: Outgoing): Result {
+    if (this.#gone[rank]) return SHUTDOWN;
+    const fits = this.#placeFor(outgoing, -1) + outgoing.wanted <= outgoing.bytes.length;
+    return fits ? SUCCESS : this.#send(rank, outgoing);
+  }
+
+  /** Has `filled` be the place for an item. */
+  #makeRoom(rank: number, outgoing: Outgoing, kind: number, bytes: number): Result {
+    if (this.#gone[rank]) return SHUTDOWN;
+    if (this.#placeFor(outgoing, kind) + bytes > outgoing.bytes.length) {
+      outgoing.wanted = bytes;
+      const result = this.#send(rank, outgoing);
+      if (result !== SUCCESS) return result;
+    }
+    const place = this.#placeFor(outgoing, kind);
+    if (place === outgoing.filled) return SUCCESS;
+    outgoing.filled = place;
+    outgoing.kind = kind;
+    outgoing.run = place - RUN_BYTES;
+    outgoing.words[outgoing.run / 4] = kind;
+    outgoing.words[outgoing.run / 4 + 1] = 0;
+    return SUCCESS;
+  }
+
+  #added(outgoing: Outgoing, bytes: number): void {
+    outgoing.filled += bytes;
+    if (!this.#isPlain) (outgoing.words[outgoing.run / 4 + 1] as number) += bytes;
     if (this.#delay === Number.POSITIVE_INFINITY || this.#since !== undefined) return;
     this.#since = this.#host.task.clock.now();
     this.#host.context.post(() => this.#flushLate());
@@ -301,11 +371,12 @@ export class Aggregator<View extends ItemArray = ItemArray> {
 
   /** Sends what is there for a member, if there is room for it. */
   #send(rank: number, outgoing: Outgoing): Result {
-    const { bytes, filled, elements } = outgoing;
+    const { bytes, filled } = outgoing;
     if (filled === 0) return SUCCESS;
     const { core, context, group } = this.#host;
     if (this.#gone[rank]) {
       outgoing.filled = 0;
+      outgoing.kind = -1;
       return SHUTDOWN;
     }
     const to = group.endpoints[rank] as Endpoint;
@@ -317,22 +388,47 @@ export class Aggregator<View extends ItemArray = ItemArray> {
       }
       return EAGAIN;
     }
-    const isWhole = filled === elements.length;
-    const payload = isWhole ? bytes : bytes.subarray(0, (bytes.length / elements.length) * filled);
+    const payload = filled === bytes.length ? bytes : bytes.subarray(0, filled);
     const result = core.sendToExtension(this.#number, rank, 0, 0, payload);
     if (result === EAGAIN) return EAGAIN;
     outgoing.filled = 0;
+    outgoing.kind = -1;
     outgoing.sent++;
     return result;
   }
 
   #take(rank: number, { payload, payloadBytes }: Arrival): void {
-    const incoming = this.#incoming;
-    if (payloadBytes > this.#incomingBytes.length) return;
+    const { bytes, words } = this.#incoming;
+    if (payloadBytes > bytes.length) return;
     this.#came[rank] = (this.#came[rank] as number) + 1;
-    copyInto(this.#incomingBytes, 0, payload);
-    const length = payloadBytes / (this.#incomingBytes.length / incoming.length);
-    this.#apply(length === incoming.length ? incoming : (incoming.subarray(0, length) as View), rank);
+    copyInto(bytes, 0, payload);
+    if (this.#isPlain) {
+      this.#apply(0, 0, payloadBytes, rank);
+      return;
+    }
+    let thrown: { error: unknown } | undefined;
+    for (let at = 0; at + RUN_BYTES <= payloadBytes; ) {
+      const [kind, length] = [words[at / 4] as number, words[at / 4 + 1] as number];
+      const from = at + RUN_BYTES;
+      // The members have given different kinds, or bytes that pamir has not made.
+      if (kind >= this.#kinds.length || length > payloadBytes - from) break;
+      try {
+        this.#apply(kind, from, length, rank);
+      } catch (error) {
+        // What is behind it comes all the same.
+        thrown ??= { error };
+      }
+      at = (from + length + 7) & -8;
+    }
+    if (thrown !== undefined) throw thrown.error;
+  }
+
+  #apply(kind: number, from: number, bytes: number, rank: number): void {
+    const { elementBytes, apply } = this.#kinds[kind] as Kind;
+    const all = this.#incoming.elements[kind] as unknown as ItemArray;
+    const length = Math.floor(bytes / elementBytes);
+    const at = from / elementBytes;
+    apply(length === all.length ? all : all.subarray(at, at + length), rank);
   }
 
   #hasCome(expected: Float64Array): boolean {
@@ -351,75 +447,28 @@ export class Aggregator<View extends ItemArray = ItemArray> {
   }
 }
 
-/** Applies updates: the value of each is followed by an element whose first word is the index. */
-function update(
-  operation: UpdateOperation,
-  target: Elements,
-  items: Elements,
-  indices: Uint32Array,
-  indexWords: number,
-): void {
-  const [to, from] = [target as Arithmetic, items as Arithmetic];
-  for (let at = 0; at < items.length; at += 2) {
-    const index = indices[(at + 1) * indexWords] as number;
-    // An origin checks it too. A write beyond the end has no effect.
-    const [old, value] = [to[index] as number, from[at] as number];
-    if (operation === "sum") to[index] = old + value;
-    else if (operation === "xor") to[index] = old ^ value;
-    else if (operation === "and") to[index] = old & value;
-    else if (operation === "or") to[index] = old | value;
-    else if (operation === "copy") to[index] = value;
-    else if (operation === "min") to[index] = value < old ? value : old;
-    else to[index] = value > old ? value : old;
-  }
-}
-
 /** @throws as `geometry.createAggregator` */
-export async function createAggregator<View extends ItemArray>(
+export async function createAggregator(
   host: ExtensionHost,
-  given: AggregatorParameters<View>,
-): Promise<Aggregator<View>> {
-  checkKeys("parameters of createAggregator()", given, KEYS);
-  const { type, length = 1, onItems, region, operation = "sum", bytes = BYTES_DEFAULT, delay, timeout, signal } = given;
-  checkFunction("type of createAggregator()", type);
-  const elementBytes = (type as { BYTES_PER_ELEMENT?: number }).BYTES_PER_ELEMENT ?? 0;
+  given: AggregatorParameters | KindsParameters,
+): Promise<Aggregator> {
+  const hasKinds = Object.hasOwn(Object(given), "kinds");
+  checkKeys("parameters of createAggregator()", given, hasKinds ? KINDS_KEYS : KEYS);
+  const { bytes = BYTES_DEFAULT, delay = Number.POSITIVE_INFINITY, timeout, signal } = given;
   checkInteger("bytes of createAggregator()", bytes, 64, BYTES_MAX);
-  checkInteger("length of createAggregator()", length, 1, Math.floor(bytes / Math.max(1, elementBytes)));
-  if (elementBytes === 0) throw new PamiError("PAMIR_INVAL", `type of createAggregator() is ${show(type)}`);
-  if (delay !== undefined && !(delay >= 0)) {
+  if (!(delay >= 0)) {
     throw new PamiError("PAMIR_INVAL", `delay of createAggregator() is ${show(delay)}, not milliseconds from 0`);
   }
-  if (region === undefined) checkFunction("onItems of createAggregator()", onItems);
-  else checkUpdates(region, operation, elementBytes, type, length, onItems);
-  const itemBytes = region === undefined ? length * elementBytes : 2 * elementBytes;
-  let made: Aggregator<View> | undefined;
+  const kinds = hasKinds
+    ? kindsOf((given as KindsParameters).kinds, (bytes & -8) - RUN_BYTES)
+    : [kindOf(given as AggregatorParameters, bytes)];
+  const isPlain = !hasKinds && kinds[0]?.itemBytes !== 0;
+  let made: Aggregator | undefined;
   const make = (): readonly number[] => {
-    made = new Aggregator(host, given, itemBytes, elementBytes);
+    made = new Aggregator(host, kinds, isPlain, bytes, delay);
     return [];
   };
-  const wait = { timeout, signal };
   const making = { call: "createAggregator()", bytes: 0, width: 0, make, undo: () => made?.close() };
-  await makeTogether(host, making, wait);
-  return made as unknown as Aggregator<View>;
-}
-
-function checkUpdates(
-  region: unknown,
-  operation: UpdateOperation,
-  elementBytes: number,
-  type: unknown,
-  length: number,
-  onItems: unknown,
-): void {
-  if (!(region instanceof SharedRegion)) {
-    throw new PamiError("PAMIR_INVAL", `region of createAggregator() is ${show(region)}, not from shareRegion()`);
-  }
-  if (elementBytes < 4 || length !== 1 || onItems !== undefined) {
-    const text = "updates are of one element of 4 or 8 bytes, without onItems";
-    throw new PamiError("PAMIR_INVAL", `createAggregator(): ${text}; elements of ${show(type)} have ${elementBytes}`);
-  }
-  const isBitwise = operation === "and" || operation === "or" || operation === "xor";
-  if (!OPERATIONS.includes(operation) || (isBitwise && (type === Float64Array || type === Float32Array))) {
-    throw new PamiError("PAMIR_INVAL", `operation ${show(operation)} of createAggregator(): there are ${OPERATIONS}`);
-  }
+  await makeTogether(host, making, { timeout, signal });
+  return made as unknown as Aggregator;
 }

@@ -15,7 +15,7 @@ export interface Group {
   readonly endpoints: readonly Endpoint[];
   readonly closed: boolean;
   allgather(parameters: ExchangeParameters<Float64Array>, options: ProgressOptions): Promise<Float64Array>;
-  alltoall(parameters: ExchangeParameters<Float64Array>, options: ProgressOptions): Promise<Float64Array>;
+  collective(type: "alltoall", parameters: ExchangeParameters<Float64Array>): Result;
   barrier(options: ProgressOptions): Promise<void>;
 }
 

@@ -24,7 +24,7 @@ import { DISPATCH_ID_MAX } from "../core/limits.js";
 import { EAGAIN, ERROR, type Result, SUCCESS } from "../core/result.js";
 import type { Memory } from "../kernel/kernel.js";
 import type { Task } from "../protocol/task.js";
-import type { Aggregator, AggregatorParameters, ItemArray } from "./aggregator.js";
+import type { Aggregator, AggregatorParameters, KindsParameters } from "./aggregator.js";
 import {
   type ActiveParameters,
   type AllgathervParameters,
@@ -51,6 +51,7 @@ import type { Context } from "./context.js";
 import type { Counter, CounterOptions } from "./counter.js";
 import type { ExtensionHost } from "./extension-host.js";
 import type { CellArray, Grid, GridParameters } from "./grid.js";
+import type { ItemArray } from "./item-kind.js";
 import type { LedWaits } from "./led-waits.js";
 import type { SharedRegion } from "./shared-region.js";
 import { checkProgress, checkWait, type ProgressOptions, type WaitOptions } from "./waits.js";
@@ -518,10 +519,15 @@ export class Geometry {
   }
 
   /**
-   * Makes an aggregator: it packs small items for other members into messages. All members call it.
+   * Makes an aggregator: it packs small items for other members into messages. All members call it. Items are of one kind, or
+   * of several, in any mix.
    * @throws PAMIR_INVAL, PAMIR_NO_MEMORY; as `barrier()`
    */
-  async createAggregator<View extends ItemArray>(parameters: AggregatorParameters<View>): Promise<Aggregator<View>> {
+  createAggregator<View extends ItemArray>(parameters: AggregatorParameters<View>): Promise<Aggregator<View>>;
+  createAggregator<Views extends readonly ItemArray[]>(
+    parameters: KindsParameters<Views>,
+  ): Promise<Aggregator<Views[number]>>;
+  async createAggregator(parameters: AggregatorParameters | KindsParameters): Promise<Aggregator> {
     const { createAggregator } = await this.#extensions("createAggregator");
     return createAggregator(this.#host, parameters);
   }

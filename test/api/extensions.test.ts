@@ -1,5 +1,5 @@
 // What is built upon geometries, between threads and processes; bad input, and the death of a member.
-import { type Client, type Context, EAGAIN, type Geometry, launch, SUCCESS } from "pamir";
+import { type Client, type Context, EAGAIN, type Geometry, launch, SHUTDOWN, SUCCESS, TIMEDOUT } from "pamir";
 import { describe, expect, it } from "vitest";
 import { fillHeap, PATIENCE, rejectionOf, thrownBy, VARIANTS, withJob } from "./support.js";
 import { count, exchangeUntilDeath, rotate, scatterUpdates } from "./tasks/members.js";
@@ -149,6 +149,53 @@ it("an aggregator says EAGAIN while its target does not read, and loses nothing"
     expect(thrownBy(() => one.push(1, Float64Array.of(1))).code).toBe("PAMIR_CLOSED");
   }));
 
+it("a finish that gives up waiting is gone on with by the next one", () =>
+  withMembers(async ({ geometries }) => {
+    const came: number[] = [];
+    const onItems = (items: Int16Array): void => void came.push(...items);
+    const [one, two] = await Promise.all(
+      geometries.map((geometry) => geometry.createAggregator({ type: Int16Array, onItems, ...OPTIONS })),
+    );
+    if (one === undefined || two === undefined) throw new Error("none");
+    expect(one.push(1, Int16Array.of(5))).toBe(SUCCESS);
+    expect(one.finishSync({ timeout: 5 })).toBe(TIMEDOUT);
+    expect((await rejectionOf(one.finish({ timeout: 5 }))).code).toBe("PAMIR_TIMEDOUT");
+    expect(one.finishSync({ timeout: 0 })).toBe(TIMEDOUT);
+    const other = two.finish(OPTIONS);
+    await Promise.all([one.finish(OPTIONS), other]);
+    expect(came).toEqual([5]);
+    // Both are as far: each call is one finish.
+    await Promise.all([one.finish(OPTIONS), two.finish(OPTIONS), one.finish(OPTIONS), two.finish(OPTIONS)]);
+    geometries[1].close();
+    expect(one.finishSync(OPTIONS)).toBe(SHUTDOWN);
+    expect((await rejectionOf(one.finish(OPTIONS))).code).toBe("PAMIR_SHUTDOWN");
+    one.close();
+    expect(thrownBy(() => one.finishSync(OPTIONS)).code).toBe("PAMIR_CLOSED");
+  }));
+
+it("an item whose handler throws does not take those behind it along", () =>
+  withMembers(async ({ contexts: [first, second], geometries }) => {
+    const came: number[][] = [];
+    const kinds = [
+      { type: Uint8Array, length: "any", onItems: (items: Uint8Array): void => void came.push([...items]) },
+      {
+        type: Uint8Array,
+        onItems(): void {
+          throw new Error("it throws");
+        },
+      },
+    ] as const;
+    const [one] = await Promise.all(geometries.map((geometry) => geometry.createAggregator({ kinds, ...OPTIONS })));
+    if (one === undefined || first === undefined || second === undefined) throw new Error("none");
+    one.push(1, Uint8Array.of(1, 2));
+    one.push(1, Uint8Array.of(3), 1);
+    one.push(1, new Uint8Array(0));
+    one.push(1, Uint8Array.of(4));
+    expect(one.flush()).toBe(SUCCESS);
+    expect(() => second.advanceUntil(() => came.length === 3, OPTIONS)).toThrow("it throws");
+    expect(came).toEqual([[1, 2], [], [4]]);
+  }));
+
 it("items go out by themselves after `delay`", () =>
   withMembers(async ({ contexts: [first, second], geometries }) => {
     let came = 0;
@@ -199,6 +246,16 @@ it("wrong arguments are refused", () =>
         () => one.createAggregator({ type: Int32Array, onItems() {}, delay: -1 }),
         /delay of createAggregator\(\) is -1/,
       ],
+      [() => one.createAggregator({ type: Int32Array, onItems() {}, length: "all" as never }), /length .* is "all"/],
+      [() => one.createAggregator({ type: Int32Array, length: "any", region }), /updates are of one element/],
+      [() => one.createAggregator({ kinds: [] }), /kinds of createAggregator\(\) is .*, not a list of 1 … 256/],
+      [() => one.createAggregator({ kinds: {} as never }), /kinds of createAggregator\(\)/],
+      [() => one.createAggregator({ kinds: [{ type: Int8Array }] }), /onItems of createAggregator\(\) is undefined/],
+      [() => one.createAggregator({ kinds: [], type: Int8Array } as never), /there is no "type"/],
+      [
+        () => one.createAggregator({ kinds: [{ type: Int8Array, length: 4089, onItems() {} }] }),
+        /length of createAggregator\(\) is 4089, .*4088/,
+      ],
       [() => one.createAggregator({ type: Int8Array, region }), /4 or 8 bytes/],
       [() => one.createAggregator({ type: Float64Array, region, operation: "xor" }), /operation "xor"/],
       [() => one.createAggregator({ type: Int32Array, region: {} as never }), /not from shareRegion\(\)/],
@@ -228,7 +285,16 @@ it("wrong arguments are refused", () =>
         });
       }),
     );
-    if (!grid || !other || !counter || !items || !updates || !region) throw new Error("none");
+    const [some] = await Promise.all(
+      geometries.map((geometry) => {
+        const kinds = [
+          { type: Int32Array, length: "any", onItems() {} },
+          { type: Int8Array, onItems() {} },
+        ] as const;
+        return geometry.createAggregator({ bytes: 64, kinds });
+      }),
+    );
+    if (!grid || !other || !counter || !items || !updates || !region || !some) throw new Error("none");
     expect(grid.begin(1)).toBe(SUCCESS);
     const refused: [call: () => unknown, code: string][] = [
       [() => region.view(Float64Array, 2), "PAMIR_INVAL"],
@@ -237,6 +303,10 @@ it("wrong arguments are refused", () =>
       [() => other.begin(2), "PAMIR_INVAL"],
       [() => grid.exchangeSync(0, OPTIONS), "PAMIR_INVAL"],
       [() => grid.neighbor(1, 1), "PAMIR_INVAL"],
+      [() => some.push(0, new Int32Array(15)), "PAMIR_INVAL"],
+      [() => some.push(0, Int32Array.of(1), 2), "PAMIR_INVAL"],
+      [() => some.push(0, Int8Array.of(1, 2), 1), "PAMIR_INVAL"],
+      [() => some.update(0, 0, 1, 1), "PAMIR_INVAL"],
       [() => counter.addSync(1), "PAMIR_INVAL"],
       [() => items.push(2, Int32Array.of(1, 2)), "PAMIR_INVAL"],
       [() => items.push(1, Int32Array.of(1)), "PAMIR_INVAL"],

@@ -115,6 +115,56 @@ function suite(withMembers: WithMembers): void {
       expect(came).toEqual(sent);
     });
 
+    test("an aggregator of several kinds brings all items in the order pushed", size, async (given) => {
+      const came = given.geometries.map(() => given.geometries.map((): unknown[] => []));
+      const regions = await all(given, (geometry) => geometry.shareRegion(64, OPTIONS));
+      const aggregators = await all(given, (geometry) => {
+        /** Items of a fixed length, one by one. */
+        const note =
+          (kind: number, length: number) =>
+          (items: ArrayLike<number | bigint>, rank: number): void => {
+            const values = Array.from(items);
+            const list = table(came, geometry.rank, rank);
+            if (length === 0) list.push([kind, ...values]);
+            else for (let at = 0; at < values.length; at += length) list.push([kind, ...values.slice(at, at + length)]);
+          };
+        return geometry.createAggregator({
+          ...OPTIONS,
+          bytes: 200,
+          kinds: [
+            { type: Uint8Array, length: 3, onItems: note(0, 3) },
+            { type: Float64Array, onItems: note(1, 1) },
+            { type: Uint16Array, length: "any", onItems: note(2, 0) },
+            { type: BigInt64Array, length: 2, onItems: note(3, 2) },
+            { type: Uint32Array, region: regions[geometry.rank], operation: "sum" },
+          ],
+        });
+      });
+      const random = randomOf(SEED);
+      const sent = aggregators.map(() => aggregators.map((): unknown[] => []));
+      const sums = regions.map(() => new Uint32Array(16));
+      for (let item = 0; item < 400; item++) {
+        const [rank, to, kind] = [random(size), random(size), random(5)];
+        const aggregator = aggregators[rank] as (typeof aggregators)[number];
+        const index = random(16);
+        const length = [3, 1, random(4) === 0 ? 96 : random(9), 2, 1][kind] as number;
+        const values = Array.from({ length }, (_, at) => (item + at) % 251);
+        const view = [Uint8Array, Float64Array, Uint16Array, BigInt64Array][kind];
+        const push = (): number =>
+          view === undefined
+            ? aggregator.update(to, index, item, 4)
+            : view === BigInt64Array
+              ? aggregator.push(to, BigInt64Array.from(values, BigInt), kind)
+              : aggregator.push(to, (view as Float64ArrayConstructor).from(values), kind);
+        while (push() === EAGAIN) await given.drive(aggregator.whenRoom(to, OPTIONS));
+        if (kind === 4) (sums[to] as Uint32Array)[index] = (sums[to]?.[index] as number) + item;
+        else table(sent, to, rank).push([kind, ...(kind === 3 ? values.map(BigInt) : values)]);
+      }
+      await given.drive(Promise.all(aggregators.map((aggregator) => aggregator.finish(OPTIONS))));
+      expect(came).toEqual(sent);
+      expect(regions.map((region) => region.view(Uint32Array))).toEqual(sums);
+    });
+
     for (const operation of ["sum", "xor", "max", "copy"] as const) {
       test(`updates of a region: ${operation}`, size, async (given) => {
         const regions = await all(given, (geometry) => geometry.shareRegion(32, OPTIONS));
@@ -198,8 +248,8 @@ function suite(withMembers: WithMembers): void {
   }
 }
 
-function table(rows: readonly (readonly number[][])[], to: number, from: number): number[] {
-  return (rows[to] as readonly number[][])[from] as number[];
+function table<Item>(rows: readonly (readonly Item[][])[], to: number, from: number): Item[] {
+  return (rows[to] as readonly Item[][])[from] as Item[];
 }
 
 interface Cell {

@@ -72,7 +72,8 @@ export async function scatterUpdates(world) {
       }
       check(result);
     }
-    await updates.finish(OPTIONS);
+    if (round === 0) check(updates.finishSync(OPTIONS));
+    else await updates.finish(OPTIONS);
     if (round === 0) sums = table.filter((word) => word !== 0).length;
   }
   updates.close();

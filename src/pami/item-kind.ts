@@ -1,0 +1,125 @@
+// Kinds of items that an aggregator carries: their checks, and what each does where it arrives.
+import { checkFunction, checkKeys, type Keys } from "../core/check.js";
+import { checkInteger, PamiError, show } from "../core/error.js";
+import type { PayloadView } from "../core/message.js";
+import { SharedRegion } from "./shared-region.js";
+
+/** Arrays that an aggregator can have items in. */
+export type ItemArray =
+  | Int32Array
+  | Uint32Array
+  | Float32Array
+  | Float64Array
+  | BigInt64Array
+  | BigUint64Array
+  | Int8Array
+  | Uint8Array
+  | Int16Array
+  | Uint16Array;
+
+/** What an update does to an element: as the operations of reductions. */
+export type UpdateOperation = "sum" | "min" | "max" | "and" | "or" | "xor" | "copy";
+
+/** One kind of items of an aggregator. All members give the same, but for `onItems`. */
+export interface ItemKind<View extends ItemArray = ItemArray> {
+  /** Class of the items' elements, or of the elements that updates change. */
+  readonly type: PayloadView<View>;
+  /** Elements of an item (default 1). "any": each item has its own number of them. Not for updates. */
+  readonly length?: number | "any" | undefined;
+  /**
+   * Called in an `advance()` of the target with items, one behind the other, and the rank that they come from. If `length` is
+   * "any", it is called for each item. The view is valid during the call. Items of one member come in the order pushed.
+   */
+  readonly onItems?: ((items: View, rank: number) => void) | undefined;
+  /** Instead of `onItems`: update() changes elements of this region. Its owner applies the updates, in an `advance()`. */
+  readonly region?: SharedRegion | undefined;
+  /** What an update does (default "sum"). */
+  readonly operation?: UpdateOperation | undefined;
+}
+
+export const ITEM_KEYS: Keys<ItemKind> = { type: true, length: true, onItems: true, region: true, operation: true };
+const OPERATIONS: readonly UpdateOperation[] = ["sum", "min", "max", "and", "or", "xor", "copy"];
+export const KINDS_MAX = 256;
+
+export type Elements = { [at: number]: unknown; readonly length: number };
+type Arithmetic = { [at: number]: number };
+
+/** A kind as an aggregator uses it. */
+export interface Kind {
+  readonly type: PayloadView<ItemArray>;
+  readonly elementBytes: number;
+  /** Bytes of an item; 0: each has its own. An update is an element, and an element whose first word is the index. */
+  readonly itemBytes: number;
+  /** Of updates: elements of each member's region. */
+  readonly limits: readonly number[] | undefined;
+  /** Takes what has come. */
+  readonly apply: (items: ItemArray, rank: number) => void;
+}
+
+/** @param most bytes of an item, at most @throws PAMIR_INVAL */
+export function kindOf(given: ItemKind, most: number): Kind {
+  const { type, length = 1, onItems, region, operation = "sum" } = given;
+  checkFunction("type of createAggregator()", type);
+  const elementBytes = (type as { BYTES_PER_ELEMENT?: number }).BYTES_PER_ELEMENT ?? 0;
+  if (elementBytes === 0) throw new PamiError("PAMIR_INVAL", `type of createAggregator() is ${show(type)}`);
+  if (region !== undefined) {
+    checkUpdates(given, elementBytes);
+    const limits = region.lengths.map((bytes) => Math.floor(bytes / elementBytes));
+    return { type, elementBytes, itemBytes: 2 * elementBytes, limits, apply: updates(region, type, operation) };
+  }
+  checkFunction("onItems of createAggregator()", onItems);
+  if (length !== "any") checkInteger("length of createAggregator()", length, 1, Math.floor(most / elementBytes));
+  const itemBytes = length === "any" ? 0 : length * elementBytes;
+  return { type, elementBytes, itemBytes, limits: undefined, apply: onItems as Kind["apply"] };
+}
+
+/** @throws PAMIR_INVAL */
+export function kindsOf(kinds: unknown, most: number): Kind[] {
+  const count = Array.isArray(kinds) ? kinds.length : 0;
+  if (count < 1 || count > KINDS_MAX) {
+    throw new PamiError("PAMIR_INVAL", `kinds of createAggregator() is ${show(kinds)}, not a list of 1 … ${KINDS_MAX}`);
+  }
+  return (kinds as readonly ItemKind[]).map((kind) => {
+    checkKeys("a kind of createAggregator()", kind, ITEM_KEYS);
+    return kindOf(kind, most);
+  });
+}
+
+function checkUpdates({ region, operation = "sum", type, length, onItems }: ItemKind, elementBytes: number): void {
+  if (!(region instanceof SharedRegion)) {
+    throw new PamiError("PAMIR_INVAL", `region of createAggregator() is ${show(region)}, not from shareRegion()`);
+  }
+  if (elementBytes < 4 || (length ?? 1) !== 1 || onItems !== undefined) {
+    const text = "updates are of one element of 4 or 8 bytes, without onItems";
+    throw new PamiError("PAMIR_INVAL", `createAggregator(): ${text}; elements of ${show(type)} have ${elementBytes}`);
+  }
+  const isBitwise = operation === "and" || operation === "or" || operation === "xor";
+  const isFloat = (type as unknown) === Float64Array || (type as unknown) === Float32Array;
+  if (!OPERATIONS.includes(operation) || (isBitwise && isFloat)) {
+    throw new PamiError("PAMIR_INVAL", `operation ${show(operation)} of createAggregator(): there are ${OPERATIONS}`);
+  }
+}
+
+/** Applies updates to this member's region. */
+function updates({ region }: SharedRegion, type: PayloadView<ItemArray>, operation: UpdateOperation): Kind["apply"] {
+  const { buffer, byteOffset, length } = region.bytes;
+  const bytes = (type as unknown as { BYTES_PER_ELEMENT: number }).BYTES_PER_ELEMENT;
+  const to = new type(buffer, byteOffset, Math.floor(length / bytes)) as unknown as Arithmetic;
+  return (items) => {
+    if (region.closed) return;
+    const from = items as unknown as Arithmetic;
+    const words = new Uint32Array(items.buffer, items.byteOffset, items.byteLength / 4);
+    for (let at = 0; at < items.length; at += 2) {
+      const index = words[((at + 1) * bytes) / 4] as number;
+      // An origin checks it too. A write beyond the end has no effect.
+      const [old, value] = [to[index] as number, from[at] as number];
+      if (operation === "sum") to[index] = old + value;
+      else if (operation === "xor") to[index] = old ^ value;
+      else if (operation === "and") to[index] = old & value;
+      else if (operation === "or") to[index] = old | value;
+      else if (operation === "copy") to[index] = value;
+      else if (operation === "min") to[index] = value < old ? value : old;
+      else to[index] = value > old ? value : old;
+    }
+  };
+}
