@@ -13,6 +13,14 @@ const WAYS = [
 ] as const;
 
 describe.skipIf(process.platform !== "linux")(`npm run soak -- --seed ${seed}`, () => {
+  it("--processes --only collectives: results, or SHUTDOWN, while processes are killed", { timeout: 900_000 }, () => {
+    const minutes = byEffort({ quick: "0.05", normal: "0.1", deep: "4" });
+    const options = ["--minutes", minutes, "--seed", `${seed}`, "--seconds", "2"];
+    const { operations, kills } = expectClean(["--processes", "--only", "collectives", ...options]);
+    expect(kills).toBeGreaterThan(0);
+    expect(operations).toBeGreaterThan(20);
+  });
+
   it.each(WAYS)(
     "%s: nothing is lost before a death, repeated or out of order",
     { timeout: 900_000 },
@@ -22,7 +30,7 @@ describe.skipIf(process.platform !== "linux")(`npm run soak -- --seed ${seed}`, 
         .filter((number) => drawRound(seed, number, limits).kills > 0)
         .slice(0, count);
       for (const round of rounds) {
-        const options = ["--seed", `${seed}`, "--round", `${round}`, "--seconds", "2"];
+        const options = ["--only", "traffic", "--seed", `${seed}`, "--round", `${round}`, "--seconds", "2"];
         const { operations, kills } = expectClean([...way.split(" "), ...options]);
         expect(kills).toBeGreaterThan(0);
         expect(operations).toBeGreaterThan(20);

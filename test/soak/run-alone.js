@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import { FAILURES } from "./model.js";
 
 /** @typedef {import("./round.js").Outcome} Outcome */
+/** @typedef {import("./draw.js").Round | import("./collectives/draw.js").CollectiveRound} AnyRound */
 
 /**
  * Node 20 aborts the process, once in some 1,000 kills, where a worker ends while V8 compiles for it on another thread:
@@ -15,7 +16,7 @@ const NODE_ABORTS = /NodePlatform::ForIsolate.*Assertion failed/s;
 const TRIES = 3;
 
 /**
- * @param {import("./draw.js").Round} round
+ * @param {AnyRound} round
  * @param {() => void} onAbort called when Node has aborted it, and it is run again
  * @returns {Promise<Outcome>}
  */
@@ -28,7 +29,7 @@ export async function runAlone(round, onAbort) {
   return outcome ?? without(false, `Node aborted ${TRIES} times`);
 }
 
-/** undefined: Node has aborted the process. @param {import("./draw.js").Round} round @returns {Promise<Outcome | undefined>} */
+/** undefined: Node has aborted the process. @param {AnyRound} round @returns {Promise<Outcome | undefined>} */
 function runOnce(round) {
   return new Promise((resolve) => {
     const stdio = /** @type {const} */ (["ignore", "inherit", "pipe", "ipc"]);

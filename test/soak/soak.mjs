@@ -1,20 +1,23 @@
 #!/usr/bin/env node
 // @ts-check
-// npm run soak: rounds of random traffic with kills, each compared with a model, until the time is over.
+// npm run soak: rounds of random traffic or of collective operations, with kills, each compared with a model, until the time is
+// over.
 import { parseArgs } from "node:util";
+import { drawCollectiveRound } from "./collectives/draw.js";
 import { drawRound, OPERATIONS } from "./draw.js";
 import { FAILURES, FAULTS } from "./model.js";
 import { runAlone, without } from "./run-alone.js";
 
 /** @typedef {import("./round.js").Outcome} Outcome */
 
-const HELP = `soak: random traffic with kills between tasks, compared with a model
+const HELP = `soak: random traffic and collective operations with kills of tasks, compared with a model
 
 Usage: npm run soak -- [options]
 
   --minutes N      how long new rounds are begun (default 5)
   --seed S         of all that is drawn (default: another each time)
   --round R        this round of the seed alone
+  --only KIND      rounds of traffic, or of collectives (default: in turn; over a link, traffic)
   --kernels LIST   of the tasks: wasm, ts, or both (default wasm,ts)
   --tasks RANGE    tasks at once, 1 to 8, as 3 or 2..4 (default 2..4)
   --processes      tasks run in processes that share a memory, and some of those are killed (Linux)
@@ -24,12 +27,13 @@ Usage: npm run soak -- [options]
   --help
 
 A round draws which operations there are, who is killed and how, how small lanes, FIFOs and queues are, whether there is an
-engine thread, and whether that ends. Counted are:
+engine thread, and whether that ends. A round of collectives has epochs: survivors and tasks that end in it make geometries,
+begin operations in all forms, and shrink the geometries. Counted are:
 
   lost, repeated, reordered, torn   messages, by pair and number; of one that was killed, those that it knew were out
   hung                              what did not end: with what was under way, and a dump of the job
   sums                              words that rmws have changed
-  contents                          bytes that were put and got
+  contents                          bytes that were put and got; results of collective operations
   calls                             wrongly answered
   memory                            of the heap, that did not come back
   others                            results, errors and ends that may not be
@@ -74,6 +78,18 @@ function linkOf(value, processes) {
   return value;
 }
 
+/** @typedef {"traffic" | "collectives"} Kind */
+
+/** @param {string | undefined} value @param {string | undefined} link @returns {Kind | undefined} */
+function onlyOf(value, link) {
+  if (value === undefined) return link === undefined ? undefined : "traffic";
+  if (value !== "traffic" && value !== "collectives")
+    throw new UsageError(`--only is ${JSON.stringify(value)}: there are traffic and collectives`);
+  if (value === "collectives" && link !== undefined)
+    throw new UsageError("--only collectives does not go with --link: in each epoch, its tasks start others");
+  return value;
+}
+
 const ANY = /^\d+(\.\d+)?$/;
 
 /** @param {string[]} args */
@@ -84,6 +100,7 @@ function optionsOf(args) {
       minutes: { type: "string", default: "5" },
       seed: { type: "string" },
       round: { type: "string" },
+      only: { type: "string" },
       kernels: { type: "string", default: "wasm,ts" },
       tasks: { type: "string", default: "2..4" },
       processes: { type: "boolean", default: false },
@@ -99,6 +116,7 @@ function optionsOf(args) {
     seed:
       values.seed === undefined ? Math.floor(Math.random() * 2 ** 31) : number("--seed", values.seed, 0, 2 ** 31 - 1),
     round: values.round === undefined ? undefined : number("--round", values.round, 0, 2 ** 31 - 1),
+    only: onlyOf(values.only, values.link),
     kernels: kernelsOf(values.kernels),
     tasks: tasksOf(values.tasks),
     processes: values.processes,
@@ -120,9 +138,40 @@ function faultOf() {
 const textOf = (failures, all = false) =>
   FAILURES.filter((failure) => all || failures[failure] > 0).map((failure) => `${failure} ${failures[failure]}`);
 
+/**
+ * @param {Kind} kind
+ * @param {number} seed
+ * @param {number} number
+ * @param {Parameters<typeof drawRound>[2]} limits
+ * @param {import("./model.js").Fault | undefined} fault
+ */
+function roundOf(kind, seed, number, limits, fault) {
+  if (kind === "collectives") return drawCollectiveRound(seed, number, limits);
+  const round = drawRound(seed, number, limits);
+  if (fault === undefined) return round;
+  const all = { fault, kills: 0, survivors: round.tasks, isTight: false, operations: OPERATIONS, engineEnd: undefined };
+  return { ...round, ...all };
+}
+
+/** @param {import("./draw.js").Round} round */
+function describeTraffic({ tasks, contexts, kernels, laneBytes, slots, processes, tasksPerNode, engine, engineEnd }) {
+  const whose = engine === "inline" ? "" : engineEnd === undefined ? ", engine thread" : ", engine thread that ends";
+  const nodes = tasksPerNode > 0 ? `, ${tasks / tasksPerNode} nodes` : "";
+  const divided = processes > 0 ? `, ${processes} processes` : nodes;
+  return `${tasks} tasks (${kernels}) × ${contexts}, lanes of ${laneBytes}, ${slots} slots${divided}${whose}`;
+}
+
+/** @param {import("./collectives/draw.js").CollectiveRound} round */
+function describeCollectives({ survivors, victims, contexts, kernels, steps, underWay, longest, processes, engine }) {
+  const tasks = `${survivors} tasks and ${victims} that end (${kernels}) × ${contexts}`;
+  const divided = processes > 0 ? `, ${processes} processes` : "";
+  const whose = engine === "inline" ? "" : ", engine thread";
+  return `collectives: ${tasks}, epochs of ${steps}, ${underWay} under way, up to ${longest}${divided}${whose}`;
+}
+
 /** @param {string[]} args @returns {Promise<number>} */
 async function soak(args) {
-  const { help, minutes, seed, round: only, patience, ...limits } = optionsOf(args);
+  const { help, minutes, seed, round: single, only, patience, ...limits } = optionsOf(args);
   if (help) {
     process.stdout.write(HELP);
     return 0;
@@ -135,12 +184,10 @@ async function soak(args) {
   total.failures.hung = 0;
   const end = performance.now() + minutes * 60_000;
   let rounds = 0;
-  for (let number = only ?? 0; number === (only ?? 0) || (only === undefined && performance.now() < end); number++) {
-    let round = drawRound(seed, number, { ...limits, patience });
-    if (fault !== undefined) {
-      round = { ...round, fault, kills: 0, survivors: round.tasks, isTight: false, operations: OPERATIONS };
-      round = { ...round, engineEnd: undefined };
-    }
+  const first = single ?? 0;
+  for (let number = first; number === first || (single === undefined && performance.now() < end); number++) {
+    const kind = only ?? (number % 2 === 0 ? "traffic" : "collectives");
+    const round = roundOf(kind, seed, number, { ...limits, patience }, fault);
     const { operations, messages, kills, failures, notes, dump } = await runAlone(round, () =>
       console.log(`round ${number}: Node aborted by an assertion of its own: once more`),
     );
@@ -148,11 +195,7 @@ async function soak(args) {
     total.operations += operations;
     total.kills += kills;
     for (const failure of FAILURES) total.failures[failure] += failures[failure];
-    const { tasks, contexts, kernels, laneBytes, slots, processes, tasksPerNode, engine, engineEnd } = round;
-    const whose = engine === "inline" ? "" : engineEnd === undefined ? ", engine thread" : ", engine thread that ends";
-    const nodes = tasksPerNode > 0 ? `, ${tasks / tasksPerNode} nodes` : "";
-    const divided = processes > 0 ? `, ${processes} processes` : nodes;
-    const what = `${tasks} tasks (${kernels}) × ${contexts}, lanes of ${laneBytes}, ${slots} slots${divided}${whose}`;
+    const what = "kind" in round ? describeCollectives(round) : describeTraffic(round);
     const wrong = textOf(failures);
     const state = wrong.length === 0 ? "ok" : wrong.join(", ");
     console.log(`round ${number}: ${what}: ${operations} operations, ${messages} messages, ${kills} kills: ${state}`);
@@ -161,7 +204,7 @@ async function soak(args) {
     if (dump !== "") console.log(dump.replace(/^/gm, "  "));
     const { kernels: list, tasks: range, milliseconds } = limits;
     const options = limits.link !== undefined ? ` --link ${limits.link}` : limits.processes ? " --processes" : "";
-    const again = `--seed ${seed} --round ${number} --kernels ${list} --tasks ${range.join("..")} --seconds ${milliseconds / 1000}${options}`;
+    const again = `--seed ${seed} --round ${number} --only ${kind} --kernels ${list} --tasks ${range.join("..")} --seconds ${milliseconds / 1000}${options}`;
     console.log(`  again: npm run soak -- ${again}`);
   }
   const { operations, kills, failures } = total;

@@ -1,9 +1,21 @@
 // The soak, as a user calls it: a few seconds find nothing, and its model is not blind.
 import { describe, expect, it } from "vitest";
+import { byEffort, SEED } from "../support/effort.js";
 import { FAULTS } from "./model.js";
 import { expectClean, soak } from "./support.js";
 
 describe("npm run soak", () => {
+  it("collective operations of tasks that end come to their results, or to SHUTDOWN", { timeout: 150_000 }, () => {
+    const options = ["--only", "collectives", "--seed", `${SEED >>> 1}`, "--seconds", "1"];
+    const { operations, kills } = expectClean([
+      "--minutes",
+      byEffort({ quick: "0.05", normal: "0.1", deep: "3" }),
+      ...options,
+    ]);
+    expect(operations).toBeGreaterThan(20);
+    expect(kills).toBeGreaterThan(0);
+  });
+
   it("goes on until its time is over, and tells what it has seen", { timeout: 150_000 }, () => {
     const { operations } = expectClean(["--minutes", "0.05", "--seed", "5", "--seconds", "1"]);
     expect(operations).toBeGreaterThan(100);
@@ -13,12 +25,14 @@ describe("npm run soak", () => {
     "is not blind: a fault that is injected, %s, is %s",
     { timeout: 150_000 },
     (fault, name) => {
-      const options = ["--round", "3", "--seed", "5", "--seconds", "60", "--tasks", "2"];
+      const options = ["--only", "traffic", "--round", "3", "--seed", "5", "--seconds", "60", "--tasks", "2"];
       if (name === "hung") options.push("--patience", "4");
       const { status, stdout } = soak(options, { PAMIR_SOAK_FAULT: fault });
       expect({ status, stdout }).toEqual({ status: 1, stdout: expect.stringMatching(new RegExp(`, ${name} [1-9]`)) });
       expect(stdout).toContain(`\n  ${name}: `);
-      expect(stdout).toContain("again: npm run soak -- --seed 5 --round 3 --kernels wasm,ts --tasks 2..2 --seconds 60");
+      expect(stdout).toContain(
+        "again: npm run soak -- --seed 5 --round 3 --only traffic --kernels wasm,ts --tasks 2..2 --seconds 60",
+      );
     },
   );
 
@@ -33,6 +47,8 @@ describe("npm run soak", () => {
     [["--seconds", "0"], '--seconds is "0": a number from 0.1 to 3600'],
     [["--link", "tcp"], '--link is "tcp": there is udp'],
     [["--link", "udp", "--processes"], "--link does not go with --processes"],
+    [["--only", "all"], '--only is "all": there are traffic and collectives'],
+    [["--only", "collectives", "--link", "udp"], "--only collectives does not go with --link"],
     [["--hours", "1"], "Unknown option '--hours'"],
     [["more"], "Unexpected argument 'more'"],
   ])("%j: says what is wrong", (args, says) => {
@@ -43,7 +59,18 @@ describe("npm run soak", () => {
   it("--help names every option", () => {
     const { status, stdout } = soak(["--help"]);
     expect(status).toBe(0);
-    for (const option of ["minutes", "seed", "round", "kernels", "tasks", "processes", "link", "seconds", "patience"]) {
+    for (const option of [
+      "minutes",
+      "seed",
+      "round",
+      "only",
+      "kernels",
+      "tasks",
+      "processes",
+      "link",
+      "seconds",
+      "patience",
+    ]) {
       expect(stdout).toContain(`--${option}`);
     }
   });
