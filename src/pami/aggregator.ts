@@ -146,7 +146,7 @@ export class Aggregator<View extends ItemArray = ItemArray> {
   push(rank: number, item: View, kind = 0): Result {
     const outgoing = this.#of("push", rank);
     const { itemBytes, elementBytes, limits } = this.#kindOf("push", kind);
-    if (limits !== undefined) throw new PamiError("PAMIR_INVAL", "push() of an aggregator of updates");
+    if (limits !== undefined) throw new PamiError("PAMIR_INVAL", "push() to a kind of updates");
     const most = itemBytes / elementBytes || Math.floor((outgoing.bytes.length - RUN_BYTES) / elementBytes);
     const length = ArrayBuffer.isView(item) ? item.length : -1;
     if (length < 0 || length > most || (itemBytes > 0 && length < most)) {
@@ -173,7 +173,7 @@ export class Aggregator<View extends ItemArray = ItemArray> {
   update(rank: number, index: number, value: View[number], kind = 0): Result {
     const outgoing = this.#of("update", rank);
     const { itemBytes, elementBytes, limits } = this.#kindOf("update", kind);
-    if (limits === undefined) throw new PamiError("PAMIR_INVAL", "update() of an aggregator without a region");
+    if (limits === undefined) throw new PamiError("PAMIR_INVAL", "update() of a kind without a region");
     const limit = limits[rank] as number;
     if (index !== index >>> 0 || index >= limit) {
       throw new PamiError("PAMIR_BOUNDS", `update() of element ${show(index)} at rank ${rank}, of ${limit}`);
