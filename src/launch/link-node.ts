@@ -72,6 +72,8 @@ export class LinkNode {
   readonly #link: Link;
   readonly #firstOf: (node: number) => number;
   #alarm = Number.POSITIVE_INFINITY;
+  readonly #soon: LinkNodeHost["soon"];
+  #isBatch = false;
   #onSettled: (() => void) | undefined;
   /** Whether the node neither sends nor receives; its host sets it. */
   isDown = false;
@@ -83,6 +85,7 @@ export class LinkNode {
     const firstNodes = Math.ceil(world / tasksPerNode);
     this.#host = host;
     this.#link = link;
+    this.#soon = parts.isInline === false ? host.soon?.bind(host) : undefined;
     const nodeOfTask = (task: number): number => {
       if (task < world) return Math.floor(task / tasksPerNode);
       return task < jobTasks ? firstNodes + task - world : -1;
@@ -139,6 +142,7 @@ export class LinkNode {
       if (this.isDown) return;
       this.sessions.receive(from, packet);
       this.pipe.flush();
+      this.#beginBatch();
     };
     link.onRoom = () => {
       this.sessions.resume();
@@ -185,6 +189,20 @@ export class LinkNode {
   close(): void {
     this.isDown = true;
     this.#link.close();
+  }
+
+  /**
+   * A packet has come. For all others that come with it, the agent rings tasks once, if it has a thread of its own, and the host
+   * says when that is. The first one rings at once: held back, it would come 10 µs later.
+   */
+  #beginBatch(): void {
+    if (this.#isBatch || this.#soon === undefined) return;
+    this.#isBatch = true;
+    this.agent.beginBatch();
+    this.#soon(() => {
+      this.#isBatch = false;
+      this.agent.endBatch();
+    });
   }
 
   /** Calls back if the node has settled. @returns when to look again, in microseconds */

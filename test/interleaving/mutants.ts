@@ -55,6 +55,7 @@ export const SCENARIOS_OF: Readonly<Record<string, readonly Scenario[]>> = {
   "src/node/address.ts": BIND_SCENARIOS,
   "src/node/bell.ts": PARK_SCENARIOS,
   "src/process/pipe-words.ts": PIPE_SCENARIOS,
+  "src/transport/net/bells.ts": PARK_SCENARIOS,
   "src/memory/regions.ts": RMA_ENDS_SCENARIOS,
   "src/protocol/eager/receiver.ts": RMA_ENDS_SCENARIOS,
   "src/node/liveness.ts": RMA_ENDS_SCENARIOS,
@@ -266,6 +267,24 @@ export const MUTANTS: readonly Mutant[] = [
     find: "  atomic.store<u32>(task + TASK_PARKED_OFFSET, 0);\n  ringAlways(task);\n",
     replace: "  ringAlways(task);\n  atomic.store<u32>(task + TASK_PARKED_OFFSET, 0);\n",
     scenarios: PARK_SCENARIOS,
+  },
+  {
+    name: "the agent does not ring a task whose flag it has taken down",
+    file: "src/transport/net/bells.ts",
+    find: "      this.#kernel.ringAlways(task);\n",
+    replace: "",
+  },
+  {
+    name: "the agent rings such a task only if its flag is up",
+    file: "src/transport/net/bells.ts",
+    find: "      this.#kernel.ringAlways(task);\n",
+    replace: "      this.#kernel.ring(task);\n",
+  },
+  {
+    name: "the agent forgets a task that it has held before",
+    file: "src/transport/net/bells.ts",
+    find: "=== 1) this.#held.add(task);",
+    replace: "=== 1 && !this.#held.has(task)) this.#held.add(task); else this.#held.delete(task);",
   },
   {
     name: "a ring wakes no other process",

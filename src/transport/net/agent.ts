@@ -33,6 +33,7 @@ import { Addresses, taskAt, UNBOUND } from "../../node/address.js";
 import { announceClose, announceStart, interruptTask, markDead } from "../../node/liveness.js";
 import { copyInto } from "../../support/copy.js";
 import type { Remote } from "../transport.js";
+import { Bells } from "./bells.js";
 import { Egress } from "./egress.js";
 import type { Frame, Pipe } from "./frames.js";
 import { Ingress } from "./ingress.js";
@@ -40,6 +41,8 @@ import { Purge } from "./purge.js";
 import { RemoteRendezvous } from "./remote-rendezvous.js";
 import { RemoteRma } from "./remote-rma.js";
 
+/** Bytes of records of a batch after which the tasks are rung, so that they take them while the agent goes on. */
+const RING_BYTES = 131_072;
 /** The most turns in which an agent sends the last records of tasks that go on. */
 const LAST_TURNS = 100;
 
@@ -53,6 +56,7 @@ export class Agent implements Remote {
   readonly #egress: Egress;
   readonly #ingress: Ingress;
   readonly #purge: Purge;
+  readonly #bells: Bells;
   /** By task of another node: the number of the last frame to or from it. */
   readonly #uses = new Map<number, number>();
   #frames = 0;
@@ -79,6 +83,9 @@ export class Agent implements Remote {
   readonly #closedHere = new Set<number>();
   /** By slot of an own task that goes on: wakes the waits of this thread. */
   readonly #wakes = new Map<number, () => void>();
+  /** Whether more frames come with those that have come, and bytes of records since the tasks were rung. */
+  #isBatch = false;
+  #unrung = 0;
   #noticeSeen = -1;
   #bindsSeen = 0;
   #isPosted = false;
@@ -102,10 +109,12 @@ export class Agent implements Remote {
     this.#rma = new RemoteRma(kernel, memory, map, addresses, send, copyOf);
     this.#rendezvous = new RemoteRendezvous(kernel, memory, map, addresses, send, copyOf);
     this.#egress = new Egress(kernel, memory, map, addresses, send, buffer);
+    this.#bells = new Bells(kernel, map);
     this.#ingress = new Ingress(kernel, memory, map, addresses, send, {
       bind: (task) => this.#bind(task),
       end: (task) => this.#end(task),
       retire: (endpoint) => this.#retire(endpoint),
+      hold: (slot) => this.#bells.hold(slot),
     });
     if (isInline) memory.words[(engineSlot(map) + TASK_INLINE_OFFSET) >>> 2] = 1;
     this.#purge = new Purge(kernel, memory, map, addresses, {
@@ -151,6 +160,7 @@ export class Agent implements Remote {
     if (this.#purge.turn()) isAny = true;
     this.#pipe.flush();
     if (this.#endedHere.size === this.#map.locals) this.#leave();
+    if (!this.#isBatch) this.#bells.ring();
     if (isAny) this.#wake();
     return isAny;
   }
@@ -215,7 +225,8 @@ export class Agent implements Remote {
     this.#ingress.deliver();
     this.#ingress.keep();
     this.#pipe.flush();
-    this.#wake();
+    if ("records" in frame) this.#unrung += frame.records.length;
+    if (!this.#isBatch || this.#unrung >= RING_BYTES) this.#ringAll();
     return isRight;
   }
 
@@ -235,6 +246,22 @@ export class Agent implements Remote {
   /** This node comes later than others: makes itself known to the node of a task. */
   greet(task: number): void {
     this.#send(this.addresses.endpointAt(ordinalOf(this.#map, 0, 0)), endpointOf(task, 0), { credit: 0 });
+  }
+
+  #ringAll(): void {
+    this.#unrung = 0;
+    this.#bells.ring();
+    this.#wake();
+  }
+
+  /** Frames come together from now on: the tasks are rung for all of them, by endBatch(). */
+  beginBatch(): void {
+    this.#isBatch = true;
+  }
+
+  endBatch(): void {
+    this.#isBatch = false;
+    this.#ringAll();
   }
 
   #isElsewhere(task: number): boolean {

@@ -200,15 +200,16 @@ export class Egress {
     const switches: number[] = [];
     for (let event = first; event < end; event += EVENT_WORDS) {
       const origin = words[event + EVENT_ORIGIN] as number;
-      const pair = this.#pairOf(origin, target);
-      if (this.#heldBack.has(pair)) continue;
-      const isHeld = origin !== ending && this.#onTheirWay(origin, target) >= CREDIT_BYTES;
-      if (isHeld && !origins.has(origin)) {
-        this.#heldBack.add(pair);
-        this.#kernel.lanePause(this.#kernel.laneOf(block, origin), words[event + EVENT_BODY] as number);
-        continue;
+      if (!origins.has(origin)) {
+        const pair = this.#pairOf(origin, target);
+        if (this.#heldBack.has(pair)) continue;
+        if (origin !== ending && this.#onTheirWay(origin, target) >= CREDIT_BYTES) {
+          this.#heldBack.add(pair);
+          this.#kernel.lanePause(this.#kernel.laneOf(block, origin), words[event + EVENT_BODY] as number);
+          continue;
+        }
+        origins.add(origin);
       }
-      origins.add(origin);
       if (isSwitch(words[event] as number)) switches.push(origin, this.#word(words[event + EVENT_BODY] as number));
     }
     for (const origin of origins) this.#sendRecords(origin, target, first, end);

@@ -5,7 +5,7 @@ import { KIND_MORE, KIND_RTS, KIND_SWITCH, LANE_BYTES_GROWN } from "../../../ass
 import { contextOf, type Endpoint, taskOf } from "../../core/endpoint.js";
 import type { Kernel, Memory } from "../../kernel/kernel.js";
 import { type MemoryMap, ordinalOf } from "../../memory/map.js";
-import type { Addresses } from "../../node/address.js";
+import { type Addresses, taskAt } from "../../node/address.js";
 import { copyInto } from "../../support/copy.js";
 import { ShmLanes } from "../shm/lanes.js";
 import { LANE_FULL, LANE_NO_MEMORY, LANE_READY } from "../transport.js";
@@ -53,6 +53,8 @@ export interface IngressHost {
   end(task: number): void;
   /** As end(), for a context of another node's task. */
   retire(endpoint: Endpoint): void;
+  /** A record is about to be written for the task in a slot, which the host rings later. */
+  hold(slot: number): void;
 }
 
 export class Ingress {
@@ -287,8 +289,8 @@ export class Ingress {
     if (state === LANE_FULL) return this.#noRoom(lane, SWITCH_BYTES);
     // A request to send can't be cut into packets: it waits for memory.
     if (state === LANE_NO_MEMORY && lane !== 0 && record.kind !== KIND_RTS)
-      return this.#writePackets(lane, lanes.recordBodyMax(lane), records, place);
-    if (state === LANE_READY) return this.#put(lane, record.kind, record.meta, record.body);
+      return this.#writePackets(target, lane, lanes.recordBodyMax(lane), records, place);
+    if (state === LANE_READY) return this.#put(target, lane, record.kind, record.meta, record.body);
     this.isRestless = true;
     return false;
   }
@@ -296,9 +298,9 @@ export class Ingress {
   /**
    * Writes a record that its lane does not take whole, as packets of at most `most` bytes. False: no room for all of them.
    */
-  #writePackets(lane: number, most: number, records: LaneRecord[], place: number): boolean {
+  #writePackets(target: number, lane: number, most: number, records: LaneRecord[], place: number): boolean {
     let record = begun(records[place] as LaneRecord);
-    while (this.#put(lane, record.kind, record.meta, record.body.subarray(0, most))) {
+    while (this.#put(target, lane, record.kind, record.meta, record.body.subarray(0, most))) {
       if (record.body.length <= most) return true;
       // The credit counts the record once: with its last packet.
       record = { kind: KIND_MORE, meta: 0, body: record.body.subarray(most), counts: record.counts };
@@ -308,12 +310,13 @@ export class Ingress {
   }
 
   /** Writes a record into a lane that takes it; false: there is no room. */
-  #put(lane: number, kind: number, meta: number, body: Uint8Array): boolean {
+  #put(target: number, lane: number, kind: number, meta: number, body: Uint8Array): boolean {
     const at = this.#kernel.laneReserve(lane, body.length);
     if (at === 0) {
       return this.#noRoom(lane, body.length);
     }
     copyInto(this.#memory.bytes, at, body);
+    this.#host.hold(taskAt(this.#map, target));
     this.#kernel.laneCommit(lane, kind, body.length, meta);
     return true;
   }

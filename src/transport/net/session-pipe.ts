@@ -139,7 +139,9 @@ export class SessionPipe implements Pipe {
   send(from: Endpoint, to: Endpoint, frame: Frame): void {
     const task = taskOf(to);
     const node = this.#places.nodeOf(task);
-    this.#push(node, { from, to, ...encode(frame), at: 0 });
+    const outgoing = { from, to, ...encode(frame), at: 0 };
+    // Behind others, it waits for flush(). Else its bytes go into packets at once, and its buffer is free for the next one.
+    if (this.#queues.has(node) || !this.#send(node, outgoing)) this.#push(node, outgoing);
     this.#talkedTo.add(node);
     if (!this.#hasLeft) this.#probe(node, task, 0, this.#now());
   }

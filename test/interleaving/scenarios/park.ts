@@ -14,6 +14,7 @@ import {
 } from "../../../assembly/layout.js";
 import { Spins } from "../../../src/node/spins.js";
 import { pipeAwake, pipeOf, pipeSleep } from "../../../src/process/pipe-words.js";
+import { Bells } from "../../../src/transport/net/bells.js";
 import type { Scenario } from "../scenario.js";
 import type { World } from "../world.js";
 import { messages, ORIGIN, OTHER, openAtStart, rest, same, send, smallLane, TARGET, take } from "./support.js";
@@ -51,6 +52,17 @@ function sendAll(world: World, from: number, count: number, lastLook: "room" | "
   const peek = (): boolean => (lastLook === "send" ? trySend() : kernel.laneRoom(lane) >= 4);
   world.parker(1).wait({ poll, peek, ...WAIT, block: world.context(ORIGIN) }, FOREVER, 0);
   kernel.laneWantRoom(lane, 0);
+}
+
+/** Sends messages as the agent does: it rings once, behind them. */
+function sendHeld(world: World, count: number): void {
+  const lane = world.kernel.laneOf(world.context(TARGET), ORIGIN);
+  const bells = new Bells(world.kernel, world.map);
+  for (let i = 0; i < count; i++) {
+    bells.hold(0);
+    send(world, lane, i);
+  }
+  bells.ring();
 }
 
 function room(lastLook: "room" | "send"): Scenario {
@@ -151,6 +163,32 @@ const THREAD_SCENARIOS: readonly Scenario[] = [
     ],
     check(world, [taken = []]) {
       same("messages, in order", [...taken, ...rest(world)], messages(2));
+    },
+  },
+  {
+    name: "the target sleeps until it has two messages, for which the agent rings once",
+    setup: smallLane,
+    threads: [(world) => void await_(world, 2), (world) => sendHeld(world, 2)],
+    check(world, [taken = []]) {
+      same("messages, in order", [...taken, ...rest(world)], messages(2));
+    },
+  },
+  {
+    name: "the agent holds the target's bell, and another task changes the word for which the target waits",
+    setup(world) {
+      openAtStart(world, 0);
+      smallLane(world);
+    },
+    threads: [
+      (world) => {
+        awaitWord(world, 1);
+        await_(world, 1);
+      },
+      (world) => sendHeld(world, 1),
+      (world) => tell(world),
+    ],
+    check(world, [taken = []]) {
+      same("messages", [...taken, ...rest(world)], messages(1));
     },
   },
   room("room"),
