@@ -291,6 +291,11 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     return this.#brokenFrom !== undefined && seqDelta(number, this.#brokenFrom) >= 0;
   }
 
+  /** Whether a failure ends what no failure so far has ended: this operation, and all that begin later. */
+  #breaksAt(number: number, result: Result): boolean {
+    return result === SHUTDOWN && !this.#isBrokenAt(number);
+  }
+
   /** Advances the operations that poll. If one waits for its slot, those behind it wait, too. */
   advance(): void {
     const active = this.#active;
@@ -551,11 +556,10 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
 
   /** Remembers that an operation has failed, and tells those members that pass it on. */
   #hasFailed(number: number, result: Result, tells: boolean, why: string): void {
-    if (result === SHUTDOWN) {
-      this.#lost ||= why || this.#describeEnd();
-      if (!this.#isBrokenAt(number)) this.#brokenFrom = number;
-    }
-    if (this.#failures.has(number)) return;
+    const breaks = this.#breaksAt(number, result);
+    if (result === SHUTDOWN) this.#lost ||= why || this.#describeEnd();
+    if (breaks) this.#brokenFrom = number;
+    if (this.#failures.has(number) && !breaks) return;
     this.#failures.set(number, result);
     if (this.#failures.size > FAILURES_MAX) this.#failures.delete(this.#failures.keys().next().value as number);
     if (!tells) return;
@@ -576,7 +580,8 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
   }
 
   #failedElsewhere(number: number, result: Result, why: string): void {
-    if (this.#failures.has(number)) return;
+    // Where one has found a difference, and another the end of a member, that one begins no further operation.
+    if (this.#failures.has(number) && !this.#breaksAt(number, result)) return;
     this.#hasFailed(number, result, true, why);
     for (const operation of this.#active.all()) {
       if (operation.isStopped || operation.number !== number) continue;

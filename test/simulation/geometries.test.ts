@@ -42,6 +42,14 @@ describe("several operations under way", () => {
     }
   });
 
+  it("one finds a difference, and another the end of a member: both begin nothing further", () => {
+    // The member that had ended had told only one of them what it had called.
+    const random = randomOf(621529238 + 49);
+    const size = 2 + random(8);
+    const steps = stepsOf(size, 6, random).map((step) => (random(2) === 0 ? step : { ...step, odd: random(size) }));
+    runGeometry(size, steps, random(3) === 0 ? [random(size * 40)] : [], random, true);
+  });
+
   it(`end for all members where some end: none waits for ever, no result is wrong, memory comes back (${replayNote()})`, () => {
     for (let round = 0; round < scaled(160); round++) {
       const random = randomOf(SEED + round);
