@@ -129,7 +129,8 @@ export class SharedOperation extends Operation {
 
   /** Whether it has failed, and others may still be reading memory of this member. */
   override get isSending(): boolean {
-    return this.#stage === STOPPED && this.#isRead && this.#readers.some(this.#isReading);
+    // It asks for each reader, also behind one that reads: see #pass().
+    return this.#stage === STOPPED && this.#isRead && this.#readers.filter(this.#isReading).length > 0;
   }
 
   readonly #isReading = (rank: number): boolean =>
@@ -322,24 +323,31 @@ export class SharedOperation extends Operation {
    * Whether what a member has published is there: if the member has ended, or if the operation has failed there, its memory may
    * be something else by now. Where it has not failed yet, its memory stays as it is until this member has passed.
    */
-  #mayRead(rank: number, slot: number): boolean {
+  #mayRead(rank: number, slot: number, hasRead = false): boolean {
     const { host, shared } = this;
     if (shared.isInline(slot) && !this.#steps.hasSlices) return true;
-    const isGone = host.hasAnyEnded && host.hasEnded(rank) && !shared.isInline(slot);
+    const isGone = !hasRead && host.hasAnyEnded && host.hasEnded(rank) && !shared.isInline(slot);
     const failure = isGone ? SHUTDOWN : shared.failureIn(slot);
     if (failure === SUCCESS) return true;
     host.failed(this, failure, failure === SHUTDOWN ? "" : `rank ${rank} has failed`);
     return false;
   }
 
-  /** This member has read everything. Those wait for it whose memory it has read. */
+  /**
+   * This member has read everything. Those wait for it whose memory it has read, but not where their context has closed. So it
+   * looks for failures behind its pass(). A member that fails stores that, then looks whether this one has passed, and only
+   * then writes its memory. Either this member finds the failure, or that one finds that this one has read all.
+   */
   #pass(): void {
     const { shared, number } = this;
     let isWaitedFor = this.#steps.hasSlices;
     for (let place = 0; place < this.#sources.length && !isWaitedFor; place++) {
       isWaitedFor = !shared.isInline(shared.slotOf(this.#sources[place] as number, number));
     }
-    if (isWaitedFor) shared.pass(number, this.#sources, this.#steps.isOfAll && !this.isMutual);
+    if (isWaitedFor) {
+      shared.pass(number, this.#sources, this.#steps.isOfAll && !this.isMutual);
+      for (const rank of this.#sources) if (!this.#mayRead(rank, shared.slotOf(rank, number), true)) return;
+    }
     this.#stage = LEAVE;
   }
 

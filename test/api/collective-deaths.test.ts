@@ -1,7 +1,7 @@
 // A member ends at each step of what geometries do: the others hear of it, none waits for ever, the memory comes back, and the
 // next geometry works.
 import { describe, expect, it } from "vitest";
-import type { Geometry } from "../../src/index.js";
+import { type Geometry, type Result, SHUTDOWN } from "../../src/index.js";
 import { byEffort, SEED, sample } from "../support/effort.js";
 import { type Carrier, type Mortal, MortalJob } from "../support/mortal-members.js";
 import { randomOf } from "../support/random.js";
@@ -339,6 +339,36 @@ describe.each(BOTH)("%s", (carrier) => {
       await job.close();
     }
   });
+});
+
+it("a context closes, and its memory is written anew, before the last reader has read its part of a result", async () => {
+  const job = new MortalJob(2, "one memory");
+  try {
+    const endpoints = job.members.map(({ endpoint }) => endpoint);
+    const made = await job.outcomes((member) => member.geometry(endpoints));
+    const results = new Map<Mortal, Result>();
+    const views = job.members.map((member) => {
+      const { buffer, byteOffset } = member.task.regions.create(8000).bytes;
+      const [send, receive] = [
+        new Int32Array(buffer, byteOffset, 1000),
+        new Int32Array(buffer, byteOffset + 4000, 1000),
+      ];
+      send.fill(1);
+      const onDone = (_: unknown, result: Result): void => void results.set(member, result);
+      const parameters = { send, receive, operation: "sum", algorithm: "slices", onDone } as const;
+      (made.get(member) as Geometry).collective("allreduce", parameters);
+      return receive;
+    });
+    const [closing, reading] = job.members as [Mortal, Mortal];
+    closing.step(); // It has read all that it needs, and the other one has not.
+    closing.core.close();
+    views[0]?.fill(-1);
+    await job.quiet();
+    expect(results.get(reading)).toBe(SHUTDOWN);
+    (made.get(reading) as Geometry).close();
+  } finally {
+    await job.close();
+  }
 });
 
 /** Runs it without an end, then with an end at each step in turn, or at so many of them. */

@@ -23,6 +23,9 @@ const WANTED = "this.kernel.loadWord((this.#blocks[rank] as number) + MEMBER_WAN
 const SLICE = "    words[(slot + MEMBER_SLICE_OFFSET) >>> 2] = slice;\n";
 const REDUCED = "    this.kernel.storeWord(slot + MEMBER_REDUCED_OFFSET, number);\n";
 const SLICED = "      slice = this.#steps.slice(this);\n";
+const FAIL = "MEMBER_FAILED_OFFSET, result);\n    this.#ringOthers();\n";
+const AGAIN =
+  "      for (const rank of this.#sources) if (!this.#mayRead(rank, shared.slotOf(rank, number), true)) return;\n";
 const TAKE = "      this.#steps.arrived(this, rank, shared.dataIn(slot));\n";
 
 const CHANGES: readonly [name: string, file: string, find: string, replace: string][] = [
@@ -92,7 +95,7 @@ const CHANGES: readonly [name: string, file: string, find: string, replace: stri
   [
     "a root whose broadcast has failed does not wait for those that read its memory",
     OPERATION,
-    "    return this.#stage === STOPPED && this.#isRead && this.#readers.some(this.#isReading);\n",
+    "    return this.#stage === STOPPED && this.#isRead && this.#readers.filter(this.#isReading).length > 0;\n",
     "    return false;\n",
   ],
   [
@@ -107,6 +110,13 @@ const CHANGES: readonly [name: string, file: string, find: string, replace: stri
     " && this.failureIn(slot) === SUCCESS;\n",
     ";\n",
   ],
+  [
+    "a member whose operation has failed does not wake the others",
+    WORDS,
+    FAIL,
+    FAIL.replace("    this.#ringOthers();\n", ""),
+  ],
+  ["a reader does not look whether the root's context has closed meanwhile", OPERATION, AGAIN, ""],
 ];
 
 export const MEMBER_MUTANTS: readonly Mutant[] = CHANGES.map(([name, file, find, replace]) => ({

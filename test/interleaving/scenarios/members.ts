@@ -1,6 +1,6 @@
 // Collective operations of two or three members that share a memory: each writes its block, and reads those of the others.
 import { MEMBER_SIZE, MEMBER_SLOTS } from "../../../assembly/layout.js";
-import type { Buffers, Reducer } from "../../../src/collective/operation.js";
+import type { Buffers, Operation, Reducer } from "../../../src/collective/operation.js";
 import type { Scratch } from "../../../src/collective/scratch.js";
 import { SharedMembers } from "../../../src/collective/shared-members.js";
 import { type SharedHost, SharedOperation, type Steps } from "../../../src/collective/shared-operation.js";
@@ -10,7 +10,7 @@ import {
   FlatReduceSteps,
   SliceReduceSteps,
 } from "../../../src/collective/shared-steps.js";
-import { ERROR, type Result, SUCCESS } from "../../../src/core/result.js";
+import { CANCELED, ERROR, type Result, SUCCESS } from "../../../src/core/result.js";
 import { map } from "../control.js";
 import type { Scenario } from "../scenario.js";
 import type { World } from "../world.js";
@@ -48,7 +48,10 @@ class Member {
   readonly send = new Int32Array(WORDS);
   readonly receive = new Int32Array(WORDS);
   readonly #host: SharedHost;
+  /** Operations under way. */
+  readonly #active: Operation[] = [];
   #number = 0;
+  #completed = 0;
 
   constructor(world: World, rank: number, size: number) {
     this.world = world;
@@ -62,9 +65,13 @@ class Member {
       scratch: undefined as unknown as Scratch, // no operation here takes any
       hasAnyEnded: false,
       hasEnded: () => false,
-      over(operation, result) {
+      over: (operation, result) => {
         operation.result = result;
-        shared.complete(operation.number, operation.isMutual && result === SUCCESS);
+        this.#active.splice(this.#active.indexOf(operation), 1);
+        const completed = (this.#active[0]?.number ?? this.#number + 1) - 1;
+        if (completed === this.#completed) return;
+        this.#completed = completed;
+        shared.complete(completed, operation.isMutual && result === SUCCESS);
       },
       failed(operation, result, why) {
         if (operation.isStopped) return;
@@ -106,9 +113,24 @@ class Member {
     return operation.result;
   }
 
+  /** An operation after whose arrival the root's context closes: nothing waits for those that read its memory. */
+  runToClose(steps: Steps, buffers: Buffers): Result {
+    const operation = this.#begun(steps, buffers);
+    operation.advance();
+    if (this.rank === 0) this.#host.failed(operation, CANCELED, "its context closes");
+    else sleepUntil(this.world, this.world.task(this.rank), operation.look);
+    return operation.result;
+  }
+
+  /** Begins an operation that never ends, so that this member completes nothing any more. */
+  beginForGood(): void {
+    this.#begun(new BarrierSteps(this.shared), NOTHING);
+  }
+
   #begun(steps: Steps, buffers: Buffers): SharedOperation {
     const operation = new SharedOperation(this.#host, buffers, steps);
     operation.number = ++this.#number;
+    this.#active.push(operation);
     return operation;
   }
 
@@ -142,6 +164,21 @@ class OutsideSteps extends BroadcastSteps {
 
   override publish(operation: SharedOperation): number {
     return this.#isRoot ? operation.pointerTo(operation.buffers.send) : 0;
+  }
+}
+
+/** As OutsideSteps, where the root may write its memory while it is read: then what was read does not count. */
+class RacingSteps extends OutsideSteps {
+  readonly #world: World;
+
+  constructor({ world, shared }: Member) {
+    super(shared);
+    this.#world = world;
+  }
+
+  override arrived({ buffers }: SharedOperation, _rank: number, pointer: number): void {
+    const words = new Int32Array(buffers.receive.buffer, buffers.receive.byteOffset, WORDS);
+    for (let word = 0; word < WORDS; word++) words[word] = this.#world.kernel.loadWord(pointer + 4 * word);
   }
 }
 
@@ -234,6 +271,23 @@ function broadcastFromOutside(failing = 0): Round {
   };
 }
 
+/** The root's context closes, and the root's memory is written anew at once. */
+function closing(member: Member, round: number): void {
+  const { world, rank } = member;
+  const word = (place: number): number => OUTSIDE + 4 * place;
+  if (rank === 0) for (const [place, value] of valuesOf(0, round).entries()) world.store(word(place), value);
+  const send = world.memory.bytes.subarray(OUTSIDE, OUTSIDE + 4 * WORDS);
+  const result = member.runToClose(new RacingSteps(member), { ...member.buffers, send });
+  if (rank === 0) for (let place = 0; place < WORDS; place++) world.kernel.storeWord(word(place), 0);
+  else if (result === SUCCESS) member.expect(round, valuesOf(0, round));
+}
+
+/** A broadcast fails while an earlier operation is under way: so no member tells that it has completed it. */
+function failing(member: Member, round: number): void {
+  member.beginForGood();
+  broadcastFromOutside(round)(member, round);
+}
+
 function members(name: string, rounds: number, round: Round, bound = 2, size = 2): Scenario {
   const ranks = Array.from({ length: size }, (_, rank) => rank);
   const thread = (rank: number) => (world: World) => {
@@ -276,5 +330,7 @@ export const MEMBER_SCENARIOS: readonly Scenario[] = [
   members("two barriers of three", 2, barrier, 1, 3),
   members("broadcasts to two readers from memory that their root writes anew", 2, broadcastFromOutside(), 1, 3),
   members("a broadcast that fails at its root, and at one of two readers", 1, broadcastFromOutside(1), 2, 3),
+  members("a broadcast that fails behind an operation that goes on", 1, failing),
+  members("a broadcast whose root closes its context, and writes its memory anew", 1, closing),
   members("reductions by slices, in memory that is written anew at once", 2, reduceBySlices),
 ];
