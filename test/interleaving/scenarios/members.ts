@@ -191,7 +191,9 @@ class SliceSteps extends SliceReduceSteps {
     this.#world = world;
   }
 
-  override publish(operation: SharedOperation): number {
+  /** So few words would be read in the slot: the others are to read this member's memory instead. */
+  override publish(operation: SharedOperation, slot: number): number {
+    super.publish(operation, slot);
     return operation.pointerTo(operation.buffers.send);
   }
 
