@@ -95,7 +95,9 @@ export function partOf(one, rank, size, take) {
     parameters,
     problem: () => (got === undefined || expected === undefined ? undefined : differ(got, expected())),
   });
-  const reduction = { operation: operation in USERS ? USERS[/** @type {keyof USERS} */ (operation)] : operation };
+  const reduction = {
+    operation: operation in USERS ? USERS[/** @type {keyof typeof USERS} */ (operation)] : operation,
+  };
 
   switch (type) {
     case "barrier":
