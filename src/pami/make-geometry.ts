@@ -49,6 +49,8 @@ export async function makeGeometry(
   checkInteger("id", id, 0, 2 ** 32 - 1);
   checkProgress("createGeometry()", wait);
   const endpoints = endpointsOf(task, members);
+  // It may have closed while this module was loaded.
+  if (wanted?.closed) throw new PamiError("PAMIR_CLOSED", `createGeometry(): ${nameOf(wanted.endpoint)} is closed`);
   const own = contexts.filter(({ endpoint }) => endpoints.includes(endpoint));
   const context = wanted ?? own[0];
   if (context === undefined || !own.includes(context)) {

@@ -333,6 +333,10 @@ it("wrong arguments are refused", () =>
     }
     geometry.close();
     expect(thrownBy(() => geometry.barrierSync()).code).toBe("PAMIR_CLOSED");
+    // It closes between the call and the first look at it.
+    const late = client.createGeometry([endpoint], { context });
+    context.close();
+    expect((await rejectionOf(late)).code).toBe("PAMIR_CLOSED");
   }));
 
 it("members that choose different algorithms get an error", () =>
