@@ -30,7 +30,7 @@ export class LedWaits {
   async until(awaited: Awaited, options: ProgressOptions): Promise<void> {
     const { task, core, until } = this.#host;
     const { timeout = Number.POSITIVE_INFINITY, signal } = options;
-    const { clock, interruptsTaken, observers } = task;
+    const { clock, interruptsTaken, observers, parker } = task;
     const end = clock.now() + timeout;
     const what = `collective() of ${nameOf(core.endpoint)}`;
     let isLate = false;
@@ -52,6 +52,8 @@ export class LedWaits {
     try {
       // In debug mode, each wait that lasts is reported.
       while (this.#isLed && !observers.isStrict && !awaited.isOver && !isStopped()) {
+        // The wait that advances may sleep already, and does not know what this one's operation has found or sent.
+        if (!hasSlept && (core.isRestless() || core.hasWork())) parker.ring();
         hasSlept = true;
         await new Promise<void>((resolve) => {
           awaited.wake = resolve;

@@ -14,9 +14,9 @@ interface Pair {
   readonly other: Context;
 }
 
-/** A job of one task with two contexts. */
+/** A job of one task with two contexts, and room for a third one. */
 async function withPair<T>(body: (pair: Pair) => Promise<T>): Promise<T> {
-  const job = await launch(null, { tasks: 1, join: true, contexts: 2, kernel: "ts", heapBytes: 64 * 1024 ** 2 });
+  const job = await launch(null, { tasks: 1, join: true, contexts: 3, kernel: "ts", heapBytes: 64 * 1024 ** 2 });
   try {
     const { client } = job;
     return await body({ job, client, one: client.createContext(), other: client.createContext() });
@@ -167,6 +167,22 @@ it("a promise that does not advance ends at its timeout, and by its signal", () 
     setTimeout(() => controller.abort(), 20);
     expect(await late).toMatchObject({ code: "PAMIR_TIMEDOUT", text: expect.stringContaining("not over after 20 ms") });
     expect(await canceled).toMatchObject({ code: "PAMIR_CANCELED" });
+    await Promise.all([leading, second.barrier({ timeout: PATIENCE })]);
+  }));
+
+it("a promise that finds its end as it begins wakes the one that advances", () =>
+  withPair(async (pair) => {
+    const [first, second] = await geometries(pair);
+    const { client, one } = pair;
+    const third = client.createContext();
+    third.close();
+    const leading = first.barrier({ timeout: PATIENCE });
+    // Until it sleeps.
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    const refused = await rejectionOf(
+      client.createGeometry([one.endpoint, third.endpoint], { context: one, timeout: PATIENCE }),
+    );
+    expect(refused.code).toBe("PAMIR_SHUTDOWN");
     await Promise.all([leading, second.barrier({ timeout: PATIENCE })]);
   }));
 

@@ -125,6 +125,24 @@ export async function live(client, { round, pages: given, places, epoch: only })
     if (book.counted("hung") > 0) for (;;) await new Promise((resolve) => setTimeout(resolve, DUMP_MS));
   }
 
+  /**
+   * Awaits calls, each of which advances its own context. Members may wait for the other contexts of this task, too.
+   * @param {readonly { context: Context, promise: Promise<void> }[]} calls
+   */
+  async function whileOthersAdvance(calls) {
+    const pending = new Set(calls);
+    for (const call of calls) {
+      const isOver = () => pending.delete(call);
+      call.promise.then(isOver, isOver);
+    }
+    while (contexts.length > 1 && pending.size > 0) {
+      const busy = [...pending].map(({ context }) => context);
+      for (const context of contexts) if (!context.closed && !busy.includes(context)) context.advance();
+      await turn();
+    }
+    await Promise.all(calls.map(({ promise }) => promise));
+  }
+
   /** A point at which a task may end. @param {Membership[]} memberships */
   function mayEnd(memberships) {
     if (!isVictim || point++ !== fate.point) return;
@@ -297,27 +315,29 @@ export async function live(client, { round, pages: given, places, epoch: only })
     /** @type {Membership[][]} */
     const made = [];
     const lists = geometriesOf(round, epoch);
-    const creations = lists.map(async (members, index) => {
+    const creations = lists.flatMap((members, index) => {
       const endpoints = members.map(({ place, context }) =>
         client.endpoint(/** @type {number} */ (numbers[place]), context),
       );
       const tasks = members.map(({ place }) => /** @type {number} */ (numbers[place]));
       const own = contexts.filter(({ endpoint }) => endpoints.includes(endpoint));
-      const all = own.map(async (context) => {
-        try {
-          const geometry = await client.createGeometry(endpoints, { context, id: index, timeout: patience });
-          return new Membership(`geometry ${epoch}.${index}`, geometry, context, tasks, true);
-        } catch (error) {
-          const code = codeOf(error);
-          if (code === "PAMIR_TIMEDOUT") fail("hung", String(error));
-          if (code !== "PAMIR_SHUTDOWN" && !(isThrough() && code === "PAMIR_CLOSED")) fail("others", `${error}`);
-          return undefined;
-        }
-      });
-      made[index] = (await Promise.all(all)).filter((one) => one !== undefined);
+      made[index] = [];
+      return own.map((context) => ({ context, promise: create(context, endpoints, tasks, index) }));
     });
+    /** @param {Context} context @param {number[]} endpoints @param {number[]} tasks @param {number} index */
+    async function create(context, endpoints, tasks, index) {
+      try {
+        const geometry = await client.createGeometry(endpoints, { context, id: index, timeout: patience });
+        made[index]?.push(new Membership(`geometry ${epoch}.${index}`, geometry, context, tasks, true));
+      } catch (error) {
+        const code = codeOf(error);
+        if (code === "PAMIR_TIMEDOUT") fail("hung", String(error));
+        if (code !== "PAMIR_SHUTDOWN" && !(isThrough() && code === "PAMIR_CLOSED")) fail("others", `${error}`);
+      }
+    }
     mayEnd([]);
-    await Promise.all(creations);
+    await whileOthersAdvance(creations);
+    for (const memberships of made) memberships.sort((one, other) => one.context.index - other.context.index);
     const alive = () => (isThrough() ? [] : made);
     for (let step = 0; step < steps; step++) {
       mayEnd(made.flat());
@@ -339,7 +359,12 @@ export async function live(client, { round, pages: given, places, epoch: only })
     mayEnd(made.flat());
     await until(() => underWay.size === 0, "for what is under way");
     for (const [index, memberships] of alive().entries()) {
-      await Promise.all(memberships.map((membership) => shrunk(membership, epoch, index, numbers)));
+      await whileOthersAdvance(
+        memberships.map((membership) => ({
+          context: membership.context,
+          promise: shrunk(membership, epoch, index, numbers),
+        })),
+      );
     }
     for (const { geometry } of made.flat()) geometry.close();
   }
