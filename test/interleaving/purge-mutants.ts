@@ -1,15 +1,17 @@
 // Deliberate bugs in how slots of tasks of other nodes are given back: see mutants.ts.
 import type { Mutant } from "./mutants.js";
-import { PURGE_SCENARIOS } from "./scenarios/purge.js";
+import { FORGOTTEN, PURGE_SCENARIOS } from "./scenarios/purge.js";
 import { KEPT_OFFER, PURGE_OFFER_SCENARIOS } from "./scenarios/purge-offers.js";
 
 const PURGE = "src/transport/net/purge.ts";
 const SLOTS = "src/protocol/slots.ts";
 const BELL = "src/protocol/slot-bell.ts";
+const CONTEXT = "src/protocol/context-core.ts";
 const REMOTE_RENDEZVOUS = "src/transport/net/remote-rendezvous.ts";
 const ADDRESS = "src/node/address.ts";
 
 const CLOSE = "    this.#kernel.storeWord(taskSlot(this.#map, slot) + TASK_STATE_OFFSET, TASK_CLOSED);\n";
+const LOOK_AT_SLOTS = "    this.#task.lookAtSlots?.(this, this.#task);\n";
 
 const WRITE_RGETS = `  for (let i: u32 = 0; i < depth && i + depth < n; i++) {
     writeFetch(rgetFifo, peer + RGET_FIFO_RGETS_OFFSET + (i << DESCRIPTOR_SHIFT), i + depth, n, depth);
@@ -136,6 +138,13 @@ const MUTANTS: readonly Mutant[] = [
     replace: "    return this.#get(rgetFifo, RGET_FIFO_TAIL_OFFSET);\n",
   },
   // ── Contexts ────────────────────────────────────────────────────────────────────────────────────────────────────
+  {
+    name: "a context acknowledges before it looks at slots",
+    file: CONTEXT,
+    find: LOOK_AT_SLOTS,
+    replace: `    this.receiver.acknowledgeNotice(notice, []);\n${LOOK_AT_SLOTS}`,
+    scenarios: [FORGOTTEN],
+  },
   {
     name: "a context looks for one of a task's contexts alone before it lets its slot go",
     file: SLOTS,

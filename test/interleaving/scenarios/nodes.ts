@@ -429,6 +429,14 @@ export class Own {
     this.context.advanceUntil(() => false, { timeout: 1 });
   }
 
+  /** Sleeps without a round until no other thread goes on. */
+  rest(): void {
+    const { kernel } = this.#world;
+    const slot = this.#world.task(this.client.task);
+    kernel.bellWait(slot, kernel.bellArm(slot), 1);
+    kernel.bellDisarm(slot);
+  }
+
   /** Advances until so many messages have come. */
   await(count: number): void {
     this.context.advanceUntil(() => this.got >= count);

@@ -3,7 +3,7 @@ import { NONE } from "../../../assembly/layout.js";
 import { endpointOf } from "../../../src/core/endpoint.js";
 import { engineSlot } from "../../../src/memory/map.js";
 import { Addresses } from "../../../src/node/address.js";
-import { markDead } from "../../../src/node/liveness.js";
+import { announceStart, markDead } from "../../../src/node/liveness.js";
 import type { Scenario } from "../scenario.js";
 import type { World } from "../world.js";
 import { bound } from "./bind.js";
@@ -35,6 +35,39 @@ function look({ kernel, memory, map }: World, task: number): void {
   const there = addresses.endpointAt(ordinal);
   if (there !== endpointOf(task, 1) && there !== NONE) throw new Error(`at the ordinal of task ${task} is ${there}`);
 }
+
+/**
+ * A context forgets a task that has ended before it acknowledges that the slot is free. Mostly the agent sleeps then, and the
+ * context rings it later. Here it is awake, so that one preemption lets it give the slot away behind the acknowledgment.
+ */
+export const FORGOTTEN: Scenario = {
+  name: "a context acknowledges that a slot is free while the agent is awake",
+  node: ONE_SLOT,
+  endless: [1],
+  bound: 1,
+  setup(world) {
+    openAtStart(world, 0);
+    bindAll(world, ONE);
+  },
+  threads: [
+    (world) => {
+      const own = new Own(world, 0);
+      own.rest();
+      // Acknowledges the end, then rings the agent, which frees the slot.
+      own.context.advance();
+      own.context.advance();
+      own.rest();
+      announceStart(world.kernel, world.map);
+      own.await(1);
+      own.put(THIRD, regionAtStart(world, 0));
+    },
+    agent((_, self) => self.ended(ONE, false), says(THIRD, 7)),
+  ],
+  check(_, [taken, sent]) {
+    same("what came of the third", of(THIRD, taken), [7]);
+    same("what went to the third", of(THIRD, sent), [PUT]);
+  },
+};
 
 export const PURGE_SCENARIOS: readonly Scenario[] = [
   {
@@ -239,6 +272,7 @@ export const PURGE_SCENARIOS: readonly Scenario[] = [
       same("what went to the third", of(THIRD, sent).sort(), [1, PUT]);
     },
   },
+  FORGOTTEN,
   {
     name: "two slots are free: a task and the agent want one each, and the task another one",
     node: TWO_SLOTS,
