@@ -131,16 +131,19 @@ export async function live(client, { round, pages: given, places, epoch: only })
    */
   async function whileOthersAdvance(calls) {
     const pending = new Set(calls);
-    for (const call of calls) {
-      const isOver = () => pending.delete(call);
-      call.promise.then(isOver, isOver);
-    }
-    while (contexts.length > 1 && pending.size > 0) {
+    let isOver = false;
+    const all = Promise.all(calls.map((call) => call.promise.then(() => pending.delete(call))));
+    // One that throws ends this task, whatever the others wait for.
+    const over = () => {
+      isOver = true;
+    };
+    all.then(over, over);
+    while (contexts.length > 1 && !isOver) {
       const busy = [...pending].map(({ context }) => context);
       for (const context of contexts) if (!context.closed && !busy.includes(context)) context.advance();
       await turn();
     }
-    await Promise.all(calls.map(({ promise }) => promise));
+    await all;
   }
 
   /** A point at which a task may end. @param {Membership[]} memberships */
