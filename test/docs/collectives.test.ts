@@ -5,6 +5,7 @@ import { ALGORITHMS as OFFERED } from "../../src/collective/select.js";
 import { powerBelow } from "../../src/collective/shape.js";
 import { ALGORITHMS, type Algorithm, type Plan, shapeOf, titleOf, worksFor } from "../simulation/collectives.js";
 import { byEffort } from "../support/effort.js";
+import { evaluated } from "../support/formulas.js";
 
 const page = readFileSync("docs/collectives.md", "utf8");
 
@@ -22,38 +23,13 @@ const SIZES = byEffort({
   deep: [...Array.from({ length: 64 }, (_, i) => i + 2), 127, 128, 129, 255, 256, 257],
 });
 
-/** The ones in the binary numerals of 0 to n - 1. */
-function bits(n: number): number {
-  let ones = 0;
-  for (let number = 0; number < n; number++) ones += number.toString(2).replaceAll("0", "").length;
-  return ones;
-}
-
-/** The most of a binomial tree that one member below the root has below itself, and itself. */
-function subtree(n: number): number {
-  return Math.max(...Array.from({ length: n - 1 }, (_, i) => Math.min((i + 1) & -(i + 1), n - i - 1)));
-}
-
 /** The value of a formula of the table. */
-function evaluated(formula: string, { size: n, bytes: m, nodeOf }: Plan): number {
+function costOf(formula: string, { size: n, bytes: m, nodeOf }: Plan): number {
   const p = powerBelow(n);
   const k = new Set(nodeOf).size;
   const q = powerBelow(k);
-  const symbols = { n, m, p, r: n - p, k, q, s: k - q, c: n / k, bits, subtree, ...MATHEMATICS };
-  const code = formula
-    .replace("≤ ", "")
-    .replace(/⌈log (\w+)⌉/g, "up(log2($1))")
-    .replace(/\blog (\w+)/g, "log2($1)")
-    .replace(/⌈([^⌉]+)⌉/g, "up($1)")
-    .replace(/⌊([^⌋]+)⌋/g, "down($1)")
-    .replaceAll("·", "*")
-    .replaceAll("−", "-")
-    .replaceAll("^", "**")
-    .replace(/\[([^\]]+)\]/g, "Number($1)");
-  return new Function(...Object.keys(symbols), `return ${code}`)(...Object.values(symbols)) as number;
+  return evaluated(formula, { n, m, p, r: n - p, k, q, s: k - q, c: n / k });
 }
-
-const MATHEMATICS = { up: Math.ceil, down: Math.floor, log2: Math.log2 };
 
 /** What the schedules of all members do, in the order of the table's columns. */
 function counted(algorithm: Algorithm, plan: Plan): number[] {
@@ -115,7 +91,7 @@ it.each(ALGORITHMS.map((algorithm) => [titleOf(algorithm), algorithm] as const))
       for (const [i, value] of counted(algorithm, plan).entries()) {
         const formula = formulas[i] as string;
         const what = `${COLUMNS[i]} of ${size} members: ${formula}`;
-        const should = evaluated(formula, plan);
+        const should = costOf(formula, plan);
         if (formula.startsWith("≤")) expect(value, what).toBeLessThanOrEqual(should);
         else expect(value, what).toBeCloseTo(should, 3);
       }
