@@ -54,6 +54,12 @@ function sendAll(world: World, from: number, count: number, lastLook: "room" | "
   kernel.laneWantRoom(lane, 0);
 }
 
+/** Sends messages, of which each rings. */
+function sendEach(world: World, count: number): void {
+  const lane = world.kernel.laneOf(world.context(TARGET), ORIGIN);
+  for (let i = 0; i < count; i++) send(world, lane, i);
+}
+
 /** Sends messages as the agent does: it rings once, behind them. */
 function sendHeld(world: World, count: number): void {
   const lane = world.kernel.laneOf(world.context(TARGET), ORIGIN);
@@ -63,6 +69,20 @@ function sendHeld(world: World, count: number): void {
     send(world, lane, i);
   }
   bells.ring();
+}
+
+/** How messages are sent to a target that may sleep. */
+type Sends = (world: World, count: number) => void;
+
+function two(how: string, sends: Sends): Scenario {
+  return {
+    name: `the target sleeps until it has two messages${how}`,
+    setup: smallLane,
+    threads: [(world) => void await_(world, 2), (world) => sends(world, 2)],
+    check(world, [taken = []]) {
+      same("messages, in order", [...taken, ...rest(world)], messages(2));
+    },
+  };
 }
 
 function room(lastLook: "room" | "send"): Scenario {
@@ -108,6 +128,27 @@ function awaitWord(world: World, rise: number): void {
   world.parker(0).wait({ poll: holds, peek: holds, ...WAIT, block: world.context(TARGET) }, FOREVER, 0);
 }
 
+function wordAndMessage(name: string, sends: Sends): Scenario {
+  return {
+    name,
+    setup(world) {
+      openAtStart(world, 0);
+      smallLane(world);
+    },
+    threads: [
+      (world) => {
+        awaitWord(world, 1);
+        await_(world, 1);
+      },
+      (world) => tell(world),
+      (world) => sends(world, 1),
+    ],
+    check(world, [taken = []]) {
+      same("messages", [...taken, ...rest(world)], messages(1));
+    },
+  };
+}
+
 /** A word that tells, and the tasks that change it; what was put before is there. */
 const WORD_SCENARIOS: readonly Scenario[] = [
   {
@@ -129,68 +170,17 @@ const WORD_SCENARIOS: readonly Scenario[] = [
       same("bytes behind the word", seen, [77]);
     },
   },
-  {
-    name: "a task sleeps until a word and a message have come, each from another task",
-    setup(world) {
-      openAtStart(world, 0);
-      smallLane(world);
-    },
-    threads: [
-      (world) => {
-        awaitWord(world, 1);
-        await_(world, 1);
-      },
-      (world) => tell(world),
-      (world) => void send(world, world.kernel.laneOf(world.context(TARGET), ORIGIN), 0),
-    ],
-    check(world, [taken = []]) {
-      same("messages", [...taken, ...rest(world)], messages(1));
-    },
-  },
+  wordAndMessage("a task sleeps until a word and a message have come, each from another task", sendEach),
+  wordAndMessage(
+    "the agent holds the target's bell, and another task changes the word for which the target waits",
+    sendHeld,
+  ),
 ];
 
 const THREAD_SCENARIOS: readonly Scenario[] = [
   ...WORD_SCENARIOS,
-  {
-    name: "the target sleeps until it has two messages",
-    setup: smallLane,
-    threads: [
-      (world) => void await_(world, 2),
-      (world) => {
-        const lane = world.kernel.laneOf(world.context(TARGET), ORIGIN);
-        for (let i = 0; i < 2; i++) send(world, lane, i);
-      },
-    ],
-    check(world, [taken = []]) {
-      same("messages, in order", [...taken, ...rest(world)], messages(2));
-    },
-  },
-  {
-    name: "the target sleeps until it has two messages, for which the agent rings once",
-    setup: smallLane,
-    threads: [(world) => void await_(world, 2), (world) => sendHeld(world, 2)],
-    check(world, [taken = []]) {
-      same("messages, in order", [...taken, ...rest(world)], messages(2));
-    },
-  },
-  {
-    name: "the agent holds the target's bell, and another task changes the word for which the target waits",
-    setup(world) {
-      openAtStart(world, 0);
-      smallLane(world);
-    },
-    threads: [
-      (world) => {
-        awaitWord(world, 1);
-        await_(world, 1);
-      },
-      (world) => sendHeld(world, 1),
-      (world) => tell(world),
-    ],
-    check(world, [taken = []]) {
-      same("messages", [...taken, ...rest(world)], messages(1));
-    },
-  },
+  two("", sendEach),
+  two(", for which the agent rings once", sendHeld),
   room("room"),
   room("send"),
   {
