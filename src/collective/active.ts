@@ -8,11 +8,13 @@
 //          then the header, padded to 8; then the payload, or one length for each member of the subtree, and the blocks
 //   up     one length for each member of the subtree, and the blocks; or nothing, and the tag has the result of a failure
 //
-// A message is passed on before its handler runs, or has been set.
+// A message is passed on before its handler runs, or has been set. At its root, an active message is over once the messages to the
+// root's children have left, or their answers are there.
 import { COLLECTIVE_ACTIVE } from "../../assembly/layout.js";
 import { PamiError } from "../core/error.js";
-import { CANCELED, ENOMEM, ERROR, type Result, SHUTDOWN, SUCCESS } from "../core/result.js";
+import { CANCELED, type Callback, ENOMEM, ERROR, type Result, SHUTDOWN, SUCCESS } from "../core/result.js";
 import type { Arrival } from "../protocol/late-handler.js";
+import { type Operation, PlainOperation } from "./operation.js";
 
 export const ACTIVE_TYPES = ["amBroadcast", "amScatter", "amGather", "amReduce"] as const;
 /** The calls that begin an active message. */
@@ -47,13 +49,18 @@ export type ActiveHandler = (message: ActiveMessage) => ArrayBufferView | void;
 
 /** Answers that a member awaits from its subtrees, for one active message. */
 interface Pending {
-  readonly root: number;
   /** The blocks of this member's subtree, by the place of their members in it. */
   readonly blocks: (Uint8Array | undefined)[];
   left: number;
   /** SUCCESS, as long as nothing has failed. */
   result: Result;
   readonly done: (blocks: readonly Uint8Array[], result: Result) => void;
+}
+
+/** An active message at its root. */
+class ActiveOperation extends PlainOperation {
+  /** Ranks of members whose answers are missing; or of children whose messages have not left. */
+  override awaited: () => number[] = () => [];
 }
 
 /** What active messages need of their geometry. */
@@ -66,6 +73,10 @@ export interface ActiveHost {
   readonly unexpected: Unexpected;
   /** @param root rank of the root, in the word of the signature */
   sendActive(kind: number, rank: number, number: number, tag: number, root: number, payload: Uint8Array): void;
+  /** Calls back once all that was sent to a member has left. False: it has left already. */
+  whenSent(rank: number, onSent: Callback): boolean;
+  /** An active message that this member has begun is over. */
+  overActive(operation: Operation, result: Result, why: string): void;
 }
 
 /** The bytes of messages without a handler. */
@@ -115,6 +126,8 @@ export class ActiveMessages {
   readonly #pending = new Map<string, Pending>();
   /** Number of the last one that this member has begun. */
   #number = 0;
+  /** Those that this member has begun, and that are not over. */
+  readonly #own = new Set<ActiveOperation>();
   /** Errors that handlers have thrown since they were last taken. */
   readonly #errors: unknown[] = [];
 
@@ -133,6 +146,11 @@ export class ActiveMessages {
     }
   }
 
+  /** How many this member has under way. */
+  get underWay(): number {
+    return this.#own.size;
+  }
+
   has(id: number): boolean {
     return this.#handlers.has(id);
   }
@@ -147,31 +165,69 @@ export class ActiveMessages {
   /**
    * Begins one, as its root.
    * @param blocks for amScatter, by rank; else one payload for all
-   * @param done of amGather and amReduce: gets the blocks of all members, by rank; the own one is missing
+   * @param take of amGather and amReduce: gets the blocks of all members, by rank; the own one is missing. Returns what is wrong
+   *   with them, or an empty text
    */
   begin(
     type: ActiveType,
     id: number,
     header: Uint8Array,
     blocks: Uint8Array | readonly Uint8Array[],
-    done?: Pending["done"],
-  ): void {
+    take?: (blocks: readonly Uint8Array[]) => string,
+  ): Operation {
     const { rank, size } = this.#host;
     this.#number = (this.#number + 1) >>> 0;
     const number = this.#number;
-    if (done !== undefined) {
-      this.#await(number, rank, size, (found, result) => {
-        // From places counted from the root to ranks.
+    const operation = new ActiveOperation();
+    this.#own.add(operation);
+    if (take !== undefined) {
+      // Places are counted from the root.
+      const rankAt = (place: number): number => (place + rank) % size;
+      const all = this.#await(number, rank, size, (found, result) => {
         const byRank = Array.from({ length: size }, (_, other) => found[(other - rank + size) % size] ?? NOTHING);
-        done(byRank, result);
+        this.#end(operation, result, () => take(byRank));
       });
+      operation.awaited = () => [...all.keys()].filter((place) => all[place] === undefined).map(rankAt);
     }
     const inOrder =
       blocks instanceof Uint8Array
         ? blocks
         : Array.from({ length: size }, (_, place) => blocks[(place + rank) % size] as Uint8Array);
     this.#passOn(number, rank, type, id, header, inOrder);
-    if (done !== undefined) this.#look(number, rank);
+    if (take !== undefined) this.#look(number, rank);
+    else this.#awaitSent(operation);
+    return operation;
+  }
+
+  /** The operation is over once its messages have left. */
+  #awaitSent(operation: ActiveOperation): void {
+    const { rank, size } = this.#host;
+    const left = new Set<number>();
+    operation.awaited = () => [...left];
+    for (const { place } of this.#children(rank)) {
+      const child = (place + rank) % size;
+      const onSent = (_: unknown, result: Result): void => {
+        left.delete(child);
+        if (result !== SUCCESS || left.size === 0) this.#end(operation, result);
+      };
+      if (this.#host.whenSent(child, onSent)) left.add(child);
+    }
+    if (left.size === 0) this.#end(operation, SUCCESS);
+  }
+
+  /** @param take takes what has come; what it returns or throws is what went wrong */
+  #end(operation: ActiveOperation, given: Result, take = (): string => ""): void {
+    if (!this.#own.delete(operation)) return;
+    let result = given;
+    let why = "";
+    try {
+      if (result === SUCCESS) why = take();
+      if (why !== "") result = ERROR;
+    } catch (error) {
+      result = error instanceof PamiError && error.code === "PAMIR_NO_MEMORY" ? ENOMEM : ERROR;
+      why = String(error);
+    }
+    this.#host.overActive(operation, result, why);
   }
 
   /** A message of the geometry's has come. */
@@ -191,9 +247,8 @@ export class ActiveMessages {
 
   /** This member has closed the geometry. The others hear of that, so it answers nothing. */
   close(): void {
-    const own = [...this.#pending.values()].filter(({ root }) => root === this.#host.rank);
     this.#pending.clear();
-    for (const { done } of own) done([], CANCELED);
+    for (const operation of [...this.#own]) this.#end(operation, CANCELED);
     for (const waiting of this.#unexpected.values()) {
       for (const { payload } of waiting) this.#host.unexpected.letGo(payload);
     }
@@ -298,14 +353,16 @@ export class ActiveMessages {
     this.#look(number, root);
   }
 
-  #await(number: number, root: number, count: number, done: Pending["done"]): void {
+  /** @returns the blocks, which come one by one */
+  #await(number: number, root: number, count: number, done: Pending["done"]): Pending["blocks"] {
     const isRoot = root === this.#host.rank;
     const blocks: (Uint8Array | undefined)[] = new Array<Uint8Array | undefined>(count).fill(undefined);
     // The root gives its own block elsewhere.
     if (isRoot) blocks[0] = NOTHING;
     const left = this.#children(root).length + (isRoot ? 0 : 1);
-    this.#pending.set(keyOf(number, root), { root, blocks, left, result: SUCCESS, done });
+    this.#pending.set(keyOf(number, root), { blocks, left, result: SUCCESS, done });
     for (const { place } of this.#children(root)) this.#host.watch((place + root) % this.#host.size);
+    return blocks;
   }
 
   #up(number: number, root: number, rank: number, result: Result, payload: Uint8Array): void {

@@ -18,11 +18,11 @@ import type { Sender } from "../protocol/eager/sender.js";
 export const EAGER_BYTES = 16 * 1024;
 
 export class Channel {
-  readonly #sender: Pick<Sender, "sendOwn">;
+  readonly #sender: Pick<Sender, "sendOwn" | "room" | "whenRoom">;
   readonly #words = new Uint32Array(COLLECTIVE_HEADER_SIZE / 4);
   readonly #header = new Uint8Array(this.#words.buffer);
 
-  constructor(sender: Pick<Sender, "sendOwn">) {
+  constructor(sender: Pick<Sender, "sendOwn" | "room" | "whenRoom">) {
     this.#sender = sender;
   }
 
@@ -54,6 +54,13 @@ export class Channel {
     this.#describe(number, tag, signature);
     // The header is copied: it is the same array each time.
     this.#sender.sendOwn(endpoint, DISPATCH_ID_COLLECTIVE, this.#header, payload, onSent);
+  }
+
+  /** Calls back once all that was sent to an endpoint has left the pending queue. False: it has left already. */
+  whenSent(endpoint: Endpoint, onSent: Callback): boolean {
+    if (this.#sender.room(endpoint) > 0) return false;
+    this.#sender.whenRoom(endpoint, 1, onSent, undefined);
+    return true;
   }
 
   #describe(number: number, tag: number, signature: number): void {

@@ -479,6 +479,16 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
       .send(this.endpoints[rank] as Endpoint, number, tag, root, payload);
   }
 
+  whenSent(rank: number, onSent: Callback): boolean {
+    return this.#host.channel.whenSent(this.endpoints[rank] as Endpoint, onSent);
+  }
+
+  overActive(operation: Operation, result: Result, why: string): void {
+    operation.result = result;
+    operation.why = why;
+    this.#heard(operation, result);
+  }
+
   /** Reduces blocks that this member has, in the order of algorithms/order.ts. @throws PAMIR_NO_MEMORY; what the user's code throws */
   reduceBlocks(blocks: readonly Uint8Array[], bytes: number, reducer: Reducer): Uint8Array {
     if (blocks.length === 1) return blocks[0] as Uint8Array;
@@ -541,6 +551,11 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
       this.#completed = completed;
       this.#shared?.complete(completed, isHeard);
     }
+    this.#heard(operation, result);
+  }
+
+  /** Tells the caller of an operation. */
+  #heard(operation: Operation, result: Result): void {
     operation.wake();
     const { onDone, cookie } = operation;
     operation.onDone = undefined;

@@ -84,3 +84,20 @@ export abstract class Operation {
   /** Releases its memory. Called once, when it is over. */
   abstract release(): void;
 }
+
+/** An operation without buffers of its own: other code ends it. */
+export class PlainOperation extends Operation {
+  readonly isMutual = false;
+  readonly isPolling = false;
+  readonly hasWork = false;
+
+  advance(): void {}
+
+  ended(): void {}
+
+  awaited(): number[] {
+    return [];
+  }
+
+  release(): void {}
+}

@@ -2,6 +2,7 @@
 // limits come from `npm run bench:collectives -- --tune`.
 
 import { MEMBER_INLINE_BYTES } from "../../assembly/layout.js";
+import { PamiError, show } from "../core/error.js";
 import { bruckAllgather, doublingAllgather, ringAllgather } from "./algorithms/allgather.js";
 import { doublingAllreduce, rabenseifnerAllreduce, ringAllreduce } from "./algorithms/allreduce.js";
 import { bruckAlltoall, pairwiseAlltoall } from "./algorithms/alltoall.js";
@@ -443,6 +444,17 @@ export const ALGORITHMS: Readonly<Record<CollectiveType, readonly Algorithm[]>> 
   scan,
   reduceScatter,
 };
+
+/** The algorithm of active messages. */
+export const ACTIVE_ALGORITHM: AlgorithmInfo = { name: "binomial", always: true, conditions: "", preferred: "always" };
+
+/** @throws PAMIR_INVAL for an unknown name */
+export function algorithmOf<Info extends AlgorithmInfo>(type: string, all: readonly Info[], name: string): Info {
+  const found = all.find((one) => one.name === name);
+  if (found !== undefined) return found;
+  const names = all.map((one) => one.name).join(", ");
+  throw new PamiError("PAMIR_INVAL", `algorithm ${show(name)} of ${type}() is unknown; there are ${names}`);
+}
 
 /** The default. All members choose the same one, since it depends on what they share alone. */
 export function defaultAlgorithm(request: Request, geometry: GeometryCore): Algorithm {

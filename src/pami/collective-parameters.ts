@@ -1,4 +1,5 @@
 // The parameters of collective operations.
+import type { ActiveType } from "../collective/active.js";
 import type { CollectiveType } from "../collective/signature.js";
 import type { Keys } from "../core/check.js";
 import type { ElementType, Operation } from "../core/reduction.js";
@@ -93,6 +94,40 @@ export interface ReduceScatterParameters<View extends ArrayBufferView = ArrayBuf
   readonly counts?: ArrayLike<number> | undefined;
 }
 
+/** Parameters of active messages of a geometry. Only their root begins them. */
+export interface ActiveParameters extends CollectiveParameters {
+  /** Dispatch id of the handlers: `geometry.dispatch`. Ids of a geometry are its own: 0 … 4095. */
+  readonly dispatch: number;
+  /** What each handler gets as `header`: a few bytes. It is copied. */
+  readonly header?: ArrayBufferView | null | undefined;
+}
+
+export interface AmBroadcastParameters extends ActiveParameters {
+  /** What each handler gets as `payload`. It is copied. */
+  readonly payload?: ArrayBufferView | null | undefined;
+}
+
+export interface AmScatterParameters<View extends ArrayBufferView = ArrayBufferView> extends ActiveParameters {
+  /** The blocks of all members, by rank. They are copied. */
+  readonly send: View;
+  /** Elements of each block (default: as many as any other). */
+  readonly counts?: ArrayLike<number> | undefined;
+}
+
+export interface AmGatherParameters<View extends ArrayBufferView = ArrayBufferView> extends ActiveParameters {
+  /** The root's own block. */
+  readonly send: View;
+  /** Gets the blocks of all members, by rank, as long as `send`. A promise makes it, if it is missing. */
+  readonly receive?: View | undefined;
+}
+
+export interface AmReduceParameters<View extends ArrayBufferView = ArrayBufferView> extends AmGatherParameters<View> {
+  /** What combines the elements, in the order of ranks. */
+  readonly operation: Operation | UserOperation<View>;
+  /** Type of the elements; default: that of the array's class. */
+  readonly type?: ElementType | undefined;
+}
+
 /** The parameters of each type of operation. */
 export interface CollectiveParametersOf<View extends ArrayBufferView = ArrayBufferView> {
   /** Of `geometry.barrier`. */
@@ -123,44 +158,14 @@ export interface CollectiveParametersOf<View extends ArrayBufferView = ArrayBuff
   scan: ScanParameters<View>;
   /** Of `geometry.reduceScatter`. */
   reduceScatter: ReduceScatterParameters<View>;
-}
-
-/** Parameters of active messages of a geometry. */
-export interface ActiveParameters {
-  /** Dispatch id of the handlers: `geometry.dispatch`. Ids of a geometry are its own: 0 … 4095. */
-  readonly dispatch: number;
-  /** What each handler gets as `header`: a few bytes. It is copied. */
-  readonly header?: ArrayBufferView | null | undefined;
-}
-
-export interface AmBroadcastParameters extends ActiveParameters {
-  /** What each handler gets as `payload`. It is copied. */
-  readonly payload?: ArrayBufferView | null | undefined;
-}
-
-export interface AmScatterParameters<View extends ArrayBufferView = ArrayBufferView> extends ActiveParameters {
-  /** The blocks of all members, by rank. They are copied. */
-  readonly send: View;
-  /** Elements of each block (default: as many as any other). */
-  readonly counts?: ArrayLike<number> | undefined;
-}
-
-export interface AmGatherParameters<View extends ArrayBufferView = ArrayBufferView> extends ActiveParameters {
-  /** The root's own block. */
-  readonly send: View;
-  /** Gets the blocks of all members, by rank; default: a view like `send`. Blocks have the length of `send`. */
-  readonly receive?: View | undefined;
-}
-
-export interface AmReduceParameters<View extends ArrayBufferView = ArrayBufferView> extends ActiveParameters {
-  /** The root's own elements. */
-  readonly send: View;
-  /** Gets the result; default: a view like `send`. */
-  readonly receive?: View | undefined;
-  /** What combines the elements, in the order of ranks. */
-  readonly operation: Operation | UserOperation<View>;
-  /** Type of the elements; default: that of the array's class. */
-  readonly type?: ElementType | undefined;
+  /** Of `geometry.amBroadcast`. */
+  amBroadcast: AmBroadcastParameters;
+  /** Of `geometry.amScatter`. */
+  amScatter: AmScatterParameters<View>;
+  /** Of `geometry.amGather`. */
+  amGather: AmGatherParameters<View>;
+  /** Of `geometry.amReduce`. */
+  amReduce: AmReduceParameters<View>;
 }
 
 /** All that any operation takes. */
@@ -178,6 +183,9 @@ export type Given = CollectiveParameters & {
   sendDisplacements?: ArrayLike<number>;
   receiveCounts?: ArrayLike<number>;
   receiveDisplacements?: ArrayLike<number>;
+  dispatch?: number;
+  header?: ArrayBufferView | null;
+  payload?: ArrayBufferView | null;
 };
 
 const COMMON: Keys<CollectiveParameters> = { algorithm: true, onDone: true, cookie: true };
@@ -185,8 +193,10 @@ const EXCHANGE: Keys<ExchangeParameters> = { ...COMMON, send: true, receive: tru
 const ROOTED: Keys<RootedParameters> = { ...EXCHANGE, root: true };
 const VECTOR: Keys<GathervParameters> = { ...ROOTED, counts: true, displacements: true };
 const REDUCTION: Keys<ReductionParameters> = { ...EXCHANGE, operation: true, type: true };
+const ACTIVE: Keys<ActiveParameters> = { ...COMMON, dispatch: true, header: true };
+const ACTIVE_EXCHANGE: Keys<AmGatherParameters> = { ...ACTIVE, send: true, receive: true };
 /** The names of the parameters of each type. */
-export const COLLECTIVE_KEYS: { readonly [Type in CollectiveType]: Keys<CollectiveParametersOf[Type]> } = {
+export const COLLECTIVE_KEYS: { readonly [Type in CollectiveType | ActiveType]: Keys<CollectiveParametersOf[Type]> } = {
   barrier: COMMON,
   broadcast: { ...COMMON, buffer: true, root: true },
   reduce: { ...REDUCTION, root: true },
@@ -207,6 +217,10 @@ export const COLLECTIVE_KEYS: { readonly [Type in CollectiveType]: Keys<Collecti
   },
   scan: { ...REDUCTION, exclusive: true },
   reduceScatter: { ...REDUCTION, counts: true },
+  amBroadcast: { ...ACTIVE, payload: true },
+  amScatter: { ...ACTIVE, send: true, counts: true },
+  amGather: ACTIVE_EXCHANGE,
+  amReduce: { ...ACTIVE_EXCHANGE, operation: true, type: true },
 };
 
 type IsSame = (given: Given, own: Given) => boolean;

@@ -58,14 +58,16 @@ export class Requests {
   }
 
   /** The view that the caller has left out, if this member gets anything. */
-  made(type: CollectiveType, given: Given): ArrayBufferView | undefined {
+  made(type: CollectiveType | ActiveType, given: Given): ArrayBufferView | undefined {
     const { send, receive, root = 0, counts, displacements, type: elementType } = given;
     if (receive !== undefined || send === null || send === undefined || !ArrayBuffer.isView(send)) return undefined;
     const isRoot = this.#rank === root;
     const length = lengthOf(send);
-    if (type === "allreduce" || type === "scan" || type === "alltoall" || (type === "reduce" && isRoot))
-      return viewLike(send, length);
-    if (type === "allgather" || (type === "gather" && isRoot)) return viewLike(send, length * this.#size);
+    const isLike = type === "allreduce" || type === "scan" || type === "alltoall" || type === "amReduce";
+    if (isLike || (type === "reduce" && isRoot)) return viewLike(send, length);
+    if (type === "allgather" || type === "amGather" || (type === "gather" && isRoot)) {
+      return viewLike(send, length * this.#size);
+    }
     if (type === "allgatherv" || (type === "gatherv" && isRoot)) {
       const lengths = Array.from(counts ?? []);
       const places = displacements === undefined ? prefixSums(lengths) : Array.from(displacements);

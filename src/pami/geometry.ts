@@ -1,14 +1,16 @@
 // Geometries: lists of endpoints that do collective operations. This file checks arguments and waits; collective/ does the work.
 
-import type { ActiveHandler, ActiveType } from "../collective/active.js";
+import { ACTIVE_TYPES, type ActiveHandler, type ActiveType } from "../collective/active.js";
 import type { Agreement } from "../collective/agreement.js";
 import type { GeometryCore } from "../collective/geometry-core.js";
 import type { CollectiveKernel } from "../collective/kernel.js";
-import type { Operation as Begun, Reducer } from "../collective/operation.js";
+import type { Operation as Begun } from "../collective/operation.js";
 import {
+  ACTIVE_ALGORITHM,
   ALGORITHMS,
   type Algorithm,
   type AlgorithmInfo,
+  algorithmOf,
   begin,
   callOf,
   defaultAlgorithm,
@@ -17,16 +19,16 @@ import {
 import { SharedOperation } from "../collective/shared-operation.js";
 import { BarrierSteps } from "../collective/shared-steps.js";
 import { COLLECTIVE_TYPES, type CollectiveType } from "../collective/signature.js";
-import { checkCallback, checkFunction, checkKeys, type Keys, NO_OPTIONS } from "../core/check.js";
+import { checkCallback, checkFunction, checkKeys, NO_OPTIONS } from "../core/check.js";
 import { type Endpoint, nameOf } from "../core/endpoint.js";
 import { checkInteger, PamiError, show } from "../core/error.js";
 import { DISPATCH_ID_MAX } from "../core/limits.js";
-import { EAGAIN, ERROR, type Result, SUCCESS } from "../core/result.js";
+import { EAGAIN, type Result, SUCCESS } from "../core/result.js";
 import type { Memory } from "../kernel/kernel.js";
 import type { Task } from "../protocol/task.js";
+import { beginActive } from "./active-requests.js";
 import type { Aggregator, AggregatorParameters, KindsParameters } from "./aggregator.js";
 import {
-  type ActiveParameters,
   type AllgathervParameters,
   type AlltoallvParameters,
   type AmBroadcastParameters,
@@ -46,7 +48,7 @@ import {
   type RootedParameters,
   type ScanParameters,
 } from "./collective-parameters.js";
-import { BARRIER, BARRIER_SIGNATURE, bytesOf, NOTHING, type Prepared, Requests } from "./collective-requests.js";
+import { BARRIER, BARRIER_SIGNATURE, type Prepared, Requests } from "./collective-requests.js";
 import type { Context } from "./context.js";
 import type { Counter, CounterOptions } from "./counter.js";
 import type { ExtensionHost } from "./extension-host.js";
@@ -70,11 +72,6 @@ export interface GeometryParts {
   create(endpoints: readonly Endpoint[], options: ProgressOptions): Promise<Geometry>;
   readonly kernel: CollectiveKernel;
 }
-
-const AM_BROADCAST_KEYS: Keys<AmBroadcastParameters> = { dispatch: true, header: true, payload: true };
-const AM_SCATTER_KEYS: Keys<AmScatterParameters> = { dispatch: true, header: true, send: true, counts: true };
-const AM_GATHER_KEYS: Keys<AmGatherParameters> = { dispatch: true, header: true, send: true, receive: true };
-const AM_REDUCE_KEYS: Keys<AmReduceParameters> = { ...AM_GATHER_KEYS, operation: true, type: true };
 
 /** Operations under way beyond which collective() returns EAGAIN. */
 const UNDER_WAY_MAX = 64;
@@ -125,8 +122,9 @@ export class Geometry {
   }
 
   /** Returns the algorithms of a type of operation that work in this geometry, the preferred ones first. @throws PAMIR_INVAL for an unknown type */
-  algorithms(type: CollectiveType): AlgorithmInfo[] {
+  algorithms(type: CollectiveType | ActiveType): AlgorithmInfo[] {
     checkType(type);
+    if (isActive(type)) return [{ ...ACTIVE_ALGORITHM }];
     const fitting = ALGORITHMS[type].filter((algorithm) => algorithm.fits(this.#core));
     return fitting.map(({ name, always, conditions, preferred }) => ({ name, always, conditions, preferred }));
   }
@@ -136,9 +134,9 @@ export class Geometry {
    * @returns SUCCESS, or EAGAIN (64 operations are under way: advance, and try again)
    * @throws PAMIR_INVAL, PAMIR_CLOSED
    */
-  collective<Type extends CollectiveType>(type: Type, parameters: CollectiveParametersOf[Type]): Result {
+  collective<Type extends CollectiveType | ActiveType>(type: Type, parameters: CollectiveParametersOf[Type]): Result {
     checkType(type);
-    if (this.#core.underWay >= UNDER_WAY_MAX) return EAGAIN;
+    if (this.#core.underWay + this.#core.active.underWay >= UNDER_WAY_MAX) return EAGAIN;
     const { onDone, cookie } = parameters;
     checkCallback("onDone", onDone);
     const operation = this.#begin(type, parameters);
@@ -355,20 +353,28 @@ export class Geometry {
     active.rethrow();
   }
 
-  /** Calls a handler at each other member, with the same bytes. The others do not begin anything. @throws PAMIR_INVAL, PAMIR_CLOSED */
-  amBroadcast(parameters: AmBroadcastParameters): void {
-    const { payload } = this.#active("amBroadcast", parameters, AM_BROADCAST_KEYS);
-    this.#beginActive(
-      "amBroadcast",
-      parameters,
-      payload == null ? NOTHING : bytesOf("amBroadcast", "payload", payload),
-    );
+  /**
+   * Calls a handler at each other member, with the same bytes. The others do not begin anything. Resolves once the bytes have
+   * left this member, which may be before any handler runs.
+   * @throws PAMIR_INVAL, PAMIR_CLOSED, PAMIR_SHUTDOWN (a member to which they go has ended); as `progress()`
+   */
+  async amBroadcast(parameters: AmBroadcastParameters, options: ProgressOptions = NO_OPTIONS): Promise<void> {
+    await this.#promise("amBroadcast", parameters, options);
   }
 
-  /** Calls a handler at each other member, with its block. @throws PAMIR_INVAL, PAMIR_BOUNDS, PAMIR_CLOSED */
-  amScatter(parameters: AmScatterParameters): void {
-    const { send, counts } = this.#active("amScatter", parameters, AM_SCATTER_KEYS);
-    this.#beginActive("amScatter", parameters, this.#requests.blocksOf("amScatter", send, counts));
+  /** As amBroadcast(), but blocks the thread. @returns as barrierSync() */
+  amBroadcastSync(parameters: AmBroadcastParameters, options: WaitOptions = NO_OPTIONS): Result {
+    return this.#sync("amBroadcast", parameters, options);
+  }
+
+  /** Calls a handler at each other member, with its block. Resolves as amBroadcast(). @throws also PAMIR_BOUNDS */
+  async amScatter(parameters: AmScatterParameters, options: ProgressOptions = NO_OPTIONS): Promise<void> {
+    await this.#promise("amScatter", parameters, options);
+  }
+
+  /** As amScatter(), but blocks the thread. @returns as barrierSync() */
+  amScatterSync(parameters: AmScatterParameters, options: WaitOptions = NO_OPTIONS): Result {
+    return this.#sync("amScatter", parameters, options);
   }
 
   /**
@@ -376,92 +382,32 @@ export class Geometry {
    * @throws PAMIR_COLLECTIVE (a handler threw, or returned a block of another length), PAMIR_SHUTDOWN, PAMIR_INVAL,
    *   PAMIR_NO_MEMORY (a member drops messages without a handler); as `progress()`
    */
-  async amGather<View extends ArrayBufferView>(
+  amGather<View extends ArrayBufferView>(
     parameters: AmGatherParameters<View>,
     options: ProgressOptions = NO_OPTIONS,
   ): Promise<View> {
-    checkProgress("amGather()", options);
-    const { send, receive } = this.#active("amGather", parameters, AM_GATHER_KEYS);
-    const own = bytesOf("amGather", "send", send);
-    const into = receive ?? (this.#requests.made("gather", { send, root: this.rank }) as View);
-    const all = bytesOf("amGather", "receive", into);
-    if (all.length !== own.length * this.size) {
-      const text = `amGather() of ${this.size} blocks of ${own.length} bytes: receive has ${all.length} bytes`;
-      throw new PamiError("PAMIR_INVAL", text);
-    }
-    const blocks = await this.#answers("amGather", parameters, own, options);
-    for (const [rank, block] of blocks.entries()) all.set(block, rank * own.length);
-    return into;
+    return this.#promise("amGather", parameters, options) as Promise<View>;
+  }
+
+  /** As amGather(), but blocks the thread. @returns as barrierSync() */
+  amGatherSync(parameters: AmGatherParameters, options: WaitOptions = NO_OPTIONS): Result {
+    return this.#sync("amGather", parameters, options);
   }
 
   /**
    * Calls a handler at each other member, and resolves with the reduction of what they return, in the order of ranks.
    * @throws as amGather()
    */
-  async amReduce<View extends ArrayBufferView>(
+  amReduce<View extends ArrayBufferView>(
     parameters: AmReduceParameters<View>,
     options: ProgressOptions = NO_OPTIONS,
   ): Promise<View> {
-    checkProgress("amReduce()", options);
-    const { send, receive, operation, type } = this.#active("amReduce", parameters, AM_REDUCE_KEYS);
-    const own = bytesOf("amReduce", "send", send);
-    const into = receive ?? (this.#requests.made("allreduce", { send }) as View);
-    const request = { send, receive: into, operation, ...(type === undefined ? {} : { type }) };
-    const { reducer } = this.#requests.of("allreduce", request as Given).request;
-    const blocks = await this.#answers("amReduce", parameters, own, options);
-    const result = this.#core.reduceBlocks(blocks, own.length, reducer as Reducer);
-    bytesOf("amReduce", "receive", into).set(result);
-    return into;
+    return this.#promise("amReduce", parameters, options) as Promise<View>;
   }
 
-  /** Checks the parameters of an active message. */
-  #active<Parameters extends ActiveParameters>(
-    call: ActiveType,
-    parameters: Parameters,
-    keys: Keys<Parameters>,
-  ): Parameters {
-    this.#checkOpen(call);
-    checkKeys(`parameters of ${call}()`, parameters, keys);
-    checkInteger("dispatch", parameters.dispatch, 0, DISPATCH_ID_MAX);
-    return parameters;
-  }
-
-  #beginActive(
-    type: ActiveType,
-    { dispatch, header }: ActiveParameters,
-    blocks: Uint8Array | readonly Uint8Array[],
-    done?: (blocks: readonly Uint8Array[], result: Result) => void,
-  ): void {
-    const headerBytes = header == null ? NOTHING : bytesOf(type, "header", header);
-    this.#core.active.begin(type, dispatch, headerBytes, blocks, done);
-  }
-
-  /** What the handlers of all members have returned, by rank, with this member's own block. */
-  async #answers(
-    type: ActiveType,
-    parameters: ActiveParameters,
-    own: Uint8Array,
-    options: ProgressOptions,
-  ): Promise<Uint8Array[]> {
-    let came: readonly Uint8Array[] = [];
-    let result = EAGAIN as Result;
-    const awaited = { isOver: false, wake: (): void => {} };
-    this.#beginActive(type, parameters, NOTHING, (blocks, ended) => {
-      came = blocks;
-      result = ended;
-      awaited.isOver = true;
-      awaited.wake();
-    });
-    await this.#parts.waits.until(awaited, options);
-    const blocks = came.map((block, rank) => (rank === this.rank ? own.slice() : block));
-    const odd = blocks.findIndex(({ length }) => length !== own.length);
-    const why = odd < 0 ? "" : `rank ${odd} has returned ${blocks[odd]?.length} bytes, not ${own.length}`;
-    if (result !== SUCCESS || odd >= 0) {
-      const failure = result === SUCCESS ? ERROR : result;
-      const what = `${type}() of rank ${this.rank}`;
-      throw this.#core.errorOf(what, failure, why, (text, to) => this.#parts.shutdownError(text, to));
-    }
-    return blocks;
+  /** As amReduce(), but blocks the thread. @returns as barrierSync() */
+  amReduceSync(parameters: AmReduceParameters, options: WaitOptions = NO_OPTIONS): Result {
+    return this.#sync("amReduce", parameters, options);
   }
 
   /**
@@ -604,7 +550,7 @@ export class Geometry {
     if (this.#core.isClosed) throw new PamiError("PAMIR_CLOSED", `${call}() of a geometry that is closed`);
   }
 
-  #sync(type: CollectiveType, parameters: object, options: WaitOptions): Result {
+  #sync(type: CollectiveType | ActiveType, parameters: object, options: WaitOptions): Result {
     if (options !== NO_OPTIONS) checkWait(`${type}Sync()`, options);
     const operation = this.#begin(type, parameters);
     if (operation.isOver) return operation.result;
@@ -623,7 +569,7 @@ export class Geometry {
     }
   }
 
-  async #promise(type: CollectiveType, parameters: object, options: ProgressOptions): Promise<unknown> {
+  async #promise(type: CollectiveType | ActiveType, parameters: object, options: ProgressOptions): Promise<unknown> {
     checkProgress(`${type}()`, options);
     const given = parameters as Given;
     const made = this.#requests.made(type, given);
@@ -638,7 +584,7 @@ export class Geometry {
     return made ?? given.receive ?? given.buffer ?? undefined;
   }
 
-  async #until(type: CollectiveType, operation: Begun, options: ProgressOptions): Promise<void> {
+  async #until(type: CollectiveType | ActiveType, operation: Begun, options: ProgressOptions): Promise<void> {
     try {
       await this.#parts.waits.until(operation, options);
     } catch (error) {
@@ -652,18 +598,19 @@ export class Geometry {
     }
   }
 
-  #errorOf(type: CollectiveType, { result, why }: Begun): Error {
+  #errorOf(type: CollectiveType | ActiveType, { result, why }: Begun): Error {
     const what = `${type}() of rank ${this.rank}`;
     if (result === EAGAIN || result === SUCCESS) throw new Error(`${what} has no error`);
     return this.#core.errorOf(what, result, why, (text, to) => this.#parts.shutdownError(text, to));
   }
 
   /** @param mayRepeat whether the views are the caller's: those that a promise makes come once */
-  #begin(type: CollectiveType, parameters: object, mayRepeat = true): Begun {
+  #begin(type: CollectiveType | ActiveType, parameters: object, mayRepeat = true): Begun {
     this.#checkOpen(type);
     for (const recent of this.#recent) if (recent.isAbout(type, parameters as Given)) return recent.begin(this.#core);
     checkKeys(`parameters of ${type}()`, parameters, COLLECTIVE_KEYS[type]);
     const given = parameters as Given;
+    if (isActive(type)) return beginActive(this.#core, this.#requests, type, given);
     const prepared = this.#requests.of(type, given);
     const recent = new RecentCall(type, given, prepared, this.#algorithm(prepared.request, given.algorithm));
     if (mayRepeat) {
@@ -676,14 +623,7 @@ export class Geometry {
   #algorithm(request: Request, name: string | undefined): Algorithm {
     if (name === undefined) return defaultAlgorithm(request, this.#core);
     const fitting = ALGORITHMS[request.type].filter((algorithm) => algorithm.fits(this.#core));
-    const found = fitting.find((algorithm) => algorithm.name === name);
-    if (found === undefined) {
-      const names = fitting.map((algorithm) => algorithm.name);
-      throw new PamiError(
-        "PAMIR_INVAL",
-        `algorithm ${show(name)} of ${request.type}() is unknown; there are ${names.join(", ")}`,
-      );
-    }
+    const found = algorithmOf(request.type, fitting, name);
     if (!found.works(request, this.#core)) {
       throw new PamiError(
         "PAMIR_INVAL",
@@ -695,9 +635,14 @@ export class Geometry {
 }
 
 /** @throws PAMIR_INVAL */
-function checkType(type: CollectiveType): void {
-  if (Object.hasOwn(ALGORITHMS, type)) return;
-  throw new PamiError("PAMIR_INVAL", `type ${show(type)} is unknown; there are ${COLLECTIVE_TYPES.join(", ")}`);
+function checkType(type: CollectiveType | ActiveType): void {
+  if (Object.hasOwn(COLLECTIVE_KEYS, type)) return;
+  const types = [...COLLECTIVE_TYPES, ...ACTIVE_TYPES].join(", ");
+  throw new PamiError("PAMIR_INVAL", `type ${show(type)} is unknown; there are ${types}`);
+}
+
+function isActive(type: CollectiveType | ActiveType): type is ActiveType {
+  return (ACTIVE_TYPES as readonly string[]).includes(type);
 }
 
 /** Calls whose parameters are remembered: a program that repeats them has nothing checked or made anew. */
@@ -726,7 +671,7 @@ class RecentCall {
   }
 
   /** Whether a call has the same parameters. */
-  isAbout(type: CollectiveType, given: Given): boolean {
+  isAbout(type: CollectiveType | ActiveType, given: Given): boolean {
     return type === this.#type && this.#isSame(given, this.#given) && this.#areViewsWhole;
   }
 

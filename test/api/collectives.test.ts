@@ -1,5 +1,5 @@
 // Collective operations whose members are contexts of one task: they share a thread, so each test sees all of them.
-import { type Client, type Context, EAGAIN, type Geometry, launch, SUCCESS } from "pamir";
+import { type ActiveType, type Client, type Context, EAGAIN, type Geometry, launch, SUCCESS } from "pamir";
 import { describe, expect, it } from "vitest";
 import { run } from "./run-program.js";
 import { PATIENCE, rejectionOf, thrownBy } from "./support.js";
@@ -231,6 +231,120 @@ async function advanceAll(contexts: readonly Context[], rounds = 20): Promise<st
   }
   return codes;
 }
+
+/** The forms of an operation: each resolves with a result code. */
+const FORMS = ["callback", "promise", "sync"] as const;
+
+it.each(FORMS)("active messages, as %s: all four give the same", (form) =>
+  withMembers(6, "wasm", async ({ contexts, geometries }) => {
+    const [root, ...others] = geometries as [Geometry, ...Geometry[]];
+    const got: string[] = [];
+    for (const geometry of others) {
+      geometry.dispatch(3, ({ type, header, payload }) => {
+        got.push(`${type} ${geometry.rank} ${header[0]} ${payload[0]}`);
+        return Int32Array.of(geometry.rank, 10);
+      });
+    }
+    /** Begins one, and has the others advance until it is over. */
+    const call = async (type: ActiveType, parameters: object): Promise<void> => {
+      const all = { dispatch: 3, header: Uint8Array.of(7), ...parameters };
+      const own = root as unknown as Record<string, (given: object, options: object) => Promise<unknown> | number>;
+      let over: Promise<unknown>;
+      if (form === "promise") over = own[type]?.(all, OPTIONS) as Promise<unknown>;
+      else if (form === "callback") {
+        over = new Promise((resolve) => {
+          const onDone = (cookie: unknown, result: number): void => resolve([cookie, result]);
+          expect(root.collective(type, { ...all, onDone, cookie: type } as never)).toBe(SUCCESS);
+        });
+        over = over.then((came) => expect(came).toEqual([type, SUCCESS]));
+      } else {
+        // The others advance within the wait, since this thread is theirs, too.
+        let isOver = false;
+        (contexts[0] as Context).post(() => {
+          for (const context of contexts.slice(1)) context.advance();
+          return isOver ? SUCCESS : EAGAIN;
+        });
+        expect(await own[`${type}Sync`]?.(all, OPTIONS)).toBe(SUCCESS);
+        isOver = true;
+        over = Promise.resolve();
+      }
+      await serving(form === "callback" ? contexts : contexts.slice(1), over);
+    };
+    await call("amBroadcast", { payload: Uint8Array.of(1, 2) });
+    await call("amScatter", { send: Uint8Array.of(10, 11, 12, 13, 14, 15) });
+    const gathered = new Int32Array(12);
+    await call("amGather", { send: Int32Array.of(0, 20), receive: gathered });
+    const sum = new Int32Array(2);
+    await call("amReduce", { send: Int32Array.of(0, 20), receive: sum, operation: "sum", algorithm: "binomial" });
+    await advanceAll(contexts);
+    expect([...gathered]).toEqual([0, 20, 1, 10, 2, 10, 3, 10, 4, 10, 5, 10]);
+    expect([...sum]).toEqual([15, 70]);
+    const ranks = [1, 2, 3, 4, 5];
+    const expected = ranks.flatMap((rank) => [
+      `amBroadcast ${rank} 7 1`,
+      `amScatter ${rank} 7 ${10 + rank}`,
+      `amGather ${rank} 7 undefined`,
+      `amReduce ${rank} 7 undefined`,
+    ]);
+    expect(got.sort()).toEqual(expected.sort());
+  }),
+);
+
+it("active messages have one algorithm, and 64 may be under way", () =>
+  withMembers(2, "wasm", async ({ contexts, geometries }) => {
+    const [root, other] = geometries as [Geometry, Geometry];
+    const binomial = { name: "binomial", always: true, conditions: "", preferred: "always" };
+    for (const type of ["amBroadcast", "amScatter", "amGather", "amReduce"] as const) {
+      expect(root.algorithms(type)).toEqual([binomial]);
+    }
+    const send = Uint8Array.of(1);
+    let over = 0;
+    const onDone = (): void => void over++;
+    const gather = (): number => root.collective("amGather", { dispatch: 1, send, receive: new Uint8Array(2), onDone });
+    for (let count = 0; count < 64; count++) expect(gather()).toBe(SUCCESS);
+    expect(gather()).toBe(EAGAIN);
+    other.dispatch(1, () => send);
+    await advanceAll(contexts);
+    expect(over).toBe(64);
+    // A target that takes nothing: those that have not left are under way.
+    const payload = new Uint8Array(40_000);
+    const broadcast = (): number => root.collective("amBroadcast", { dispatch: 2, payload, onDone });
+    let begun = 0;
+    while (begun < 1000 && broadcast() === SUCCESS) begun++;
+    expect(begun).toBeGreaterThanOrEqual(64);
+    expect(begun).toBeLessThan(1000);
+    const late = await rejectionOf(root.amBroadcast({ dispatch: 2, payload }, { timeout: 20 }));
+    expect([late.code, late.text]).toEqual(["PAMIR_TIMEDOUT", expect.stringContaining("rank 1 (context 1 of task 0)")]);
+    let heard = 0;
+    other.dispatch(2, () => void heard++);
+    await advanceAll(contexts, 200);
+    expect([heard, over]).toEqual([begun + 1, 64 + begun]);
+  }));
+
+it("an active message fails with the error of its operation, and with a member that has ended", () =>
+  withMembers(3, "wasm", async ({ contexts, geometries }) => {
+    const [root, two, three] = geometries as [Geometry, Geometry, Geometry];
+    for (const member of [two, three]) member.dispatch(1, () => Int32Array.of(1));
+    const combine = (): void => {
+      throw new RangeError("not today");
+    };
+    const reducing = root.amReduce({ dispatch: 1, send: Int32Array.of(1), operation: { combine } }, OPTIONS);
+    const failed = await serving(contexts.slice(1), rejectionOf(reducing));
+    expect([failed.code, failed.text]).toEqual(["PAMIR_COLLECTIVE", expect.stringContaining("not today")]);
+    for (const wrong of [
+      () => root.amGatherSync({ dispatch: 1, send: Int32Array.of(1) }),
+      () => root.collective("amReduce", { dispatch: 1, send: Int32Array.of(1), operation: "sum" }),
+      () => root.amBroadcastSync({ dispatch: 4096 }),
+      () => root.amBroadcastSync({ dispatch: 1, algorithm: "flat" }),
+      () => root.amBroadcastSync({ dispatch: 1, onDone: undefined, paylaod: 1 } as never),
+    ]) {
+      expect(thrownBy(wrong).code).toBe("PAMIR_INVAL");
+    }
+    (contexts[1] as Context).close();
+    await advanceAll([contexts[0], contexts[2]] as Context[]);
+    const late = await rejectionOf(root.amBroadcast({ dispatch: 1, payload: new Uint8Array(100_000) }, OPTIONS));
+    expect(late.code).toBe("PAMIR_SHUTDOWN");
+  }));
 
 describe("active messages to an id without a handler", () => {
   const payload = new Uint8Array(100_000);

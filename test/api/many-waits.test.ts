@@ -165,7 +165,11 @@ it("a promise that does not advance ends at its timeout, and by its signal", () 
     const late = rejectionOf(first.amGather({ dispatch: 1, send: Int32Array.of(1) }, TIMEOUT));
     const canceled = rejectionOf(first.barrier({ signal: controller.signal }));
     setTimeout(() => controller.abort(), 20);
-    expect(await late).toMatchObject({ code: "PAMIR_TIMEDOUT", text: expect.stringContaining("not over after 20 ms") });
+    expect(await late).toMatchObject({
+      code: "PAMIR_TIMEDOUT",
+      text: "amGather() of rank 0 still waits for rank 1 (context 1 of task 0)",
+      cause: { message: expect.stringContaining("not over after 20 ms") },
+    });
     expect(await canceled).toMatchObject({ code: "PAMIR_CANCELED" });
     await Promise.all([leading, second.barrier({ timeout: PATIENCE })]);
   }));

@@ -83,7 +83,7 @@ class Party {
     const sendOwn = (to: number, _: number, header: Uint8Array, payload?: Uint8Array, onSent?: Callback): Result =>
       net.send(rank, to, header, payload ?? new Uint8Array(0), onSent);
     const host = {
-      channel: new Channel({ sendOwn }),
+      channel: new Channel({ sendOwn, room: () => 1, whenRoom: () => {} }),
       scratch: this.scratch,
       completions: this.completions,
       unexpected: new Unexpected(),
