@@ -21,7 +21,7 @@ import { interruptTask } from "../../src/node/liveness.js";
 import { makeJobMemory } from "../../src/node/memory.js";
 import { Agent } from "../../src/transport/net/agent.js";
 import type { OnFrame, Pipe } from "../../src/transport/net/frames.js";
-import { putRecord, recordBytes } from "../../src/transport/net/records.js";
+import { frameWith } from "../support/record.js";
 
 const LIMITS = { tasks: 1024, contexts: 1, laneBytes: 64, heapBytes: 2 ** 20, regions: 16, fifos: 1, slots: 4 };
 /** Tasks of other nodes. */
@@ -59,8 +59,7 @@ describe.each(["wasm", "ts"] as const)("%s", (name) => {
     kernel.storeWord(context + CONTEXT_STATE_OFFSET, CONTEXT_OPEN);
     /** A task of another node sends a message of 4 bytes. */
     const say = (from: number): void => {
-      const records = new Uint8Array(recordBytes(4));
-      putRecord(records, 0, KIND_MESSAGE, 1, new Uint8Array(4));
+      const records = frameWith(KIND_MESSAGE, 1, new Uint8Array(4));
       expect(pipe.onFrame(endpointOf(from, 0), endpointOf(0, 0), { records })).toBe(true);
     };
     /** The context takes what has come. Returns how many messages. */

@@ -21,8 +21,9 @@ import {
 } from "../../assembly/layout.js";
 import { decode, encode, FRAME_VERSION, HEAD_WORDS_MAX } from "../../src/transport/net/encoding.js";
 import type { Frame } from "../../src/transport/net/frames.js";
-import { NO_REST, putRecord, recordBytes, recordsIn } from "../../src/transport/net/records.js";
+import { NO_REST, recordsIn } from "../../src/transport/net/records.js";
 import { word } from "../support/arbitraries.js";
+import { frameWith } from "../support/record.js";
 import { assertProperty, replayNote } from "../support/seed.js";
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex");
@@ -151,8 +152,7 @@ function remoteOf(given: Int32Array): Int32Array {
 
 describe("the bytes of a record in a frame", () => {
   it("are a number for its kind, its length, dispatch id and header bytes, and the body", () => {
-    const frame = new Uint8Array(recordBytes(3));
-    expect(putRecord(frame, 0, KIND_MESSAGE, (2 << META_HEADER_SHIFT) | 77, Uint8Array.of(5, 6, 7))).toBe(12);
+    const frame = frameWith(KIND_MESSAGE, (2 << META_HEADER_SHIFT) | 77, Uint8Array.of(5, 6, 7));
     expect(hex(frame)).toBe("03000001" + "4d000200" + "05060700");
   });
 
@@ -163,8 +163,7 @@ describe("the bytes of a record in a frame", () => {
     view.setUint32(28, 0, true);
     view.setUint32(RTS_FIFO_OFFSET, 99, true);
     body.set([1, 2, 3, 4], RTS_SIZE);
-    const frame = new Uint8Array(recordBytes(body.length));
-    putRecord(frame, 0, KIND_RTS, (4 << META_HEADER_SHIFT) | 1, body);
+    const frame = frameWith(KIND_RTS, (4 << META_HEADER_SHIFT) | 1, body);
     expect(hex(frame.subarray(8))).toBe(words(1, 5, 9, 13, 17, 21, 25, 99, 0, 0, 0x04030201));
     const [record] = recordsIn(frame, NO_REST)?.records ?? [];
     expect([record?.kind, record?.meta, hex(record?.body as Uint8Array)]).toEqual([
@@ -173,6 +172,23 @@ describe("the bytes of a record in a frame", () => {
       hex(body),
     ]);
   });
+
+  it.each([0, 1, 3, 4, 63, 64, 253, 256, 257, 1399, 1400, 1401])(
+    "hold a body of %i bytes, with zeros to the next word",
+    (length) => {
+      const body = Uint8Array.from({ length }, (_, i) => 1 + (i % 255));
+      const frame = frameWith(KIND_MESSAGE, 0, body);
+      expect(frame.subarray(8 + length).every((byte) => byte === 0)).toBe(true);
+      const [record] = recordsIn(frame, NO_REST)?.records ?? [];
+      for (const one of [record, record?.copied()]) {
+        const words = new Int32Array(new SharedArrayBuffer(2048)).fill(-1);
+        const bytes = new Uint8Array(words.buffer);
+        one?.copyTo({ words, bytes }, 8);
+        expect(hex(bytes.subarray(8, 8 + length))).toBe(hex(body));
+        expect([words[1], words[2 + Math.ceil(length / 4)]], "what is around it").toEqual([-1, -1]);
+      }
+    },
+  );
 
   it("of a kind that asks for memory of the other side, or of none, are refused", () => {
     for (const number of [0, 7, 255]) {

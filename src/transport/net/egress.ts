@@ -250,7 +250,8 @@ export class Egress {
 
   /** Writes the records of an origin among events, each behind its prefix. */
   #fill(records: Uint8Array, origin: number, first: number, end: number): void {
-    const { words, bytes } = this.#memory;
+    const { words } = this.#memory;
+    const frame = new DataView(records.buffer, records.byteOffset, records.length);
     let at = 0;
     for (let event = first; event < end; event += EVENT_WORDS) {
       if (words[event + EVENT_ORIGIN] !== origin || this.#sizeOf(event) === 0) continue;
@@ -258,7 +259,7 @@ export class Egress {
       const body = (words[event + EVENT_BODY] as number) >>> 0;
       const length = isSwitch(commit) ? 0 : commit & RECORD_LENGTH_MASK;
       const kind = (commit >>> RECORD_KIND_SHIFT) & RECORD_KIND_MASK;
-      at += putRecord(records, at, kind, words[event + 1] as number, bytes.subarray(body, body + length));
+      at += putRecord(frame, at, kind, words[event + 1] as number, this.#memory, body, length);
     }
   }
 

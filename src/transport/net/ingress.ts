@@ -6,11 +6,10 @@ import { contextOf, type Endpoint, taskOf } from "../../core/endpoint.js";
 import type { Kernel, Memory } from "../../kernel/kernel.js";
 import { type MemoryMap, ordinalOf } from "../../memory/map.js";
 import { type Addresses, taskAt } from "../../node/address.js";
-import { copyInto } from "../../support/copy.js";
 import { ShmLanes } from "../shm/lanes.js";
 import { LANE_FULL, LANE_NO_MEMORY, LANE_READY } from "../transport.js";
 import type { SendFrame } from "./frames.js";
-import { begun, CREDIT_BYTES, isOver, type LaneRecord, NO_REST, type Rest, recordsIn } from "./records.js";
+import { begun, CREDIT_BYTES, isOver, type LaneRecord, NO_REST, type Rest, recordOf, recordsIn } from "./records.js";
 
 /** Credit that a target collects before it gives it back, in bytes. */
 const CREDIT = CREDIT_BYTES / 4;
@@ -205,8 +204,7 @@ export class Ingress {
   keep(): void {
     const records = this.#borrower?.records ?? [];
     for (let i = Math.max(0, records.length - this.#borrowed); i < records.length; i++) {
-      const record = records[i] as LaneRecord;
-      records[i] = { ...record, body: record.body.slice() };
+      records[i] = (records[i] as LaneRecord).copied();
     }
     this.#borrower = undefined;
   }
@@ -284,13 +282,13 @@ export class Ingress {
     const record = records[place] as LaneRecord;
     if (record.kind === KIND_SWITCH)
       return lanes.close(target) || this.#noRoom(lanes.open[target] as number, SWITCH_BYTES);
-    const state = lanes.ensure(target, record.body.length);
+    const state = lanes.ensure(target, record.length);
     const lane = lanes.open[target] as number;
     if (state === LANE_FULL) return this.#noRoom(lane, SWITCH_BYTES);
     // A request to send can't be cut into packets: it waits for memory.
     if (state === LANE_NO_MEMORY && lane !== 0 && record.kind !== KIND_RTS)
       return this.#writePackets(target, lane, lanes.recordBodyMax(lane), records, place);
-    if (state === LANE_READY) return this.#put(target, lane, record.kind, record.meta, record.body);
+    if (state === LANE_READY) return this.#put(target, lane, record);
     this.isRestless = true;
     return false;
   }
@@ -300,24 +298,26 @@ export class Ingress {
    */
   #writePackets(target: number, lane: number, most: number, records: LaneRecord[], place: number): boolean {
     let record = begun(records[place] as LaneRecord);
-    while (this.#put(target, lane, record.kind, record.meta, record.body.subarray(0, most))) {
-      if (record.body.length <= most) return true;
+    for (;;) {
+      const { kind, meta, counts, body } = record;
+      if (!this.#put(target, lane, body.length <= most ? record : recordOf(kind, meta, body.subarray(0, most), counts)))
+        break;
+      if (body.length <= most) return true;
       // The credit counts the record once: with its last packet.
-      record = { kind: KIND_MORE, meta: 0, body: record.body.subarray(most), counts: record.counts };
+      record = recordOf(KIND_MORE, 0, body.subarray(most), counts);
     }
     records[place] = record;
     return false;
   }
 
   /** Writes a record into a lane that takes it; false: there is no room. */
-  #put(target: number, lane: number, kind: number, meta: number, body: Uint8Array): boolean {
-    const at = this.#kernel.laneReserve(lane, body.length);
-    if (at === 0) {
-      return this.#noRoom(lane, body.length);
-    }
-    copyInto(this.#memory.bytes, at, body);
+  #put(target: number, lane: number, record: LaneRecord): boolean {
+    const { kind, meta, length } = record;
+    const at = this.#kernel.laneReserve(lane, length);
+    if (at === 0) return this.#noRoom(lane, length);
+    record.copyTo(this.#memory, at);
     this.#host.hold(taskAt(this.#map, target));
-    this.#kernel.laneCommit(lane, kind, body.length, meta);
+    this.#kernel.laneCommit(lane, kind, length, meta);
     return true;
   }
 

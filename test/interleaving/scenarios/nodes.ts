@@ -43,7 +43,8 @@ import type { Context } from "../../../src/pami/context.js";
 import type { PutParameters } from "../../../src/protocol/rma/rma.js";
 import { Agent } from "../../../src/transport/net/agent.js";
 import type { Frame, OnFrame, Pipe } from "../../../src/transport/net/frames.js";
-import { type LaneRecord, NO_REST, putRecord, recordBytes, recordsIn } from "../../../src/transport/net/records.js";
+import { type LaneRecord, NO_REST, recordsIn } from "../../../src/transport/net/records.js";
+import { frameWith } from "../../support/record.js";
 import type { World } from "../world.js";
 import { handleOf, same, throws } from "./support.js";
 
@@ -211,9 +212,7 @@ class Others implements Pipe {
   }
 
   #send(from: Endpoint, to: Endpoint, kind: number, meta: number, body: Uint8Array): void {
-    const records = new Uint8Array(recordBytes(body.length));
-    putRecord(records, 0, kind, meta, body);
-    this.#frame(from, to, { records });
+    this.#frame(from, to, { records: frameWith(kind, meta, body) });
   }
 
   get isLate(): boolean {
