@@ -32,6 +32,8 @@ export interface PmiServerOptions {
   readonly kvsname: string;
   /** How long the first process in a barrier waits for the last, in milliseconds; without it, for ever. */
   readonly barrierTimeout?: number;
+  /** Called with the ranks that did not come to a barrier in time, before the others hear of it. */
+  readonly onTimedOut?: (missing: readonly number[]) => void;
   /** The launcher's name for the job. A process that has another one is refused; one without any is not. */
   readonly job?: string | undefined;
   /** Values that the launcher stores before the processes start. */
@@ -393,6 +395,7 @@ export class PmiServer {
     } else if (this.#inBarrier === 1 && barrierTimeout !== undefined) {
       this.#stopBarrier = after(barrierTimeout, () => {
         const absent = this.#ranksWhere((one) => one?.isInBarrier !== true);
+        this.#options.onTimedOut?.(absent);
         this.fail("timedout", absent, `did not come within ${secondsText(barrierTimeout)}`);
       });
     }

@@ -49,7 +49,7 @@ export interface LaunchOptions {
   kernel?: KernelName | readonly KernelName[] | undefined;
   /**
    * Number of processes that run the tasks, at most their number (default: the tasks are threads of this process). They share
-   * memory, and so the calls and their speed are those of threads. A process that dies ends its own tasks only. A caller that
+   * memory, and so the calls and their speed are those of threads. A process that dies ends its own tasks only. If one of the first processes can't be started, all tasks end. A caller that
    * joins is task 0 in its own process. Values such as `args` are copied: they can't be shared memory or ports.
    *
    * Shared memory takes Linux and the package `koffi`. Without these, each task has a memory of its own, and a sealed link on

@@ -113,18 +113,25 @@ function startEngine({ source, module }: NonNullable<MonitorSetup["engine"]>): v
   engineThread = worker;
 }
 
-function startAll({ bootstraps, ...orders }: MonitorOrders): void {
-  if (isAborted) {
-    for (const { task } of bootstraps) {
-      lifecycle.add(task, { terminate: () => {} });
-      lifecycle.end({ task, code: 1, cause: "terminated" });
-    }
-  } else if (processes === undefined) workers.start({ ...orders, bootstraps });
+function startAll({ bootstraps, ...orders }: MonitorOrders, isFirst: boolean): void {
+  if (isAborted) endUnstarted(bootstraps);
+  else if (processes === undefined) workers.start({ ...orders, bootstraps });
   else {
     const start = processes.isMain ? startTaskProcess : startProcess;
     for (const some of blocks(bootstraps, processes.count)) {
-      start({ ...orders, bootstraps: some }, { ...processes, labels }, lifecycle, links);
+      if (notStarted !== undefined) endUnstarted(some);
+      else {
+        if (isFirst) notStarted = some[0]?.task;
+        if (start({ ...orders, bootstraps: some }, { ...processes, labels }, lifecycle, links)) notStarted = undefined;
+      }
     }
+  }
+}
+
+function endUnstarted(bootstraps: MonitorOrders["bootstraps"]): void {
+  for (const { task } of bootstraps) {
+    lifecycle.add(task, { terminate: () => {} });
+    lifecycle.end({ task, code: 1, cause: "terminated" });
   }
 }
 
@@ -145,9 +152,10 @@ function adopt({ task }: TaskBootstrap, life: NodePort): void {
 /** A task has ended, and is marked dead: prints its failure, and tells the launcher. */
 function ended(exit: TaskExit, _: unknown, shown: string | undefined): void {
   const isHeard = isFailure(exit) && onError !== "ignore";
-  if (isHeard) print(exit.task, failureText(exit, onError, shown));
+  const endsAll = (isHeard && onError === "abort") || exit.task === notStarted;
+  if (isHeard) print(exit.task, failureText(exit, endsAll ? "abort" : onError, shown));
   parentPort?.postMessage({ ended: exit } satisfies MonitorReport);
-  if (isHeard && onError === "abort" && !isAborted) {
+  if (endsAll && !isAborted) {
     isAborted = true;
     lifecycle.terminate("all");
     // The launcher may be blocked: this ends its wait, and it learns that the job is over.
@@ -190,7 +198,7 @@ function write(end: number): void {
 }
 
 parentPort?.on("message", (order: MonitorOrder) => {
-  if ("start" in order) startAll(order.start);
+  if ("start" in order) startAll(order.start, false);
   else if ("adopt" in order) adopt(order.adopt, order.life);
   else if ("close" in order) leave();
   else if ("to" in order) links?.channels.get(order.to)?.(order);
@@ -212,8 +220,10 @@ function leave(): void {
 
 /** Whether the job is being ended because a task failed. */
 let isAborted = false;
+/** A task with which the job is to begin, and whose process can't be started: all tasks end. */
+let notStarted: number | undefined;
 let engineThread: InstanceType<typeof Worker> | undefined;
 if (engine !== undefined) startEngine(engine);
-startAll(orders);
+startAll(orders, true);
 if (program !== undefined) becomeVisible(threadId, program, () => dumpData(map, memory, sync, systemClock));
 parentPort?.postMessage({ started: true } satisfies MonitorReport);

@@ -111,12 +111,12 @@ function lostBy({ child, failure, code, signal }: ProcessEnd): string {
 /** Ends processes also if they never attach, once this one is gone. Without sh, attach() alone sees to that. */
 let guard: Guard | undefined;
 
-/** Starts a process whose main thread is a task. */
+/** Starts a process whose main thread is a task. @returns whether it runs; if not, the task has ended, or is about to */
 export function startTaskProcess(
   { entry, bootstraps: [start], workerOptions }: MonitorOrders,
   { memory, labels, isDetached }: ProcessesSetup,
   lifecycle: Lifecycle,
-): void {
+): boolean {
   const { task } = start as TaskBootstrap;
   let child: ChildProcess | undefined;
   function exitBy(how: Omit<ProcessEnd, "child">): TaskExit {
@@ -146,7 +146,7 @@ export function startTaskProcess(
     );
   } catch (error) {
     lifecycle.end(exitBy({ failure: error as Error, code: null, signal: null }));
-    return;
+    return false;
   }
   child.on("error", (failure) => {
     if (child?.pid === undefined) lifecycle.end(exitBy({ failure, code: null, signal: null }));
@@ -170,6 +170,7 @@ export function startTaskProcess(
     if (pid !== undefined) guard?.remove(pid);
     if (exit !== undefined) void outputOf(labels).then(() => lifecycle.end(exit as TaskExit));
   });
+  return pid !== undefined;
 }
 
 /** Resolves once this thread's labeled output is out. A launching thread that blocks does not print it before it goes on. */
@@ -212,13 +213,13 @@ export interface ProcessLinks {
   readonly onReport: (report: NodeReport) => void;
 }
 
-/** Starts a process, which starts the tasks of these orders. */
+/** Starts a process, which starts the tasks of these orders. @returns as startTaskProcess() */
 export function startProcess(
   orders: MonitorOrders,
   setup: ProcessesSetup,
   lifecycle: Lifecycle,
   links?: ProcessLinks,
-): void {
+): boolean {
   const tasks = orders.bootstraps.map(({ task }) => task);
   const running = new Set(tasks);
   let isDropped: (() => void) | undefined;
@@ -262,7 +263,7 @@ export function startProcess(
     // For instance, no descriptors are left for the channel.
     failure = error as Error;
     over();
-    return;
+    return false;
   }
   child.on("error", (error) => {
     // Later errors are of orders to a process that is about to end.
@@ -292,6 +293,7 @@ export function startProcess(
     gone();
   });
   child.on("disconnect", gone);
+  return child.pid !== undefined;
 }
 
 function spawnProcess(

@@ -129,6 +129,13 @@ describe.skipIf(!isLinux).each(installed)("pamir run %s", { timeout: 60_000 }, (
     expect(late.stderr).toContain("has not ended after 0.5 s");
   });
 
+  it("a task that never attaches: after --start-timeout the job ends, and names it", () => {
+    const { status, stdout, stderr } = run(...options(4, 2), "--start-timeout", "4", app, "stuck");
+    expect(stderr).toBe("pamir run: task 1 did not attach within 4 s (--start-timeout): the job ends\n");
+    expect(status).toBe(124);
+    expect(isGone((JSON.parse(stdout.replace("[1] ", "")) as { pid: number }).pid)).toBe(true);
+  });
+
   it.each([
     ["SIGINT", 130],
     ["SIGTERM", 143],
@@ -260,10 +267,30 @@ describe.skipIf(!isLinux)("pamir run --hosts", { timeout: 60_000 }, () => {
   });
 });
 
+describe.skipIf(!isLinux)("pamir run, too few descriptors", { timeout: 60_000 }, () => {
+  it.each([
+    ["--nodes 2", 2, /^pamir: task \d+ can't be started: too many open files\n$/],
+    ["--processes 30", 1, /^pamir: task \d+ is lost, the job ends: its process can't be started: .*EMFILE\n$/],
+    ["--processes 29", 1, /^pamir: task \d+ is lost, the job ends: its process can't be started: .*EMFILE\n$/],
+  ])("%s: all tasks end, and one line says why", async (options, code, text) => {
+    const mark = `${process.pid}-${performance.now()}`;
+    const line = `ulimit -n 40; exec "$0" "${cli}" run -n 30 ${options} -x PAMIR_MARK=${mark} "${app}" hang`;
+    const { status, stderr } = spawnSync("sh", ["-c", line, process.execPath], { encoding: "utf8", timeout: 50_000 });
+    expect(withoutWaits(stderr)).toMatch(text);
+    expect(status).toBe(code);
+    while (processesWith("PAMIR_MARK", mark).length > 0) await new Promise((resolve) => setTimeout(resolve, 20));
+  });
+});
+
 describe("pamir run, wrong input", () => {
   it.each([
     [["--nodes", "0", app], /--nodes is "0", not an integer from 1/],
     [["-n", "3", "--nodes", "2", app], /--tasks is 3, not a multiple of --nodes, which is 2/],
+    [["-n", "70000", "--nodes", "2", app], /--tasks is 70000: a launcher starts at most 1024 tasks on a host/],
+    [
+      ["--hosts", "a,b:1025", "--rsh", "false", app],
+      /host b gets 1025 tasks: a launcher starts at most 1024 on a host/,
+    ],
     [["--nodes", "2", "--processes", "2", app], /--processes does not go with --nodes/],
     [["--nodes", "2", "--kernel", "ts", app], /--kernel does not go with --nodes/],
     [["--nodes", "2", "--rsh", "ssh", app], /--rsh does not go with .*--hosts or --hostfile is missing/],

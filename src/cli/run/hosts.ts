@@ -4,12 +4,21 @@ import { readFileSync, realpathSync } from "node:fs";
 import { resolve } from "node:path";
 import { type HostSlots, type Placement, parseHostFile, parseHosts, placeTasks } from "../../bootstrap/hosts.js";
 import { makeKey } from "../../bootstrap/key.js";
-import { DEFAULT_TIMEOUT_MS } from "../../bootstrap/rendezvous.js";
 import { Guard } from "../../launch/guard.js";
 import { UsageError } from "../usage.js";
 import type { Order } from "./frames.js";
 import type { Running } from "./job.js";
-import { count, labelsOf, OF_THREADS, oneOf, refuse, seconds, type Values, variablesWithTop } from "./options.js";
+import {
+  count,
+  HOST_TASKS_MAX,
+  labelsOf,
+  OF_THREADS,
+  oneOf,
+  refuse,
+  startTimeout,
+  type Values,
+  variablesWithTop,
+} from "./options.js";
 import { RemoteHost } from "./remote.js";
 import { Restarts } from "./restarts.js";
 import { type LaterTask, ServedJob } from "./served.js";
@@ -22,7 +31,7 @@ const HERE = "localhost";
 export function runHosts(app: string, args: string[], values: Values): Running {
   refuse(values, [...OF_THREADS, "nodes"], "--hosts");
   const placements = place(values);
-  const timeout = (seconds("--start-timeout", values["start-timeout"]) ?? DEFAULT_TIMEOUT_MS / 1000) * 1000;
+  const timeout = startTimeout(values);
   const onError = oneOf("--on-error", values["on-error"], ["report", "abort"]) ?? "report";
   const shell = (values.rsh ?? "ssh").split(/\s+/).filter((word) => word !== "");
   if (shell.length === 0) throw new UsageError("--rsh is empty, not a command");
@@ -100,7 +109,11 @@ function place(values: Values): Placement[] {
   try {
     const hosts = hostsOf(values);
     const room = hosts.reduce((sum, { slots }) => sum + (ppn ?? slots), 0);
-    return placeTasks(count("--tasks", values.tasks) ?? room, hosts, { ppn });
+    const placements = placeTasks(count("--tasks", values.tasks) ?? room, hosts, { ppn });
+    const full = placements.find(({ count: tasks }) => tasks > HOST_TASKS_MAX);
+    if (full === undefined) return placements;
+    const limit = `a launcher starts at most ${HOST_TASKS_MAX} on a host`;
+    throw new UsageError(`host ${full.host} gets ${full.count} tasks: ${limit}`);
   } catch (error) {
     const { code, message } = error as Error & { code?: string };
     // Not by its class: src/bootstrap/ has one of its own in this program.

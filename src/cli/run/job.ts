@@ -3,6 +3,8 @@ import { constants } from "node:os";
 import { type Labels, labelLines } from "../../launch/labels.js";
 import type { EndSignal, LaunchedTask, TaskEnd } from "./task.js";
 
+/** The exit code of a job whose time was up. */
+export const EXIT_TIMEOUT = 124;
 /** Milliseconds in which tasks may end after SIGTERM. */
 const GRACE_MS = 5000;
 
@@ -54,10 +56,11 @@ export class ProcessJob {
     return this.#first ?? 0;
   }
 
-  /** Asks all tasks to end; those that go on are killed after 5 s. */
-  end(): void {
+  /** Asks all tasks to end; those that go on are killed after 5 s. @param code of the job, unless a task has failed */
+  end(code?: number): void {
     if (this.#isEnding) return;
     this.#isEnding = true;
+    this.#first ??= code;
     this.#killAll("SIGTERM");
     this.#timer = setTimeout(() => this.#killAll("SIGKILL"), GRACE_MS);
   }

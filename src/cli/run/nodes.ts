@@ -1,18 +1,19 @@
 // `pamir run --nodes`: each task is a process of this machine. The processes of a node share memory; nodes talk by UDP.
 import { availableParallelism } from "node:os";
 import { makeKey } from "../../bootstrap/key.js";
-import { DEFAULT_TIMEOUT_MS } from "../../bootstrap/rendezvous.js";
 import { Guard } from "../../launch/guard.js";
 import { UsageError } from "../usage.js";
 import type { Running } from "./job.js";
 import {
   changeFolder,
   count,
+  HOST_TASKS_MAX,
   labelsOf,
   OF_THREADS,
   oneOf,
   programOf,
   refuse,
+  startTimeout,
   type Values,
   variablesWithTop,
 } from "./options.js";
@@ -24,6 +25,9 @@ export async function runNodes(app: string, args: string[], values: Values): Pro
   refuse(values, OF_THREADS, "--nodes");
   const nodes = count("--nodes", values.nodes) as number;
   const size = count("--tasks", values.tasks) ?? Math.ceil(availableParallelism() / nodes) * nodes;
+  if (size > HOST_TASKS_MAX) {
+    throw new UsageError(`--tasks is ${size}: a launcher starts at most ${HOST_TASKS_MAX} tasks on a host`);
+  }
   if (size % nodes !== 0) throw new UsageError(`--tasks is ${size}, not a multiple of --nodes, which is ${nodes}`);
   const onError = oneOf("--on-error", values["on-error"], ["report", "abort"]) ?? "report";
   const restarts = new Restarts(values, size);
@@ -41,7 +45,7 @@ export async function runNodes(app: string, args: string[], values: Values): Pro
   const local = size / nodes;
   const job = new ServedJob({
     size,
-    timeout: DEFAULT_TIMEOUT_MS,
+    timeout: startTimeout(values),
     restarts,
     onError,
     labels: labelsOf(values),

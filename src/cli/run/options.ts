@@ -2,6 +2,7 @@
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
+import { DEFAULT_TIMEOUT_MS } from "../../bootstrap/rendezvous.js";
 import type { Labels } from "../../launch/labels.js";
 import { UsageError } from "../usage.js";
 
@@ -17,7 +18,7 @@ Usage: pamir run [OPTION]… APP [ARGUMENT]…
       --ppn N           tasks on each host, whatever its slots are
       --rsh COMMAND     reaches a host (default ssh): COMMAND HOST 'PAMIR node'; hosts need no tool but Node and pamir
       --remote-pamir P  PAMIR on the hosts, as their shell takes it (default: the paths of node and pamir here)
-      --start-timeout S seconds in which all hosts answer and all tasks attach (default 300)
+      --start-timeout S with --nodes and --hosts: seconds in which all hosts answer, and all tasks attach (default 300)
       --kernel NAME     wasm or ts (default: wasm where it is allowed)
       --engine thread   one more thread moves long transfers
       --contexts C      contexts that a task may create (default 4)
@@ -36,8 +37,8 @@ Usage: pamir run [OPTION]… APP [ARGUMENT]…
 
 Standard input goes to task 0. In a thread, process.stdin has it from attach() on.
 
-Exit codes: 0 all tasks ended well; the code of the first task that failed; 2 wrong input; 124 the time was up;
-130 and 143 after SIGINT and SIGTERM. A second signal ends everything at once.
+Exit codes: 0 all tasks ended well; the code of the first task that failed; 2 wrong input; 124 the time was up, also
+that in which tasks attach; 130 and 143 after SIGINT and SIGTERM. A second signal ends everything at once.
 `;
 
 export const OPTIONS = {
@@ -69,8 +70,10 @@ export const OPTIONS = {
 
 /** Options of threads, which share one memory. */
 export const OF_THREADS = ["processes", "kernel", "engine", "contexts", "heap-bytes", "trace", "detach"] as const;
+/** Most tasks that a launcher starts on a host: as many as launch() has. */
+export const HOST_TASKS_MAX = 1024;
 /** Options of --hosts and --hostfile. */
-export const OF_HOSTS = ["ppn", "rsh", "remote-pamir", "start-timeout"] as const;
+export const OF_HOSTS = ["ppn", "rsh", "remote-pamir"] as const;
 
 export type Values = ReturnType<typeof parseArgs<{ options: typeof OPTIONS }>>["values"];
 
@@ -97,6 +100,12 @@ export function seconds(name: string, text: string | undefined): number | undefi
     throw new UsageError(`${name} is ${JSON.stringify(text)}, not a number of seconds up to 2,000,000`);
   }
   return value;
+}
+
+/** Milliseconds in which hosts answer, and tasks attach. */
+export function startTimeout(values: Values): number {
+  const time = seconds("--start-timeout", values["start-timeout"]);
+  return time === undefined ? DEFAULT_TIMEOUT_MS : time * 1000;
 }
 
 export function oneOf<Choice extends string>(name: string, text: string | undefined, choices: readonly Choice[]) {

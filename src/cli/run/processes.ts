@@ -56,10 +56,14 @@ export class TaskProcess implements LaunchedTask {
       stdio: [options.input, "pipe", "pipe", "pipe", "pipe", "pipe"],
     });
     this.#child = child;
-    // Node makes no streams if this process has too many open files.
-    if (child.stdio === undefined) throw new UsageError(`task ${options.task} can't be started: too many open files`);
     const { pid } = child;
-    if (pid !== undefined) guard.add(pid);
+    if (pid === undefined) {
+      // Its text comes later. Node makes no streams if this process has too many open files.
+      child.on("error", () => {});
+      const why = child.stdio === undefined ? "too many open files" : "this system starts no more processes";
+      throw new UsageError(`task ${options.task} can't be started: ${why}`);
+    }
+    guard.add(pid);
     const [, , , secret, pmi, news] = child.stdio as unknown as [unknown, unknown, unknown, Duplex, Duplex, Duplex];
     // A program that never attaches closes them unread.
     for (const one of [secret, news]) one.on("error", () => {}).resume();
@@ -71,13 +75,12 @@ export class TaskProcess implements LaunchedTask {
     this.stdin?.on("error", () => {});
     this.pmi = pmi;
     this.ended = new Promise((resolve) => {
-      child.on("error", (error) => {
-        if (pid === undefined) resolve({ code: null, signal: null, lost: error.message });
-      });
+      // Errors of a process that runs are those of kill().
+      child.on("error", () => {});
       // Not at "exit": the process group goes on while other processes of it hold the output.
       child.on("close", (code, signal) => {
         this.#isOver = true;
-        if (pid !== undefined) guard.remove(pid);
+        guard.remove(pid);
         resolve({ code, signal });
       });
     });

@@ -50,8 +50,10 @@ export class RemoteHost {
     this.ready.catch(() => {});
     // A session of its own: signals of the terminal reach the tasks by this launcher alone.
     const shell = spawn(this.#command, command.slice(1), { detached: true, stdio: ["pipe", "pipe", "pipe"] });
-    if (shell.stdio === undefined)
+    if (shell.stdio === undefined) {
+      shell.on("error", () => {});
       throw new UsageError(`${name}: ${this.#command} can't be started: too many open files`);
+    }
     this.#shell = shell;
     const { pid } = shell;
     if (pid !== undefined) guard.add(pid);

@@ -5,7 +5,7 @@ import { parseArgs } from "node:util";
 import { info, type Job, launch, PamiError, type TaskExit } from "pamir";
 import { serveInput } from "../../launch/input.js";
 import { UsageError } from "../usage.js";
-import type { Running } from "./job.js";
+import { EXIT_TIMEOUT, type Running } from "./job.js";
 import {
   changeFolder,
   count,
@@ -23,7 +23,6 @@ import { Restarts } from "./restarts.js";
 
 /** Name of the channel of standard input: it reaches the threads of one process. */
 const INPUT = "pamir run: standard input";
-const EXIT_TIMEOUT = 124;
 const EXIT_SIGNALS = { SIGINT: 130, SIGTERM: 143 } as const;
 
 /** Runs a program; returns the exit code. */

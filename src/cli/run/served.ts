@@ -4,11 +4,11 @@ import { JOIN_BARRIERS, LATER, type Later } from "../../bootstrap/later.js";
 import { StreamLines } from "../../bootstrap/lines.js";
 import { PmiServer } from "../../bootstrap/pmi-server.js";
 import { PlainFraming } from "../../bootstrap/pmi-wire.js";
-import { type JobOptions, ProcessJob, type Running } from "./job.js";
+import { EXIT_TIMEOUT, type JobOptions, ProcessJob, type Running } from "./job.js";
 import { NEWS_FD, PMI_FD } from "./processes.js";
 import type { Restarts } from "./restarts.js";
 import type { LaunchedTask, TaskEnd } from "./task.js";
-import { missingTasks, reportWaits } from "./waiting.js";
+import { missingTasks, reportWaits, tasksText } from "./waiting.js";
 
 /** Where a task runs. */
 export interface TaskPlace {
@@ -52,7 +52,8 @@ export class ServedJob implements Pick<Running, "end" | "endNow"> {
     this.#options = options;
     this.#next = size;
     const kvsname = `pamir_${process.pid}`;
-    this.#server = new PmiServer({ size, later: restarts.spare, kvsname, barrierTimeout: timeout });
+    const onTimedOut = (missing: readonly number[]): void => this.#giveUp(missing);
+    this.#server = new PmiServer({ size, later: restarts.spare, kvsname, barrierTimeout: timeout, onTimedOut });
     this.#job = new ProcessJob({
       onError,
       labels,
@@ -94,6 +95,13 @@ export class ServedJob implements Pick<Running, "end" | "endNow"> {
 
   end(): void {
     this.#job.end();
+  }
+
+  /** Tasks have attached, and wait for others that go on without that. */
+  #giveUp(missing: readonly number[]): void {
+    const time = `within ${this.#options.timeout / 1000} s (--start-timeout)`;
+    process.stderr.write(`pamir run: ${tasksText(missing)} did not attach ${time}: the job ends\n`);
+    this.#job.end(EXIT_TIMEOUT);
   }
 
   endNow(): void {

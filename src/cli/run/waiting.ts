@@ -23,5 +23,10 @@ export function missingTasks(
 ): string | undefined {
   const missing = silent.filter((task) => running.has(task));
   if (missing.length === 0 || silent.length === size) return undefined;
-  return `the others wait for ${missing.length === 1 ? "task" : "tasks"} ${runsOf(missing).replaceAll(",", ", ")} to attach`;
+  return `the others wait for ${tasksText(missing)} to attach`;
+}
+
+/** "task 1", "tasks 1, 3-5". */
+export function tasksText(tasks: readonly number[]): string {
+  return `${tasks.length === 1 ? "task" : "tasks"} ${runsOf(tasks).replaceAll(",", ", ")}`;
 }
