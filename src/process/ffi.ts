@@ -58,6 +58,8 @@ const WAKE_ALL = 0x7fffffff;
 const [PROT_READ_WRITE, MAP_SHARED_FIXED] = [1 | 2, 1 | 16];
 const [MFD_CLOEXEC, MFD_ALLOW_SEALING] = [1, 2];
 const [MADV_POPULATE_WRITE, EINVAL] = [23, 22];
+/** A file mode. Linux gives a memory 0777. */
+const OWNER_ONLY = 0o600;
 const F_ADD_SEALS = 1033;
 /** SEAL, SHRINK, GROW: a process that truncated the memory would cause a SIGBUS in the others. */
 const SEALS = 1 | 2 | 4;
@@ -75,7 +77,7 @@ export interface Ffi {
   readonly futex: number;
   /** Address of a buffer's first byte in this process. */
   addressOf(buffer: ArrayBufferLike): number;
-  /** Makes a memory without a name, of a fixed size. Returns its descriptor. @throws PAMIR_NO_PROCESSES */
+  /** Makes a memory without a name, of a fixed size, which its user alone may open. Returns its descriptor. @throws PAMIR_NO_PROCESSES */
   makeMemory(bytes: number): number;
   /** Maps a descriptor's bytes over the addresses from `address` on. @throws PAMIR_NO_PROCESSES */
   mapOver(address: number, bytes: number, descriptor: number): void;
@@ -174,6 +176,7 @@ export function openFfi(path: string): Ffi {
     throw noProcesses(whyNotLoaded(path, cause as LoadError), cause);
   }
   const memfd = c.func("memfd_create", "int", ["str", "uint"]);
+  const fchmod = c.func("fchmod", "int", ["int", "uint"]);
   const ftruncate = c.func("ftruncate", "int", ["int", "int64_t"]);
   const fcntl = c.func("fcntl", "int", ["int", "int", "int"]);
   const mmap = c.func("mmap", "intptr_t", ["uintptr_t", "size_t", "int", "int", "int", "int64_t"]);
@@ -199,6 +202,7 @@ export function openFfi(path: string): Ffi {
     addressOf: (buffer) => c.addressOf(buffer),
     makeMemory(bytes) {
       const descriptor = check("memfd_create", memfd("pamir", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+      check("fchmod", fchmod(descriptor, OWNER_ONLY));
       check(`ftruncate to ${bytes} bytes`, ftruncate(descriptor, bytes));
       check("fcntl(F_ADD_SEALS)", fcntl(descriptor, F_ADD_SEALS, SEALS));
       return descriptor;
