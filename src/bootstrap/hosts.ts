@@ -2,7 +2,7 @@
 //
 //  --hosts     a:4,b:4            MPICH's spelling; a host without a number has one slot
 //  host file   a slots=4          Open MPI's; also max_slots=8 or max-slots=8; # begins a comment
-//              b:4                MPICH's; both spellings may be in one file
+//              b:4                MPICH's; both spellings may be in one file. Its fields binding= and ifname= are ignored
 //
 // A host is a name or an address, maybe with a user before it: me@a. An IPv6 address needs brackets before a number:
 // [2001:db8::1]:4. A host that is named again gets the sum of its slots.
@@ -29,6 +29,8 @@ export interface Placement {
 const SLOTS_MAX = 65_536;
 /** Most hosts of a list. */
 const HOSTS_MAX = 65_536;
+/** Fields of MPICH: which processors a process has, and at which interface the launcher listens. */
+const IGNORED = /^(binding|ifname)=./;
 const USER = /^\w[\w.-]*$/;
 const NAME = /^\w[\w.-]{0,252}$/;
 const ADDRESS = /^[\da-fA-F:.]{2,45}(?:%\w+)?$/;
@@ -50,9 +52,10 @@ export function parseHosts(list: string, option = "--hosts"): HostSlots[] {
 /**
  * The hosts of a host file.
  * @param file its name in errors
+ * @param warn called with a text for each field that is ignored
  * @throws PAMIR_HOSTS with the line and the malformed field
  */
-export function parseHostFile(text: string, file: string): HostSlots[] {
+export function parseHostFile(text: string, file: string, warn: (text: string) => void = () => {}): HostSlots[] {
   const hosts = new HostList();
   for (const [i, line] of text.split(/\r?\n/).entries()) {
     const where = `${file}, line ${i + 1}`;
@@ -61,7 +64,9 @@ export function parseHostFile(text: string, file: string): HostSlots[] {
       .split(/[ \t]+/)
       .filter((field) => field !== "");
     if (first === undefined) continue;
-    hosts.add(where, withFields(where, parseHost(where, first), fields));
+    const kept = fields.filter((field) => !IGNORED.test(field));
+    for (const field of fields) if (!kept.includes(field)) warn(`${where}: the field ${quote(field)} is ignored`);
+    hosts.add(where, withFields(where, parseHost(where, first), kept));
   }
   return hosts.all(file);
 }

@@ -23,6 +23,8 @@ export interface BootstrapOptions {
   readonly insecure?: boolean | undefined;
   /** Called every five seconds while a rendezvous awaits other processes. */
   readonly onWait?: ((wait: RendezvousWait) => void) | undefined;
+  /** Called on rank 0 of a rendezvous when it has refused a process, with the first reasons, each once. */
+  readonly onRefused?: ((why: string) => void) | undefined;
 }
 
 export interface OpenedBootstrap {
@@ -49,11 +51,11 @@ export async function openBootstrap(
     throw new PamiError("PAMIR_LAUNCHER", `no launcher started this process: none of ${variables} is set`);
   }
   const key = options.key === undefined ? given : checkKey("the job key", options.key);
-  const { timeout = DEFAULT_TIMEOUT_MS, insecure, onWait } = options;
+  const { timeout = DEFAULT_TIMEOUT_MS, insecure, onWait, onRefused } = options;
   const { pmi, size, coordinator: address } = launcher;
   if (pmi === undefined) {
     // Only a PMI server may leave the size open.
-    const all = { ...launcher, size: size as number, address, key, insecure, timeout, onWait };
+    const all = { ...launcher, size: size as number, address, key, insecure, timeout, onWait, onRefused };
     return { bootstrap: await openRendezvous(all), launcher, key };
   }
   const bootstrap = await openPmi(launcher, pmi, timeout);

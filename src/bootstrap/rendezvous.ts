@@ -40,7 +40,7 @@ const GRACE_MS = 5000;
 const SPARE_PENDING = 64;
 /** Milliseconds of silence on a connection until the system probes it. */
 const KEEPALIVE_MS = 10_000;
-/** Refused connections that an error tells about. */
+/** Refused connections that an error tells about, and reasons that are told at once. */
 const TOLD_REFUSALS = 3;
 
 /** What a process that still waits for others knows. */
@@ -68,6 +68,8 @@ export interface RendezvousOptions extends LocalPlace {
   readonly timeout?: number | undefined;
   /** Called every five seconds while other processes are awaited. */
   readonly onWait?: ((wait: RendezvousWait) => void) | undefined;
+  /** Called on rank 0 with the first reasons for which it has refused processes, each once. */
+  readonly onRefused?: ((why: string) => void) | undefined;
 }
 
 /**
@@ -98,9 +100,14 @@ async function serveRendezvous(
   const { size, job, timeout = DEFAULT_TIMEOUT_MS } = options;
   const refusals: string[] = [];
   let refused = 0;
-  const onRefused = (why: string): void => {
+  const told = new Set<string>();
+  const onRefused = (why: string, from = ""): void => {
     refused++;
-    refusals.push(why);
+    if (told.size < TOLD_REFUSALS && !told.has(why)) {
+      told.add(why);
+      options.onRefused?.(`${from}${why}`);
+    }
+    refusals.push(`${from}${why}`);
     if (refusals.length > TOLD_REFUSALS) refusals.shift();
   };
   const name = needModule("buffer").Buffer.from(makeKey().subarray(0, 8)).toString("hex");
@@ -181,6 +188,9 @@ async function begin(client: PmiClient): Promise<void> {
   await client.getMyKvsname();
 }
 
+/** @param from the connection's address, if the reason does not have it */
+type Refuse = (why: string, from?: string) => void;
+
 /** The socket where rank 0 listens, and the connections that have not said their rank. */
 class Listener {
   readonly #listener: Server;
@@ -188,14 +198,9 @@ class Listener {
   readonly #pendingMax: number;
   readonly #key: Uint8Array | undefined;
   readonly #server: PmiServer;
-  readonly #onRefused: (why: string) => void;
+  readonly #onRefused: Refuse;
 
-  private constructor(
-    key: Uint8Array | undefined,
-    server: PmiServer,
-    pendingMax: number,
-    onRefused: (why: string) => void,
-  ) {
+  private constructor(key: Uint8Array | undefined, server: PmiServer, pendingMax: number, onRefused: Refuse) {
     this.#key = key;
     this.#server = server;
     this.#pendingMax = pendingMax;
@@ -209,7 +214,7 @@ class Listener {
     address: Address,
     key: Uint8Array | undefined,
     server: PmiServer,
-    onRefused: (why: string) => void,
+    onRefused: Refuse,
   ): Promise<Listener> {
     const made = new Listener(key, server, size + SPARE_PENDING, onRefused);
     const local = { host: bind ?? address.host, port: address.port };
@@ -246,7 +251,7 @@ class Listener {
       this.#server.serve(lines, undefined, () => pending.delete(socket));
     } catch (error) {
       if (!(error instanceof HandshakeError)) throw error;
-      this.#onRefused(`${from}: ${error.message}`);
+      this.#onRefused(error.message, `${from}: `);
     }
   }
 }

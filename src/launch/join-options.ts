@@ -1,4 +1,5 @@
 // The options of a job whose processes another launcher has started: PAMIR_OPTIONS, as JSON.
+import { PACKET_BYTES_MAX } from "../../assembly/layout.js";
 import { checkKeys, checkObject, type Keys } from "../core/check.js";
 import { checkInteger, PamiError, show } from "../core/error.js";
 import type { KernelName } from "../core/kernel-name.js";
@@ -14,6 +15,10 @@ export type JoinOptions = Pick<LimitOptions, "contexts" | "laneBytes" | "heapByt
   readonly silence?: number | undefined;
   /** What carries packets between nodes (default udp). */
   readonly link?: "udp" | "websocket" | undefined;
+  /** Bytes of the link's largest packet (default: the link's). */
+  readonly packetBytes?: number | undefined;
+  /** The port of node 0's link; node n has the n-th behind it (default: the system chooses). */
+  readonly port?: number | undefined;
   /** Faults that each node's link gets, to try a program on a bad network. */
   readonly impairments?: SeededImpairments | undefined;
 };
@@ -33,6 +38,8 @@ const KEYS: Keys<JoinOptions> = {
   kernel: true,
   silence: true,
   link: true,
+  packetBytes: true,
+  port: true,
   impairments: true,
 };
 const IMPAIRMENTS: Keys<SeededImpairments> = {
@@ -47,6 +54,9 @@ const IMPAIRMENTS_NAME = "impairments of PAMIR_OPTIONS";
 /** Milliseconds. A node that runs may still not answer for some tens of them. */
 const SILENCE_MIN = 100;
 const SILENCE_MAX = 86_400_000;
+/** The least that the links take. */
+const PACKET_BYTES_MIN = 1232;
+export const PORT_MAX = 65_535;
 export const SILENCE_DEFAULT_MS: number = SILENCE_DEFAULT / 1000;
 
 /** What PAMIR_OPTIONS says. @throws PAMIR_INVAL */
@@ -62,10 +72,15 @@ export function joinOptions(): JoinOptions {
   }
   checkObject("PAMIR_OPTIONS", options);
   checkKeys("PAMIR_OPTIONS", options, KEYS);
-  const { kernel, link, silence = SILENCE_DEFAULT_MS, impairments } = options;
+  const { kernel, link, packetBytes = PACKET_BYTES_MIN, port = 1, silence = SILENCE_DEFAULT_MS, impairments } = options;
   checkInteger("silence of PAMIR_OPTIONS", silence, SILENCE_MIN, SILENCE_MAX);
   checkOneOf("kernel", kernel, ["wasm", "ts"]);
   checkOneOf("link", link, ["udp", "websocket"]);
+  checkInteger("packetBytes of PAMIR_OPTIONS", packetBytes, PACKET_BYTES_MIN, PACKET_BYTES_MAX);
+  if (packetBytes % 4 !== 0) {
+    throw new PamiError("PAMIR_INVAL", `packetBytes of PAMIR_OPTIONS is ${packetBytes}, not a multiple of 4`);
+  }
+  checkInteger("port of PAMIR_OPTIONS", port, 1, PORT_MAX);
   if (impairments !== undefined) checkImpairments(impairments);
   return options;
 }

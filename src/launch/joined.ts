@@ -6,6 +6,7 @@ import { LAYOUT_HASH } from "../../assembly/layout-hash.js";
 import type { Bootstrap } from "../bootstrap/bootstrap.js";
 import { type Later, takeLater } from "../bootstrap/later.js";
 import { type OpenedBootstrap, openBootstrap } from "../bootstrap/open.js";
+import type { RendezvousWait } from "../bootstrap/rendezvous.js";
 import { PamiError } from "../core/error.js";
 import type { KernelName } from "../core/kernel-name.js";
 import { VERSION } from "../generated/version.js";
@@ -33,7 +34,7 @@ import { findPackage } from "../support/packages.js";
 import { randomWords } from "../support/randomness.js";
 import { decodeText, encodeText } from "../support/text.js";
 import type { TaskBootstrap } from "./bootstrap.js";
-import { type JoinOptions, joinOptions, SILENCE_DEFAULT_MS } from "./join-options.js";
+import { type JoinOptions, joinOptions, PORT_MAX, SILENCE_DEFAULT_MS } from "./join-options.js";
 import { checkLimits, type LimitOptions } from "./limits.js";
 import type { LinkAgentOrder, LinkAgentReport, LinkAgentSetup } from "./link-agent.js";
 import type { NodeTopSetup } from "./node-top.js";
@@ -111,7 +112,11 @@ export interface LinkedNode {
 
 /** Joins the job of the launcher that started this process. @throws PAMIR_NOT_IN_JOB and what openBootstrap() throws */
 export async function joinByLauncher(): Promise<Joined> {
-  const options = { insecure: environment("PAMIR_INSECURE") === "1" };
+  const options = {
+    insecure: environment("PAMIR_INSECURE") === "1",
+    onWait: ({ waited, what }: RendezvousWait) => say(`for ${Math.round(waited / 1000)} s, attach() waits for ${what}`),
+    onRefused: (why: string) => say(`attach() has refused a process: ${why}`),
+  };
   const { bootstrap, key } = await openBootstrap(process.env, options).catch((cause: unknown): OpenedBootstrap => {
     const { code, message } = cause as PamiError;
     if (code !== "PAMIR_LAUNCHER" || !message.startsWith("no launcher")) throw cause;
@@ -123,6 +128,10 @@ export async function joinByLauncher(): Promise<Joined> {
   } finally {
     await bootstrap.close();
   }
+}
+
+function say(text: string): void {
+  process.stderr.write(`pamir: ${text}\n`);
 }
 
 /**
@@ -335,7 +344,18 @@ async function startAgent(
 ): Promise<StartedAgent> {
   const { Worker } = nodeModule("worker_threads") as typeof import("node:worker_threads");
   const { agentSource } = await import("../generated/agent.js");
-  const { silence, link, impairments } = (all[0] as Introduction).options;
+  const { silence, link, packetBytes, port: firstPort, impairments } = (all[0] as Introduction).options;
+  const port = firstPort === undefined ? 0 : firstPort + node;
+  if (port > PORT_MAX) {
+    const text = `port of PAMIR_OPTIONS is ${firstPort}, so node ${node} would have port ${port}: the last is ${PORT_MAX}`;
+    throw new PamiError("PAMIR_INVAL", text);
+  }
+  const isWebSocket = link === "websocket";
+  const ws = isWebSocket ? findPackage("ws") : undefined;
+  if (isWebSocket && ws === undefined) {
+    const why = "the package ws is not installed (npm install ws)";
+    throw new PamiError("PAMIR_ADDRESS", `link of PAMIR_OPTIONS is "websocket", but ${why}`);
+  }
   const host = isLinked ? "127.0.0.1" : bindHost(all);
   const workerData: LinkAgentSetup = {
     ...mapped,
@@ -349,8 +369,9 @@ async function startAgent(
     fingerprint: (all[0] as Introduction).random,
     key,
     silence: silence ?? SILENCE_DEFAULT_MS,
-    bind: link === "websocket" ? `ws://${host}:0/` : `udp:${host}:0`,
-    ws: link === "websocket" ? findPackage("ws") : undefined,
+    bind: isWebSocket ? `ws://${host}:${port}/` : `udp:${host}:${port}`,
+    ws,
+    packetBytes,
     impairments,
     leaveMs: LEAVE_MS,
   };

@@ -51,6 +51,8 @@ export interface LinkAgentSetup {
   readonly bind: string;
   /** Path of the package ws; undefined: it is not installed. */
   readonly ws: string | undefined;
+  /** Bytes of its link's largest packet; undefined: the default. */
+  readonly packetBytes: number | undefined;
   /** Faults of its link. */
   readonly impairments: SeededImpairments | undefined;
   /** Milliseconds, once all tasks have left, for which the agent waits for the last acknowledgments at the most. */
@@ -91,8 +93,9 @@ function firstOrder(): Promise<readonly (Address | null)[]> {
 
 /** Opens the link. @param isNode whether an address is that of a node of the job, once these are known */
 function open(isNode: (address: Address) => boolean): Promise<UdpLink | WebSocketLink> {
-  const { bind, ws } = setup;
-  return bind.startsWith("udp:") ? openUdpLink(bind) : openWebSocketLink({ listen: bind, isNode, ws });
+  const { bind, ws, packetBytes } = setup;
+  if (bind.startsWith("udp:")) return openUdpLink(bind, { packetBytes });
+  return openWebSocketLink({ listen: bind, isNode, ws, packetBytes });
 }
 
 /** The link with the faults of the setup. */

@@ -9,7 +9,7 @@ import { formatMemory, type Limits, MEMORY_BYTES_MAX, type MemoryMap, memoryMap 
 import { hardwareThreads } from "../support/cores.js";
 
 /** The smallest heap to try where a host refuses the default. */
-const HEAP_BYTES_LEAST = 16 * 1024 ** 2;
+export const HEAP_BYTES_LEAST = 16 * 1024 ** 2;
 const WASM_PAGE = 65536;
 
 /** The memory that a job asks for. */

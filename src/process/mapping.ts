@@ -41,10 +41,8 @@ export function mapMemory(ffi: Ffi, bytes: number, descriptor: number): MappedMe
   } catch (cause) {
     throw new PamiError(
       "PAMIR_MEMORY",
-      `this host refuses ${bytes} bytes of shared memory: choose a smaller heapBytes`,
-      {
-        cause,
-      },
+      `this host refuses ${bytes} bytes of shared memory, for which V8 reserves 10 GiB of addresses (see ulimit -v): choose a smaller heapBytes`,
+      { cause },
     );
   }
   const address = ffi.addressOf(shared.buffer);

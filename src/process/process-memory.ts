@@ -40,9 +40,14 @@ export function checkMaySpawn(): void {
 /** Bytes of the memory by which processes try whether they can share one. */
 const PROBE_BYTES = 65_536;
 
-/** Tries whether this process can share a memory with others. @throws PAMIR_NO_PROCESSES */
-export function probeProcesses(): void {
+/**
+ * Tries whether this process can share a memory with others.
+ * @param least bytes of the smallest memory that will do: a limit may forbid so large a file
+ * @throws PAMIR_NO_PROCESSES
+ */
+export function probeProcesses(least = PROBE_BYTES): void {
   const ffi = openFfi(findFfi());
+  closeDescriptor(ffi.makeMemory(least));
   const descriptor = ffi.makeMemory(PROBE_BYTES);
   try {
     probe(mapMemory(ffi, PROBE_BYTES, descriptor).shared, descriptor, PROBE_BYTES);

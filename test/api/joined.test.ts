@@ -1,6 +1,7 @@
 // attach() in processes that another launcher has started: they share memory, as those of launch({ processes }) do.
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
+import { createSocket } from "node:dgram";
 import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -9,6 +10,7 @@ import { fileURLToPath } from "node:url";
 import { info, SHUTDOWN } from "pamir";
 import { afterAll, afterEach, describe, expect, it } from "vitest";
 import { SEED } from "../support/effort.js";
+import { copyOfPackage } from "./run-program.js";
 
 const program = fileURLToPath(new URL("programs/joined.js", import.meta.url));
 const bulk = fileURLToPath(new URL("programs/bulk.js", import.meta.url));
@@ -74,12 +76,14 @@ async function start(
   env: object = { PAMIR_INSECURE: "1" },
   perNode = size,
   module: string | readonly string[] = program,
+  cwd?: string,
 ): Promise<Ended> {
   const port = await freePort();
   const nodeOf = (rank: number) => (perNode === size ? {} : { PAMIR_NODE: `node ${Math.floor(rank / perNode)}` });
   const ends = Array.from({ length: size }, async (_, rank) => {
     const child = spawn(process.execPath, [typeof module === "string" ? module : (module[rank] as string), ...args], {
       stdio: ["ignore", "pipe", "pipe"],
+      cwd,
       env: {
         ...cleanEnv,
         PAMIR_RANK: `${rank}`,
@@ -165,6 +169,9 @@ describe.skipIf(!isLinux)("processes that find each other by a rendezvous", { ti
     ['{"contexts":0}', /contexts is 0, not an integer from 1/],
     ['{"silence":99}', /silence of PAMIR_OPTIONS is 99, not an integer from 100/],
     ['{"link":"tcp"}', /link of PAMIR_OPTIONS is "tcp", not "udp" or "websocket"/],
+    ['{"packetBytes":1228}', /packetBytes of PAMIR_OPTIONS is 1228, not an integer from 1232 to 65504/],
+    ['{"packetBytes":1234}', /packetBytes of PAMIR_OPTIONS is 1234, not a multiple of 4/],
+    ['{"port":0}', /port of PAMIR_OPTIONS is 0, not an integer from 1 to 65535/],
     ['{"impairments":{"loss":2}}', /loss in impairments of PAMIR_OPTIONS is 2, not a probability from 0 to 1/],
     ['{"impairments":{"delay":2}}', /impairments of PAMIR_OPTIONS: there is no "delay"/],
     ['{"impairments":{"seed":-1}}', /seed in impairments of PAMIR_OPTIONS is -1, not an integer from 0/],
@@ -199,6 +206,58 @@ describe.skipIf(!isLinux)("processes that find each other by a rendezvous", { ti
     }
   });
 
+  it("WebSockets without the package ws: an error that says so", async () => {
+    const copy = copyOfPackage("pamir-no-ws-");
+    const other = join(copy.folder, "joined.mjs");
+    cpSync(program, other);
+    try {
+      const env = { PAMIR_INSECURE: "1", PAMIR_OPTIONS: '{"link":"websocket"}' };
+      const { codes, errors } = await start(2, [], env, 1, other, copy.folder);
+      expect(codes).toEqual([1, 1]);
+      const text = /link of PAMIR_OPTIONS is "websocket", but the package ws is not installed/;
+      expect(errors.filter((error) => text.test(error) && error.includes("PAMIR_ADDRESS"))).not.toEqual([]);
+    } finally {
+      copy.remove();
+    }
+  });
+
+  it("rank 0 says for whom it waits, and once why it has refused others: with another key, they hear nothing", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "pamir-wrong-key-"));
+    try {
+      const files = [0, 1].map((rank) => join(folder, `key-${rank}`));
+      for (const file of files) writeFileSync(file, randomBytes(32), { mode: 0o600 });
+      const port = await freePort();
+      const [first, second] = files.map((PAMIR_KEY_FILE, rank) => {
+        const place = { PAMIR_RANK: `${rank}`, PAMIR_SIZE: "2", PAMIR_RENDEZVOUS: `127.0.0.1:${port}`, PAMIR_KEY_FILE };
+        const child = spawn(process.execPath, [program], {
+          stdio: ["ignore", "ignore", "pipe"],
+          env: { ...cleanEnv, ...place },
+        });
+        children.add(child);
+        let text = "";
+        child.stderr.on("data", (part) => {
+          text += part;
+        });
+        return { said: () => text, closed: new Promise((resolve) => child.on("close", resolve)) };
+      });
+      // It tries more often than once in a second.
+      expect(await second?.closed).toBe(1);
+      expect(second?.said()).toMatch(
+        /PAMIR_KEY.*rank 1 has another job key than rank 0|rank 1 has another job key.*PAMIR_KEY/s,
+      );
+      const lines = (): string[] => first?.said().split("\n") ?? [];
+      while (!lines().some((line) => line.startsWith("pamir: for 5 s, "))) await new Promise((r) => setTimeout(r, 50));
+      expect(lines()).toContain("pamir: for 5 s, attach() waits for rank 1");
+      const refusals = lines().filter((line) => line.includes("refused"));
+      expect(refusals).toHaveLength(1);
+      expect(refusals[0]).toMatch(
+        /^pamir: attach\(\) has refused a process: 127\.0\.0\.1:\d+: it has another job key$/,
+      );
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+
   it("a variable that is nonsense is named", async () => {
     const { codes, errors } = await start(1, [], { PAMIR_SIZE: "many" });
     expect(codes).toEqual([1]);
@@ -226,6 +285,37 @@ describe.skipIf(!isLinux)("processes in several nodes, joined by a link", { time
     const { said, codes } = await start(3, [], { PAMIR_KEY_FILE: keyFile }, 2);
     expect(codes).toEqual([0, 0, 0]);
     expect(said).toEqual(rightOf(3));
+  });
+
+  it.each(LINKS)(
+    "port of PAMIR_OPTIONS over %s: node 1 has the next one, and says so if it is in use",
+    async (link) => {
+      const kind = link === "udp" ? "udp4" : undefined;
+      const taken = kind === undefined ? createServer() : createSocket(kind);
+      const port = await new Promise<number>((resolve) => {
+        const bound = (): void => resolve((taken.address() as { port: number }).port);
+        if ("bind" in taken) taken.bind(0, "127.0.0.1", bound);
+        else taken.listen(0, "127.0.0.1", bound);
+      });
+      const env = {
+        PAMIR_KEY_FILE: keyFile,
+        PAMIR_OPTIONS: JSON.stringify({ link, port: port - 1, packetBytes: 1232 }),
+      };
+      const { codes, errors } = await start(2, [], env, 1);
+      expect(codes).toEqual([1, 1]);
+      expect(errors[1]).toMatch(
+        new RegExp(`PAMIR_ADDRESS.*127\\.0\\.0\\.1:${port}\\b|127\\.0\\.0\\.1:${port}\\b.*PAMIR_ADDRESS`, "s"),
+      );
+      await new Promise<void>((resolve) => taken.close(() => resolve()));
+      const { said, codes: free } = await start(2, [], env, 1);
+      expect({ said, free }).toEqual({ said: rightOf(2), free: [0, 0] });
+    },
+  );
+
+  it("a port of PAMIR_OPTIONS behind which the nodes have too few", async () => {
+    const { codes, errors } = await start(2, [], { PAMIR_KEY_FILE: keyFile, PAMIR_OPTIONS: '{"port":65535}' }, 1);
+    expect(codes).toEqual([1, 1]);
+    expect(errors[1]).toMatch(/port of PAMIR_OPTIONS is 65535, so node 1 would have port 65536: the last is 65535/);
   });
 
   it("without a key, if all that reach the addresses are trusted", async () => {

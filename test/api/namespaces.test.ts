@@ -162,6 +162,28 @@ describe.skipIf(why !== "")("nodes in two network namespaces", { timeout: 90_000
       expect(end).toMatchObject({ code: 0, errors: "", said: { task, wrong: [], isOver: true } });
   });
 
+  it("a path of a smaller MTU: with packetBytes, IP fragments nothing", async () => {
+    const setMtu = (bytes: number): void => {
+      for (const [end, name] of NAMES.entries())
+        ip("-n", name, "link", "set", CABLES[end] as string, "mtu", `${bytes}`);
+    };
+    const fragments = (): number => {
+      const text = execFileSync("ip", ["netns", "exec", NAMES[0], "cat", "/proc/net/snmp"], { encoding: "utf8" });
+      const [names, values] = text.split("\n").flatMap((line) => (line.startsWith("Ip:") ? [line.split(" ")] : []));
+      return Number(values?.[names?.indexOf("FragCreates") ?? -1]);
+    };
+    setMtu(1280);
+    try {
+      const before = fragments();
+      expect(await start(2, { packetBytes: 1232 }).ended).toEqual(rightOf(2));
+      expect(fragments()).toBe(before);
+      expect(await start(2, {}).ended).toEqual(rightOf(2));
+      expect(fragments()).toBeGreaterThan(before);
+    } finally {
+      setMtu(1500);
+    }
+  });
+
   it("both nodes are killed and started again, at the same addresses: the new job is whole", async () => {
     const { children, underWay, ended } = start(MANY, {});
     await underWay;

@@ -1,5 +1,6 @@
 // Jobs with processes where these share no memory: a link on loopback joins them. The calls are the same, and a process that
 // dies takes nobody with it.
+import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { INTERRUPTED, info, launch, SHUTDOWN, SUCCESS } from "pamir";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -37,6 +38,20 @@ describe("processes that share no memory", () => {
     const pairs = [1, 2].map((task) => [7, task]);
     expect(JSON.parse(out)).toEqual({ found: [...pairs, ...pairs], processes: "link", why: text });
     if (options !== permissions) expect(err.split("[PAMIR_LINK]")).toHaveLength(2);
+  });
+
+  it("no file may be as large as the memory (ulimit -f): the same", async () => {
+    const shell = ["-c", 'ulimit -f 400; exec "$0" "$@"', process.execPath];
+    const program = fileURLToPath(new URL("programs/processes.js", import.meta.url));
+    const { stdout, stderr } = spawnSync("/bin/sh", [...shell, program, "linked"], {
+      encoding: "utf8",
+      timeout: 50_000,
+    });
+    expect(JSON.parse(stdout)).toMatchObject({
+      processes: "link",
+      why: expect.stringMatching(/^processes can't share memory here: ftruncate to \d+ bytes fails with errno 27$/),
+    });
+    expect(stderr.split("[PAMIR_LINK]")).toHaveLength(2);
   });
 
   describe("a job", () => {
