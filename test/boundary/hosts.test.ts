@@ -80,6 +80,18 @@ describe("parseHostFile", () => {
     ["slots=4", /line 1: "slots=4" is no host/],
   ])("%j", (text, why) => expect(errorOf(() => parseHostFile(text, "hosts.txt"))).toMatch(why));
 
+  it("ignores what only MPICH's launcher needs, and says so", () => {
+    const warnings: string[] = [];
+    const text = "a:2 binding=user:0,2 ifname=eth0\nb\n";
+    expect(parseHostFile(text, "hosts.txt", (warning) => warnings.push(warning))).toEqual([
+      slots("a", 2),
+      slots("b", 1),
+    ]);
+    const ignored = ["binding=user:0,2", "ifname=eth0"];
+    expect(warnings).toEqual(ignored.map((field) => `hosts.txt, line 1: the field "${field}" is ignored`));
+    expect(errorOf(() => parseHostFile("a binding=", "hosts.txt"))).toMatch(/the field "binding=" is none of/);
+  });
+
   it("shows of a long field a part", () => {
     expect(errorOf(() => parseHostFile(`a ${"x".repeat(100_000)}`, "hosts")).length).toBeLessThan(300);
   });

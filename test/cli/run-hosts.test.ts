@@ -16,6 +16,7 @@ const folder = mkdtempSync(join(tmpdir(), "pamir-hosts-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const rsh = script(folder, "rsh", LOCAL_SHELL);
 const plain = app.replace("app.js", "plain.js");
+const shape = app.replace("app.js", "shape.js");
 const started = new Set<ChildProcess>();
 afterEach(() => {
   for (const child of started) child.kill("SIGKILL");
@@ -136,6 +137,16 @@ describe.skipIf(!isLinux).each(installed)("pamir run %s", { timeout: 60_000 }, (
     expect(isGone((JSON.parse(stdout.replace("[1] ", "")) as { pid: number }).pid)).toBe(true);
   });
 
+  it("--kernel, --contexts and --heap-bytes reach the tasks, beside what PAMIR_OPTIONS says", () => {
+    const given = ["--kernel", "ts", "--contexts", "3", "--heap-bytes", `${2 ** 22}`];
+    const { status, stdout } = run(...options(2, 2), ...given, "-x", 'PAMIR_OPTIONS={"regions":9}', shape);
+    const said = '{"kernel":"ts","contexts":3,"heapMib":4,"regions":9}';
+    expect({ status, lines: stdout.trim().split("\n").sort() }).toEqual({
+      status: 0,
+      lines: [`[0] ${said}`, `[1] ${said}`],
+    });
+  });
+
   it.each([
     ["SIGINT", 130],
     ["SIGTERM", 143],
@@ -192,6 +203,17 @@ describe.skipIf(!isLinux)("pamir run --hosts", { timeout: 60_000 }, () => {
       [0, 1],
       [0, 1, 2],
     ]);
+  });
+
+  it("a host file of MPICH: the fields binding= and ifname= are ignored, with a warning", () => {
+    const file = join(folder, "mpich");
+    writeFileSync(file, "a:2 binding=user:0,2 ifname=eth0\n");
+    const { status, stdout, stderr } = run("--hostfile", file, "--rsh", rsh, app);
+    expect({ status, tasks: saidBy(stdout).length }).toEqual({ status: 0, tasks: 2 });
+    const ignored = ["binding=user:0,2", "ifname=eth0"].map(
+      (field) => `pamir run: ${file}, line 1: the field "${field}" is ignored\n`,
+    );
+    expect(stderr).toBe(ignored.join(""));
   });
 
   it("a connection that breaks: its tasks are lost, and end", async () => {
@@ -292,7 +314,10 @@ describe("pamir run, wrong input", () => {
       /host b gets 1025 tasks: a launcher starts at most 1024 on a host/,
     ],
     [["--nodes", "2", "--processes", "2", app], /--processes does not go with --nodes/],
-    [["--nodes", "2", "--kernel", "ts", app], /--kernel does not go with --nodes/],
+    [["--nodes", "2", "--engine", "thread", app], /--engine does not go with --nodes/],
+    [["--nodes", "2", "--kernel", "c", app], /--kernel is "c", not "wasm" or "ts"/],
+    [["--nodes", "2", "--contexts", "2", "-x", "PAMIR_OPTIONS={", app], /PAMIR_OPTIONS is "\{", not JSON/],
+    [["--nodes", "2", "test"], /the task module .*test is no file \(PAMIR_ENTRY\)/],
     [["--nodes", "2", "--rsh", "ssh", app], /--rsh does not go with .*--hosts or --hostfile is missing/],
     [["--ppn", "2", app], /--ppn does not go with/],
     [["--hosts", "a", "--nodes", "2", app], /--nodes does not go with --hosts/],

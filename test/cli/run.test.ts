@@ -213,6 +213,8 @@ describe("pamir run", () => {
     [["-x", "PAMIR_IS_NOT_SET", app], /-x PAMIR_IS_NOT_SET: the variable is not set/],
     [["--cwd", "/nonexistent", app], /--cwd \/nonexistent: ENOENT/],
     [["--nonsense", app], /Unknown option '--nonsense'/],
+    [["test"], /the task module .*test is no file \(PAMIR_ENTRY\)/],
+    [["-n", "2", "--processes", "2", "test"], /the task module .*test is no file \(PAMIR_ENTRY\)/],
     [["/nonexistent.js"], /the task module \/nonexistent.js does not exist \(PAMIR_ENTRY\)/],
   ] as const)("wrong input: %j", (args, text) => {
     const { status, stderr } = run(...args);

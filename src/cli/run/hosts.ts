@@ -16,8 +16,8 @@ import {
   oneOf,
   refuse,
   startTimeout,
+  taskVariables,
   type Values,
-  variablesWithTop,
 } from "./options.js";
 import { RemoteHost } from "./remote.js";
 import { Restarts } from "./restarts.js";
@@ -39,7 +39,7 @@ export function runHosts(app: string, args: string[], values: Values): Running {
     app: resolve(app),
     args,
     execArgv: process.execArgv,
-    env: variablesWithTop(values),
+    env: taskVariables(values),
     cwd: resolve(values.cwd ?? "."),
   };
   const size = placements.reduce((sum, { count: tasks }) => sum + tasks, 0);
@@ -131,7 +131,7 @@ function hostsOf({ hosts, hostfile }: Values): HostSlots[] {
   } catch (error) {
     throw new UsageError(`--hostfile ${hostfile}: ${(error as Error).message}`);
   }
-  return parseHostFile(text, hostfile);
+  return parseHostFile(text, hostfile, (ignored) => process.stderr.write(`pamir run: ${ignored}\n`));
 }
 
 /** What starts the starter of a host. */

@@ -14,8 +14,8 @@ import {
   programOf,
   refuse,
   startTimeout,
+  taskVariables,
   type Values,
-  variablesWithTop,
 } from "./options.js";
 import { startProcesses, TaskProcess } from "./processes.js";
 import { Restarts } from "./restarts.js";
@@ -35,7 +35,7 @@ export async function runNodes(app: string, args: string[], values: Values): Pro
     app: programOf(app),
     args,
     execArgv: process.execArgv,
-    env: { ...process.env, ...variablesWithTop(values) },
+    env: { ...process.env, ...taskVariables(values, process.env.PAMIR_OPTIONS) },
     key: makeKey(),
   };
   if (values.cwd !== undefined) changeFolder(values.cwd);

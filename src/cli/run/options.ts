@@ -12,15 +12,17 @@ Usage: pamir run [OPTION]… APP [ARGUMENT]…
 
   -n, --tasks N         tasks (default: one for each hardware thread, at least 2)
       --processes P     runs them in P processes that share memory (Linux, with the package koffi), rather than in threads
-      --nodes M         runs each task as a process, in M nodes: a node shares memory, nodes talk by UDP on loopback
+      --nodes M         runs each task as a process, in M nodes: a node shares memory, nodes talk by UDP on loopback. Options
+                        of a job that are not here: the variable PAMIR_OPTIONS (docs/machines.md)
       --hosts A:4,B:4   runs 4 of the tasks as processes of host A, 4 of host B; a host shares memory, hosts talk by UDP
-      --hostfile FILE   the same from a file with a line for each host: "A slots=4" or "A:4"; # begins a comment
+      --hostfile FILE   the same from a file with a line for each host: "A slots=4" or "A:4"; # begins a comment.
+                        Not with --processes, --nodes and --detach
       --ppn N           tasks on each host, whatever its slots are
       --rsh COMMAND     reaches a host (default ssh): COMMAND HOST 'PAMIR node'; hosts need no tool but Node and pamir
       --remote-pamir P  PAMIR on the hosts, as their shell takes it (default: the paths of node and pamir here)
       --start-timeout S with --nodes and --hosts: seconds in which all hosts answer, and all tasks attach (default 300)
       --kernel NAME     wasm or ts (default: wasm where it is allowed)
-      --engine thread   one more thread moves long transfers
+      --engine thread   one more thread moves long transfers; not with --nodes and --hosts
       --contexts C      contexts that a task may create (default 4)
       --heap-bytes B    memory for lanes and regions (default 268435456)
       --on-error WHAT   report (default): the others go on when a task fails; abort: all end
@@ -32,7 +34,7 @@ Usage: pamir run [OPTION]… APP [ARGUMENT]…
       --cwd FOLDER      folder in which the tasks run
   -x NAME=VALUE         a variable for the tasks' environment; may be repeated. Other hosts get only these
       --no-labels       lines of output do not begin with the task's number
-      --trace FILE      writes the last events of all tasks, for Perfetto and chrome://tracing
+      --trace FILE      writes the last events of all tasks, for Perfetto and chrome://tracing; not with --nodes and --hosts
       --top             lets \`pamir top\` see the job
 
 Standard input goes to task 0. In a thread, process.stdin has it from attach() on.
@@ -68,8 +70,8 @@ export const OPTIONS = {
   top: { type: "boolean" },
 } as const;
 
-/** Options of threads, which share one memory. */
-export const OF_THREADS = ["processes", "kernel", "engine", "contexts", "heap-bytes", "trace", "detach"] as const;
+/** Options of threads, and of processes that launch() starts. */
+export const OF_THREADS = ["processes", "engine", "trace", "detach"] as const;
 /** Most tasks that a launcher starts on a host: as many as launch() has. */
 export const HOST_TASKS_MAX = 1024;
 /** Options of --hosts and --hostfile. */
@@ -115,9 +117,25 @@ export function oneOf<Choice extends string>(name: string, text: string | undefi
   );
 }
 
-/** The variables of -x, and that of --top for processes that call attach(). */
-export function variablesWithTop({ variable, top }: Values): Record<string, string> {
-  return { ...(top ? { PAMIR_TOP: "1" } : {}), ...variables(variable) };
+/**
+ * Variables for processes that call attach(): those of -x, that of --top, and PAMIR_OPTIONS with what other options say.
+ * @param inherited PAMIR_OPTIONS of the tasks' environment, if -x has none
+ */
+export function taskVariables(values: Values, inherited?: string): Record<string, string> {
+  const found: Record<string, string> = { ...(values.top ? { PAMIR_TOP: "1" } : {}), ...variables(values.variable) };
+  const options = {
+    kernel: oneOf("--kernel", values.kernel, ["wasm", "ts"]),
+    contexts: count("--contexts", values.contexts),
+    heapBytes: count("--heap-bytes", values["heap-bytes"]),
+  };
+  if (Object.values(options).every((value) => value === undefined)) return found;
+  const text = found.PAMIR_OPTIONS ?? inherited ?? "{}";
+  try {
+    found.PAMIR_OPTIONS = JSON.stringify({ ...JSON.parse(text), ...options });
+  } catch (error) {
+    throw new UsageError(`PAMIR_OPTIONS is ${JSON.stringify(text)}, not JSON: ${(error as Error).message}`);
+  }
+  return found;
 }
 
 /** The variables of -x. */
@@ -150,10 +168,11 @@ export function labelsOf(values: Values): Labels | undefined {
 /** The path of a program. @throws UsageError if it is no file */
 export function programOf(app: string): string {
   const path = resolve(app);
-  if (!statSync(path, { throwIfNoEntry: false })?.isFile()) {
-    throw new UsageError(`the task module ${path} does not exist (PAMIR_ENTRY)`);
-  }
-  return path;
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (found?.isFile()) return path;
+  throw new UsageError(
+    `the task module ${path} ${found === undefined ? "does not exist" : "is no file"} (PAMIR_ENTRY)`,
+  );
 }
 
 /** @throws UsageError if one of these options is given */

@@ -1,5 +1,4 @@
 // `pamir run`: runs a program as the tasks of a job, as threads or as processes of this machine or of several.
-import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { info, type Job, launch, PamiError, type TaskExit } from "pamir";
@@ -13,6 +12,7 @@ import {
   OF_HOSTS,
   OPTIONS,
   oneOf,
+  programOf,
   refuse,
   seconds,
   split,
@@ -105,7 +105,7 @@ async function runThreads(app: string, argv: string[], values: Values): Promise<
       if (current === undefined || !restarts.replace(exit.task, (rank) => current.spawn({ rank }))) first ??= exit;
     },
   } as const;
-  const entry = pathToFileURL(resolve(app));
+  const entry = pathToFileURL(programOf(app));
   if (values.cwd !== undefined) changeFolder(values.cwd);
   if (values.trace !== undefined) process.env.PAMIR_TRACE = values.trace;
   if (values.processes === undefined) serveInput(INPUT);
