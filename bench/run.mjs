@@ -61,7 +61,7 @@ show(
   })),
 );
 show(
-  "pamir-wasm against others",
+  "pamir against others",
   report.ratios.map(({ what, ratio, min, max, goal, hoped, met }) => ({
     what,
     ratio,

@@ -141,6 +141,16 @@ describe("pamir perf --quick --json", () => {
     expect(result.p50_ns).toBeLessThanOrEqual(result.p999_ns);
   });
 
+  it("--processes --test start: pamir run to a first message, beside bare processes", () => {
+    const { results, skipped, ratios } = quick(["--processes", "--test", "start"]);
+    expect(skipped).toEqual([]);
+    expect(results.map(({ test, system }: never) => [test, system])).toEqual([
+      ["start", "pamir-processes"],
+      ["start", "node"],
+    ]);
+    expect(ratios.map(({ what }: never) => what)).toEqual(["start of pamir-processes against node"]);
+  });
+
   it("--link udp: two nodes beside bare sockets, with sizes of its own", () => {
     const { results, skipped } = quick([
       "--link",

@@ -25,6 +25,7 @@ interface Goal {
 }
 
 const OURS = "pamir-wasm";
+const PROCESSES = "pamir-processes";
 
 function against(
   test: string,
@@ -33,12 +34,14 @@ function against(
   better: Goal["better"],
   goal?: number,
   hoped?: number,
+  ours = OURS,
 ): Goal {
   const limits = { ...(goal === undefined ? {} : { goal }), ...(hoped === undefined ? {} : { hoped }) };
   const size = bytes > 0 ? ` ${bytes} B` : "";
+  const name = ours === OURS ? "" : ` of ${ours}`;
   return {
-    what: `${test}${size} against ${system}`,
-    of: [test, OURS, bytes],
+    what: `${test}${size}${name} against ${system}`,
+    of: [test, ours, bytes],
     to: [test, system, bytes],
     better,
     ...limits,
@@ -47,6 +50,29 @@ function against(
 
 const RNDV_SIZES = [1048576, 16777216, 268435456, 1073741824];
 const BANDWIDTH_SIZES = [1024, 3904, 65536, 1048576];
+
+/** Two tasks in processes that share memory, and how soon such tasks talk. */
+const PROCESS_GOALS: readonly Goal[] = [
+  against("am_lat", OURS, 8, "less", 1.1, 1, PROCESSES),
+  against("am_rate", OURS, 8, "more", 0.91, 1, PROCESSES),
+  ...[65536, 1048576].flatMap((bytes) => [
+    against("am_bw", OURS, bytes, "more", 0.91, 1, PROCESSES),
+    against("put_bw", OURS, bytes, "more", 0.91, 1, PROCESSES),
+  ]),
+  against("am_lat", "openmpi", 8, "less", 0.6, 0.45, PROCESSES),
+  against("wake_lat", "waitnotify", 8, "less", 0.7, 0.35, PROCESSES),
+  against("start", "node", 0, "less", 2, 1.3, PROCESSES),
+];
+
+/** Two nodes on loopback, beside bare sockets. Unsealed, the goals for messages of 64 bytes are the same. */
+const LINK_GOALS: readonly Goal[] = [
+  ...["pamir-udp", "pamir-udp-open"].flatMap((ours) => [
+    against("am_lat", "dgram", 64, "less", 3, 1.5, ours),
+    against("am_rate", "dgram", 64, "more", 10, 30, ours),
+  ]),
+  against("am_bw", "tcp", 1048576, "more", 0.3, 0.7, "pamir-udp"),
+  against("am_bw", "tcp", 1048576, "more", 0.5, 1, "pamir-udp-open"),
+];
 
 const GOALS: readonly Goal[] = [
   { ...against("am_lat", "handoff", 8, "less", 1.6, 1.3), what: "am_lat 8 B against the hand-off" },
@@ -106,6 +132,8 @@ const GOALS: readonly Goal[] = [
   against("allreduce", "openmpi", 1048576, "less", 0.5, 0.33),
   ...["broadcast", "allgather", "alltoall"].map((test) => against(test, "openmpi", 65536, "less", 0.6, 0.35)),
   ...["barrier", "allreduce"].map((test) => against(test, "mpich", test === "barrier" ? 0 : 8, "less")),
+  ...PROCESS_GOALS,
+  ...LINK_GOALS,
   against("put_lat", "pamir-ts", 8, "less"),
   against("rmw_lat", "pamir-ts", 0, "less"),
   against("put_touch_bw", "pamir-ts", 65536, "more"),

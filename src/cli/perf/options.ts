@@ -1,7 +1,7 @@
 // The options of `pamir perf`, and its help.
 import { parseArgs } from "node:util";
 import { oneOf, UsageError, wholeNumber } from "../usage.js";
-import { LINK_SYSTEMS, ON_REQUEST, SYSTEMS, type System, TESTS, type Test } from "./plan.js";
+import { LINK_SYSTEMS, ON_REQUEST, PROCESS_SYSTEMS, SYSTEMS, type System, TESTS, type Test } from "./plan.js";
 
 export interface PerfOptions {
   readonly tests: readonly Test[];
@@ -19,7 +19,6 @@ const BYTES_MAX = 2 ** 24;
 /** Of rndv_bw alone, which has four payloads under way rather than 64. */
 const RNDV_BYTES_MAX = 2 ** 30;
 const RUNS = 5;
-const PROCESSES = "pamir-processes";
 const DEFAULT_SYSTEMS = SYSTEMS.map(({ name }) => name).filter((name) => !ON_REQUEST.has(name));
 
 export function perfHelp(): string {
@@ -36,7 +35,7 @@ Usage: pamir perf [--test NAME]… [--bytes N]… [--system NAME]… [--runs N] 
   --runs N              runs of each, alternating between the systems (default ${RUNS}); medians are shown
   --json                one JSON object on standard output, nothing else
   --quick               tiny runs: shows that it works, the numbers mean little
-  --processes           also two tasks in a process each, over memory that they share: the system ${PROCESSES}
+  --processes           also two tasks in a process each, over memory that they share: the system ${PROCESS_SYSTEMS[0]}
   --link NAME           two nodes on loopback, beside bare sockets: messages of 64 bytes and of 1 MiB. udp or websocket
   --goals               beside each ratio, the goal of pamir's developers, and whether it is met
   --help                this text
@@ -85,7 +84,7 @@ export function parsePerf(args: string[]): PerfOptions | "help" {
   );
   const link = values.link === undefined ? undefined : oneOf("--link", values.link, ["udp", "websocket"]);
   const usual: readonly string[] = link === undefined ? DEFAULT_SYSTEMS : LINK_SYSTEMS[link];
-  const systemNames = values.processes ? [...(asked ?? usual), PROCESSES] : (asked ?? usual);
+  const systemNames = values.processes ? [...(asked ?? usual), ...PROCESS_SYSTEMS] : (asked ?? usual);
   const quick = values.quick ?? false;
   const runs = values.runs === undefined ? (quick ? 1 : RUNS) : wholeNumber("--runs", values.runs, 1, 1000);
   const tests = TESTS.filter(

@@ -3,6 +3,7 @@
 import { runNodes } from "./link.js";
 import { type Native, nativeC, nativeMpi, nativeUcx, type Runner } from "./native.js";
 import { findPackage, peerDoes, runPamir, runPeer } from "./peers.js";
+import { runBareProcesses, runStart } from "./start.js";
 import { isCollective, type TestName } from "./work.js";
 
 export interface Test {
@@ -92,6 +93,13 @@ export const TESTS: readonly Test[] = [
     figure: "latency",
     seconds: 1,
   },
+  {
+    name: "start",
+    what: "from pamir run -n 4 --processes 4 to a first message (--processes)",
+    bytes: [],
+    figure: "latency",
+    seconds: 1,
+  },
   { name: "barrier", what: "one barrier behind the other", bytes: [], figure: "latency", seconds: 0.5 },
   { name: "broadcast", what: "of bytes, by each task in turn", bytes: [8, 65536], figure: "latency", seconds: 0.5 },
   {
@@ -136,7 +144,7 @@ function pamir(name: string, what: string, kernel: "wasm" | "ts" | readonly ["wa
   return {
     name,
     what,
-    does: (test) => !mixed || (test !== "am_fan" && test !== "idle"),
+    does: (test) => test !== "start" && (!mixed || (test !== "am_fan" && test !== "idle")),
     prepare: () => ({ run: (order) => runPamir(kernel, order) }),
   };
 }
@@ -174,7 +182,7 @@ export const SYSTEMS: readonly System[] = [
     name: "pamir-processes",
     what: "this package, each task in a process of its own (only if asked for)",
     does: () => true,
-    prepare: () => ({ run: (order) => runPamir("wasm", order, true) }),
+    prepare: () => ({ run: (order) => (order.test === "start" ? runStart(order) : runPamir("wasm", order, true)) }),
   },
   {
     name: "pamir-plain",
@@ -241,10 +249,18 @@ export const SYSTEMS: readonly System[] = [
     ...peer("ws", "bare WebSockets of the package ws (--link websocket)"),
     prepare: () => withPackage("ws", (order) => runPeer("ws", order)),
   },
+  {
+    name: "node",
+    what: "four bare processes, node -e 0 (--processes)",
+    does: (test) => test === "start",
+    prepare: () => ({ run: runBareProcesses }),
+  },
   peer("waitnotify", "a bare Atomics.wait/notify hand-off"),
   peer("wasmcall", "a bare call from JavaScript to wasm that loads, or adds to, a word"),
 ];
 
+/** Systems that `--processes` adds. */
+export const PROCESS_SYSTEMS: readonly string[] = ["pamir-processes", "node"];
 /** Systems of `--link`. */
 export const LINK_SYSTEMS = {
   udp: ["pamir-udp", "pamir-udp-open", "dgram", "tcp"],
@@ -253,4 +269,4 @@ export const LINK_SYSTEMS = {
 const LINKED: readonly string[] = Object.values(LINK_SYSTEMS).flat();
 export const isLinkSystem = (name: string): boolean => LINKED.includes(name);
 /** Systems that are measured only when they are named. */
-export const ON_REQUEST: ReadonlySet<string> = new Set(["pamir-mixed", "pamir-processes", ...LINKED]);
+export const ON_REQUEST: ReadonlySet<string> = new Set(["pamir-mixed", ...PROCESS_SYSTEMS, ...LINKED]);

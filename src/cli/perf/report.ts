@@ -169,7 +169,7 @@ export function textOf(report: Report, goals: boolean): string {
     `hand-off (${report.handoff}) around the runs: ${range}; ${report.repeated} runs were repeated`,
     table.render(),
   ];
-  if (ratios.length > 0) lines.push("pamir-wasm against others, median of the runs:", ratioTable(ratios, goals));
+  if (ratios.length > 0) lines.push("pamir against others, median of the runs:", ratioTable(ratios, goals));
   for (const { system, reason } of report.skipped) lines.push(`left out: ${system}: ${reason}`);
   for (const note of report.notes) lines.push(`note: ${note}`);
   if (report.void) lines.push("VOID: the hand-off stayed above 1.3 times its best, so these numbers mean nothing");

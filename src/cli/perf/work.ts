@@ -23,6 +23,7 @@ export type TestName =
   | "fence_many"
   | "fence_one"
   | "fence_other"
+  | "start"
   | CollectiveTest;
 
 /** Tests of collective operations, by the names that OSU's benchmarks have for them. */
