@@ -162,7 +162,7 @@ export class Collectives implements ProgressSource, GeometryHost, CreationHost {
 
   /** This member gives up making a geometry. */
   giveUp(creation: Creation, why: string): void {
-    this.#creations.giveUp(creation, why);
+    this.#creations.giveUp(creation, `${nameOf(this.#core.endpoint)} gave up: ${why}`);
   }
 
   /** A geometry is not made. */

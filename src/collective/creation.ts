@@ -283,7 +283,7 @@ export class Creations {
     const creation = this.#withMember(origin, id);
     if (creation === undefined) return;
     if (tag === FOR_GOOD) this.abandon(creation, why);
-    else this.giveUp(creation, `${nameOf(origin)} gave up: ${why}`);
+    else this.giveUp(creation, why);
   }
 
   /** At the first member: what is being made, and has an id at a member that has come. */

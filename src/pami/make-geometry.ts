@@ -102,7 +102,8 @@ async function make(
   try {
     await waits.until(creation, options);
   } catch (error) {
-    throw gaveUp(collectives, creation, error);
+    // In its last round, it may have come to an end.
+    if (!creation.isOver || !isLate(error)) throw gaveUp(collectives, creation, error);
   }
   if (creation.geometry === undefined) throw new PamiError("PAMIR_SHUTDOWN", `createGeometry(): ${creation.refusal}`);
   return new Geometry(creation.geometry, {
@@ -123,8 +124,13 @@ async function make(
 function gaveUp(collectives: Collectives, creation: Creation, error: unknown): unknown {
   const awaited = creation.awaited();
   collectives.giveUp(creation, awaited);
-  if (!(error instanceof PamiError) || error.code !== "PAMIR_TIMEDOUT") return error;
-  return new PamiError("PAMIR_TIMEDOUT", `createGeometry() ${awaited}`, { cause: error });
+  // The round that has ended the wait may have made it: the others hear that this member has none.
+  creation.geometry?.close();
+  return isLate(error) ? new PamiError("PAMIR_TIMEDOUT", `createGeometry() ${awaited}`, { cause: error }) : error;
+}
+
+function isLate(error: unknown): boolean {
+  return error instanceof PamiError && error.code === "PAMIR_TIMEDOUT";
 }
 
 function endpointsOf(task: Task, members: readonly Endpoint[] | GeometryRange): readonly Endpoint[] {

@@ -4,7 +4,15 @@ import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
 import { CANCELED, SUCCESS } from "../../src/core/result.js";
 import type { Geometry } from "../../src/index.js";
-import { contextsOf, geometryOf, type Members, settled, tasksOf, until } from "../support/collective-rig.js";
+import {
+  contextsOf,
+  geometryOf,
+  type Member,
+  type Members,
+  settled,
+  tasksOf,
+  until,
+} from "../support/collective-rig.js";
 import { byEffort } from "../support/effort.js";
 import { NetworkedJob } from "../support/networked.js";
 import { portsJob } from "../support/ports-job.js";
@@ -244,4 +252,25 @@ it("a member that gives up does not hold the others", () =>
     const errors = await Promise.all([soon, late].map((made) => rejectionOf(made as Promise<unknown>)));
     expect(errors.map(({ code }) => code)).toEqual(["PAMIR_TIMEDOUT", "PAMIR_SHUTDOWN"]);
     expect(errors[1]?.text).toContain("context 2 of task 0");
+  }));
+
+it("a wait that is aborted in the round that makes its geometry leaves none open", () =>
+  withRig(RIGS[0]?.[1] as () => Promise<Members>, async (given, geometries) => {
+    const [one, two] = given.members as [Member, Member];
+    const endpoints = given.members.slice(0, 2).map(({ context }) => context.endpoint);
+    const controller = new AbortController();
+    one.context.dispatch(7, () => controller.abort());
+    const make = ({ client, context }: Member, signal?: AbortSignal): Promise<Geometry> =>
+      client.createGeometry(endpoints, { context, signal, timeout: PATIENCE });
+    // It advances for the wait that is aborted.
+    const leading = geometries[0]?.barrier(OPTIONS);
+    const canceled = rejectionOf(make(one, controller.signal));
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    // Right behind the message that makes the geometry: the first round of this wait does posted work.
+    two.context.post(() => void two.context.sendImmediate(one.context.endpoint, 7));
+    const geometry = await make(two);
+    expect((await canceled).code).toBe("PAMIR_CANCELED");
+    expect((await rejectionOf(geometry.barrier({ timeout: PATIENCE }))).code).toBe("PAMIR_SHUTDOWN");
+    geometry.close();
+    await Promise.all([leading, ...geometries.slice(1).map((other) => other.barrier(OPTIONS))]);
   }));

@@ -1,0 +1,108 @@
+// Members that make a geometry again and again, give up after a while, and may end: each on its own, in any order. Each call
+// ends with a geometry that all members have, or an error that says why; and nothing is left behind.
+import { describe, expect, it } from "vitest";
+import type { Endpoint } from "../../src/core/endpoint.js";
+import type { Geometry } from "../../src/index.js";
+import { SEED, scaled } from "../support/effort.js";
+import { type Carrier, type Mortal, MortalJob } from "../support/mortal-members.js";
+import { randomOf } from "../support/random.js";
+import { replayNote } from "../support/seed.js";
+
+type Random = (below: number) => number;
+
+/** Calls of createGeometry() within which one works, or a member has ended. */
+const TRIES = 60;
+
+/** In each round, members advance in another order, and some do not. */
+function anyOrder(job: MortalJob, random: Random): () => readonly Mortal[] {
+  return () => {
+    const left = job.members.filter(() => random(4) > 0);
+    return job.members.map(() => left.splice(random(left.length), 1)[0]).filter((member) => member !== undefined);
+  };
+}
+
+/**
+ * Makes the geometry until a barrier of it works.
+ * @returns the geometry; undefined: the one that may end has ended
+ */
+async function insist(
+  member: Mortal,
+  endpoints: readonly Endpoint[],
+  mortal: Mortal,
+  random: Random,
+): Promise<Geometry | undefined> {
+  for (let time = 0; time < TRIES; time++) {
+    await member.pause(random(6));
+    // Short at first, so that members give up at any point. Later, all come.
+    const rounds = random(4) === 0 ? 0 : random(Math.min(2 ** time, 300) + 4);
+    let geometry: Geometry | undefined;
+    try {
+      geometry = await member.geometry(endpoints, 0, rounds);
+      await geometry.barrier();
+      return geometry;
+    } catch (error) {
+      geometry?.close();
+      const { code, message } = error as { code?: string; message: string };
+      if (mortal.isDead && code === "PAMIR_SHUTDOWN" && message.includes("has ended")) return undefined;
+      // A member that closes a geometry has ended for the others.
+      const named =
+        code === "PAMIR_TIMEDOUT" ? /waits for/ : code === "PAMIR_SHUTDOWN" ? / gave up: | has ended/ : /^$/;
+      if (!named.test(message)) throw error;
+    }
+  }
+  throw new Error(`no geometry in ${TRIES} tries`);
+}
+
+async function run(carrier: Carrier, random: Random, dies: boolean): Promise<void> {
+  const size = 2 + random(4);
+  const job = new MortalJob(size, carrier);
+  try {
+    job.order = anyOrder(job, random);
+    const endpoints = job.members.map(({ endpoint }) => endpoint);
+    for (let left = size - 1; left > 0; left--) {
+      const other = random(left + 1);
+      [endpoints[left], endpoints[other]] = [endpoints[other] as Endpoint, endpoints[left] as Endpoint];
+    }
+    const mortal = job.members[random(size)] as Mortal;
+    if (dies) mortal.end = mortal.calls + random(400);
+    const outcomes = await job.outcomes((member) => insist(member, endpoints, mortal, random));
+    for (const outcome of outcomes.values()) if (outcome instanceof Error) throw outcome;
+    const made = [...outcomes.values()].filter((one) => one !== undefined) as Geometry[];
+    if (!mortal.isDead) expect(made.length).toBe(size);
+    mortal.end = Number.POSITIVE_INFINITY;
+    for (const one of made) one.close();
+    const left = job.living.map(({ endpoint }) => endpoint);
+    const again = await job.outcomes(async (member) => {
+      const geometry = await member.geometry(left);
+      await geometry.barrier();
+      geometry.close();
+    });
+    for (const outcome of again.values()) expect(outcome).toBeUndefined();
+    job.order = () => job.members;
+    for (let time = 0; time < 2; time++) {
+      await job.quiet();
+      for (const { task } of job.living) task.reclaim();
+    }
+    expect(job.regionBytes()).toEqual([]);
+  } finally {
+    await job.close();
+  }
+}
+
+describe.each<[carrier: Carrier, cases: number]>([
+  ["one memory", 60],
+  ["ports", 10],
+])("members that share %s", (carrier, cases) => {
+  it.each([
+    ["give up and call again", false],
+    ["give up and call again while one ends", true],
+  ])(`%s (${replayNote()})`, async (_, dies) => {
+    for (let round = 0; round < scaled(cases); round++) {
+      try {
+        await run(carrier, randomOf(SEED + round), dies);
+      } catch (error) {
+        throw new Error(`round ${round}`, { cause: error });
+      }
+    }
+  });
+});
