@@ -443,6 +443,8 @@ export async function live(client, { round, pages: given, places, epoch: only })
   const geometry = await client.world({ timeout: patience });
   const everybody = Array.from({ length: survivors }, (_, task) => task);
   const world = new Membership("the world", geometry, first, everybody, false);
+  // What this task has sent from other contexts may still wait for room.
+  const meet = () => whileOthersAdvance([{ context: first, promise: geometry.barrier({ timeout: patience }) }]);
   for (let epoch = 0; ; epoch++) {
     let waits = 0;
     await until(() => {
@@ -451,10 +453,10 @@ export async function live(client, { round, pages: given, places, epoch: only })
     }, "for the next epoch");
     if (pages.epoch < 0) break;
     await liveEpoch(epoch, world);
-    await geometry.barrier({ timeout: patience });
+    await meet();
     pages.raiseDone();
   }
-  await geometry.barrier({ timeout: patience });
+  await meet();
   geometry.close();
   let waits = 0;
   pages.raiseDone();
