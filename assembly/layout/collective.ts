@@ -19,7 +19,8 @@
 //                                                others have for it                             SYNC member-passed
 //    12  result         the member  the members  SUCCESS, or why the member has nothing for the others
 //    16  signature      the member  the members  type, operation and element type, and a hash of root and lengths
-//    20  data           the member  the members  pointer to its bytes; 0: they are in `inline`
+//    20  data           the member  the members  pointer to its bytes; 0: they are in `inline`; NONE: it has no memory for them,
+//                                                and they come by messages
 //    24  slice          the member  the members  pointer to its slice of the result             (before `reduced`);
 //                                                in a gather, the bytes that it has             (before `arrived`)
 //    28  sliceResult    the member  the members  SUCCESS, or why it has no slice           (before `reduced`)

@@ -32,7 +32,10 @@ export class Execution extends Operation {
   readonly isPolling = false;
   readonly hasWork = false;
   readonly #host: ExecutionHost;
-  readonly #schedule: Schedule;
+  /** What it is told as: itself, or the operation of which it is a part. */
+  readonly #operation: Operation;
+  readonly #onOver: () => void;
+  #schedule: Schedule;
   readonly #buffers: Buffers;
   #piece: Piece | undefined;
   #round = -1;
@@ -47,22 +50,31 @@ export class Execution extends Operation {
   readonly #early = new Map<number, Uint8Array>();
   readonly #ready = new Set<number>();
 
-  constructor(host: ExecutionHost, schedule: Schedule, buffers: Buffers) {
+  /** @param operation the operation of which it is a part: begin() gives the schedule then @param onOver called at its end */
+  constructor(
+    host: ExecutionHost,
+    schedule: Schedule,
+    buffers: Buffers,
+    operation?: Operation,
+    onOver = (): void => host.over(this, SUCCESS),
+  ) {
     super();
     this.#host = host;
+    this.#operation = operation ?? this;
+    this.#onOver = onOver;
     this.#schedule = schedule;
     this.#buffers = buffers;
   }
 
   /** Begins. It may be over at once. */
-  begin(): void {
-    const { scratchBytes } = this.#schedule;
-    if (scratchBytes > 0) {
-      this.#piece = this.#host.scratch.take(scratchBytes);
-      if (this.#piece === undefined) {
-        this.#host.failed(this, ENOMEM, `no ${scratchBytes} bytes of scratch memory`);
-        return;
-      }
+  begin(schedule = this.#schedule): void {
+    this.#schedule = schedule;
+    const { scratchBytes } = schedule;
+    try {
+      if (scratchBytes > 0) this.#piece = this.#host.scratch.takeAnywhere(scratchBytes);
+    } catch (error) {
+      this.#failed(ENOMEM, (error as Error).message);
+      return;
     }
     this.#next();
   }
@@ -75,7 +87,7 @@ export class Execution extends Operation {
 
   /** A message of this operation has come. */
   came(kind: number, rank: number, arrival: Arrival, tag: number): void {
-    if (this.isStopped) return;
+    if (this.#operation.isStopped) return;
     const key = this.#key(rank, tag);
     if (kind === COLLECTIVE_READY) {
       const held = this.#held.get(key);
@@ -98,10 +110,10 @@ export class Execution extends Operation {
   }
 
   ended(rank: number): void {
-    if (this.isStopped) return;
+    if (this.#operation.isStopped) return;
     for (const key of [...this.#awaited.keys(), ...this.#held.keys()]) {
       if (key % this.#host.size !== rank) continue;
-      this.#host.failed(this, SHUTDOWN, "");
+      this.#failed(SHUTDOWN, "");
       return;
     }
     // Without a look at later rounds, this member would hear of it only once the others have come to those.
@@ -110,7 +122,7 @@ export class Execution extends Operation {
       const { receives, sends } = rounds[place] as Schedule["rounds"][number];
       const isMissing = receives.some(({ peer, tag }) => peer === rank && !this.#early.has(this.#key(peer, tag)));
       if (!isMissing && !sends.some(({ peer, span }) => peer === rank && span.bytes > EAGER_BYTES)) continue;
-      this.#host.failed(this, SHUTDOWN, "");
+      this.#failed(SHUTDOWN, "");
       return;
     }
   }
@@ -134,24 +146,24 @@ export class Execution extends Operation {
 
   /** Begins the next round, and those behind it that are over at once. */
   #next(): void {
-    while (!this.isStopped) {
+    while (!this.#operation.isStopped) {
       this.#round++;
       const round = this.#schedule.rounds[this.#round];
       if (round === undefined) {
-        this.#host.over(this, SUCCESS);
+        this.#onOver();
         return;
       }
       this.#left = 1;
-      for (const receive of round.receives) if (!this.isStopped) this.#receive(receive);
-      for (const send of round.sends) if (!this.isStopped) this.#send(send);
-      if (this.isStopped || --this.#left > 0) return;
+      for (const receive of round.receives) if (!this.#operation.isStopped) this.#receive(receive);
+      for (const send of round.sends) if (!this.#operation.isStopped) this.#send(send);
+      if (this.#operation.isStopped || --this.#left > 0) return;
       if (!this.#runLocals()) return;
     }
   }
 
   /** A transfer of this round is over. */
   #done(): void {
-    if (--this.#left > 0 || this.isStopped) return;
+    if (--this.#left > 0 || this.#operation.isStopped) return;
     if (this.#runLocals()) this.#next();
   }
 
@@ -164,24 +176,24 @@ export class Execution extends Operation {
       return;
     }
     if (this.#host.isGone(peer)) {
-      this.#host.failed(this, SHUTDOWN, "");
+      this.#failed(SHUTDOWN, "");
       return;
     }
     this.#left++;
     this.#awaited.set(key, span);
     this.#host.watch(peer);
-    if (span.bytes > EAGER_BYTES) this.#sent(this.#host.send(COLLECTIVE_READY, peer, this, tag));
+    if (span.bytes > EAGER_BYTES) this.#sent(this.#host.send(COLLECTIVE_READY, peer, this.#operation, tag));
   }
 
   #send({ peer, span, tag }: Transfer): void {
     const key = this.#key(peer, tag);
     if (span.bytes <= EAGER_BYTES) {
-      this.#sent(this.#host.send(COLLECTIVE_DATA, peer, this, tag, this.#bytes(span)));
+      this.#sent(this.#host.send(COLLECTIVE_DATA, peer, this.#operation, tag, this.#bytes(span)));
       return;
     }
     this.#left++;
     if (this.#ready.delete(key)) this.#sendLong(peer, tag, span);
-    else if (this.#host.isGone(peer)) this.#host.failed(this, SHUTDOWN, "");
+    else if (this.#host.isGone(peer)) this.#failed(SHUTDOWN, "");
     else {
       this.#held.set(key, span);
       this.#host.watch(peer);
@@ -191,28 +203,29 @@ export class Execution extends Operation {
   #sendLong(rank: number, tag: number, span: Span): void {
     // SHUTDOWN is told by ended(), too.
     this.#sending++;
-    this.#host.sendLong(rank, this, tag, this.#bytes(span), () => {
-      if (--this.#sending === 0 && this.isStopped) this.#host.sent(this);
-      else this.#done();
+    this.#host.sendLong(rank, this.#operation, tag, this.#bytes(span), () => {
+      const operation = this.#operation;
+      if (--this.#sending > 0 || !operation.isStopped) this.#done();
+      else if (!operation.isSending) this.#host.sent(operation);
     });
   }
 
+  #failed(result: Result, why: string): void {
+    this.#host.failed(this.#operation, result, why);
+  }
+
   #sent(result: Result): void {
-    if (result !== SUCCESS) this.#host.failed(this, result, "");
+    if (result !== SUCCESS) this.#failed(result, "");
   }
 
   /** Takes bytes that have come. False: they are not what this member awaits, so the operation has failed. */
   #take(span: Span, bytes: Uint8Array, rank: number): boolean {
     if (bytes.length !== span.bytes) {
-      this.#host.failed(
-        this,
-        ERROR,
-        `rank ${rank} has sent ${bytes.length} bytes, ${span.bytes} are awaited: the lengths differ`,
-      );
+      this.#failed(ERROR, `rank ${rank} has sent ${bytes.length} bytes, ${span.bytes} are awaited: the lengths differ`);
       return false;
     }
     if (copyIntoIfThere(this.#buffer(span), span.offset, bytes)) return true;
-    this.#host.failed(this, ERROR, "the buffer for what is received was detached or shrunk");
+    this.#failed(ERROR, "the buffer for what is received was detached or shrunk");
     return false;
   }
 
@@ -223,7 +236,7 @@ export class Execution extends Operation {
         if (local.kind === "copy") copyInto(this.#buffer(local.to), local.to.offset, this.#bytes(local.from));
         else this.#reduce(local.out, local.left, local.right);
       } catch (error) {
-        this.#host.failed(this, ERROR, String(error));
+        this.#failed(ERROR, String(error));
         return false;
       }
     }
@@ -232,8 +245,8 @@ export class Execution extends Operation {
 
   /** All operands are in the scratch buffer. */
   #reduce(out: Span, left: Span, right: Span): void {
-    const base = (this.#piece as Piece).pointer;
-    this.#buffers.reducer?.reduce(base + out.offset, base + left.offset, base + right.offset, out.bytes);
+    const { pointer: base, elsewhere } = this.#piece as Piece;
+    this.#buffers.reducer?.reduce(base + out.offset, base + left.offset, base + right.offset, out.bytes, elsewhere);
   }
 
   #buffer({ buffer }: Span): Uint8Array {

@@ -205,10 +205,18 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
 
   #start(execution: Execution): void {
     // First what has come already: a member that has ended since may have sent all that it had to.
-    for (const early of this.#early.get(execution.number) ?? []) this.#deliver(execution, early);
-    this.#early.delete(execution.number);
-    if (!execution.isOver) execution.begin();
-    for (const rank of this.#gone) if (!execution.isOver) execution.ended(rank);
+    this.#deliverEarly(execution);
+    if (!execution.isOver) this.start(execution);
+  }
+
+  start(execution: Execution, schedule?: Schedule): void {
+    execution.begin(schedule);
+    for (const rank of this.#gone) execution.ended(rank);
+  }
+
+  #deliverEarly(operation: Operation): void {
+    for (const early of this.#early.get(operation.number) ?? []) this.#deliver(operation, early);
+    this.#early.delete(operation.number);
   }
 
   /** Begins an operation of members that share a memory. */
@@ -219,12 +227,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
   }
 
   #startShared(operation: SharedOperation): void {
-    if (this.#early.size > 0) {
-      const [early] = this.#early.get(operation.number) ?? [];
-      this.#early.delete(operation.number);
-      if (early !== undefined) this.#differs(operation, early.rank, early.signature);
-      if (operation.isOver) return;
-    }
+    if (this.#early.size > 0) this.#deliverEarly(operation);
     operation.advance();
   }
 
@@ -338,8 +341,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
         if (kind !== COLLECTIVE_CALL) this.#keep(number, early);
         else this.#checkOf(number).calls[rank] = callIn(arrival);
         if (operation !== undefined) this.#compare(operation);
-      } else if (operation instanceof Execution) this.#deliver(operation, early);
-      else if (operation !== undefined) this.#differs(operation, rank, signature);
+      } else if (operation !== undefined) this.#deliver(operation, early);
       else {
         // A member that waits for an answer learns that there is none.
         const text = `rank ${this.rank} is through with that operation, and awaited nothing from rank ${rank}`;
@@ -362,18 +364,15 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     else list.push(kept);
   }
 
-  /** A member sends messages for an operation that has none here. */
-  #differs(operation: Operation, rank: number, signature: number): void {
-    const own = `rank ${this.rank} has begun ${this.describe(operation.signature)} in shared memory`;
-    this.failed(operation, ERROR, `${own}, rank ${rank} ${this.describe(signature)} over messages`);
-  }
-
-  #deliver(execution: Execution, { kind, rank, tag, signature, arrival }: Early): void {
-    if (execution.isStopped) return;
-    if (signature !== execution.signature) {
-      const own = `rank ${this.rank} has begun ${this.describe(execution.signature)}`;
-      this.failed(execution, ERROR, `${own}, rank ${rank} ${this.describe(signature)}`);
-    } else execution.came(kind, rank, arrival, tag);
+  #deliver(operation: Operation, { kind, rank, tag, signature, arrival }: Early): void {
+    if (operation.isStopped) return;
+    if (signature === operation.signature) {
+      operation.came(kind, rank, arrival, tag);
+      return;
+    }
+    const [own, its] = operation.isPolling ? [" in shared memory", " over messages"] : ["", ""];
+    const text = `rank ${this.rank} has begun ${this.describe(operation.signature)}${own}`;
+    this.failed(operation, ERROR, `${text}, rank ${rank} ${this.describe(signature)}${its}`);
   }
 
   describe(signature: number): string {
@@ -494,13 +493,17 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     if (blocks.length === 1) return blocks[0] as Uint8Array;
     const space = (bytes + 15) & ~15;
     const whole = (blocks.length + 1) * space + partialBytes(reducer, blocks.length, bytes);
-    const piece = this.scratch.take(whole);
-    if (piece === undefined) throw new PamiError("PAMIR_NO_MEMORY", `no ${whole} bytes of scratch memory`);
+    const piece = this.scratch.takeAnywhere(whole);
+    const { elsewhere } = piece;
+    const there: Reducer = {
+      ...reducer,
+      reduce: (to, left, right, length) => reducer.reduce(to, left, right, length, elsewhere),
+    };
     try {
       for (const [rank, block] of blocks.entries()) copyInto(piece.bytes, rank * space, block);
       const operandOf = (rank: number): number => piece.pointer + rank * space;
       const out = blocks.length * space;
-      reduceOperands(reducer, blocks.length, { operandOf }, piece.pointer + out, bytes, piece.pointer + out + space);
+      reduceOperands(there, blocks.length, { operandOf }, piece.pointer + out, bytes, piece.pointer + out + space);
       return piece.bytes.slice(out, out + bytes);
     } finally {
       this.scratch.giveBack(piece);

@@ -1,15 +1,17 @@
 // What all operations under way have in common, whatever carries them.
 
 import { type Callback, EAGAIN, type Result } from "../core/result.js";
+import type { Arrival } from "../protocol/late-handler.js";
 import type { Call, Check } from "./calls.js";
+import type { Elsewhere } from "./scratch.js";
 
-/** How elements are combined. Pointers are those of the job's memory. */
+/** How elements are combined. Pointers are those of the job's memory, or of memory elsewhere. */
 export interface Reducer {
   readonly elementBytes: number;
   /** Whether the user's code runs in it: it may throw. */
   readonly isUser: boolean;
   /** `out = left op right`; left comes from lower ranks. `out` may be one of the others. */
-  reduce(out: number, left: number, right: number, bytes: number): void;
+  reduce(out: number, left: number, right: number, bytes: number, elsewhere?: Elsewhere): void;
 }
 
 /** The buffers of one member in one operation, and how its elements are combined. */
@@ -75,6 +77,8 @@ export abstract class Operation {
 
   /** Goes on as far as it can. */
   abstract advance(): void;
+  /** A message of this operation has come. */
+  abstract came(kind: number, rank: number, arrival: Arrival, tag: number): void;
   /** A member has ended, and nothing more comes from it. The operation fails if it needs something of it. */
   abstract ended(rank: number): void;
   /** Ranks of members without which it does not go on. */
@@ -92,6 +96,8 @@ export class PlainOperation extends Operation {
   readonly hasWork = false;
 
   advance(): void {}
+
+  came(): void {}
 
   ended(): void {}
 

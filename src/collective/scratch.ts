@@ -1,15 +1,25 @@
-// Memory that operations take for a while, in the job's memory, so that kernels and the other members can read it.
+// Memory that operations take for a while: in the job's memory, so that kernels and the other members can read it; or, if that
+// has no room and no other member is to read it, elsewhere.
+import { PamiError } from "../core/error.js";
 import type { MemRegion } from "../core/region.js";
 import type { RegionTable } from "../memory/regions.js";
+import { type CollectiveKernel, twinCollectiveKernel } from "./kernel.js";
 
 /** Bytes of idle pieces that are kept. */
 const KEPT_BYTES = 4 * 1024 * 1024;
 const LEAST_BYTES = 4096;
 
+/** Memory outside of the job's, with what reduces elements there. */
+export interface Elsewhere extends Pick<CollectiveKernel, "reduce"> {
+  readonly buffer: ArrayBufferLike;
+}
+
 /** A piece of memory. */
 export interface Piece {
+  /** Counted from the begin of the job's memory, or from that of `elsewhere`. */
   readonly pointer: number;
   readonly bytes: Uint8Array;
+  readonly elsewhere?: Elsewhere;
 }
 
 interface Kept extends Piece {
@@ -24,6 +34,11 @@ export class Scratch {
 
   constructor(regions: RegionTable) {
     this.#regions = regions;
+  }
+
+  /** As take(), but elsewhere if the job's memory has no room. @throws PAMIR_NO_MEMORY: the process has none either */
+  takeAnywhere(bytes: number): Piece {
+    return this.take(bytes) ?? elsewhere(bytes);
   }
 
   /** Takes a piece of at least so many bytes. @returns undefined: there is no memory */
@@ -47,7 +62,7 @@ export class Scratch {
     }
   }
 
-  /** Gives a piece back. No other member reads it any more. */
+  /** Gives a piece back. No other member reads it any more. The collector takes one that is elsewhere. */
   giveBack(piece: Piece): void {
     const kept = this.#used.get(piece);
     if (kept === undefined) return;
@@ -77,6 +92,19 @@ export class Scratch {
     for (const piece of [...this.#idle, ...this.#used.values()]) close(piece);
     this.#idle.length = 0;
     this.#used.clear();
+  }
+}
+
+/** @throws PAMIR_NO_MEMORY */
+function elsewhere(bytes: number): Piece {
+  try {
+    // The twin only reads and writes it, so it need not be shared.
+    const buffer = new ArrayBuffer(Math.ceil(bytes / 8) * 8) as unknown as SharedArrayBuffer;
+    const all = new Uint8Array(buffer);
+    const memory = { buffer, bytes: all, words: new Int32Array(buffer), futex: undefined, wasm: undefined };
+    return { pointer: 0, bytes: all, elsewhere: { buffer, ...twinCollectiveKernel(memory) } };
+  } catch (cause) {
+    throw new PamiError("PAMIR_NO_MEMORY", `no ${bytes} bytes of scratch memory`, { cause });
   }
 }
 

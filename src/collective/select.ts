@@ -457,11 +457,27 @@ export function algorithmOf<Info extends AlgorithmInfo>(type: string, all: reado
 }
 
 /** The default. All members choose the same one, since it depends on what they share alone. */
-export function defaultAlgorithm(request: Request, geometry: GeometryCore): Algorithm {
+export function defaultAlgorithm(
+  request: Request,
+  geometry: GeometryCore,
+  mayBe: (algorithm: Algorithm) => boolean = always,
+): Algorithm {
   const found = ALGORITHMS[request.type].find(
-    (one) => one.fits(geometry) && one.works(request, geometry) && one.isPreferred(request, geometry),
+    (one) => mayBe(one) && one.fits(geometry) && one.works(request, geometry) && one.isPreferred(request, geometry),
   );
   return found as Algorithm;
+}
+
+/** The schedule of an operation in one memory that members lack. @param isLacking see MissingSchedule */
+function missingSchedule(request: Request, geometry: GeometryCore, isLacking: (rank: number) => boolean): Schedule {
+  if (request.type === "gather" || request.type === "gatherv") {
+    // The root alone knows whose blocks it has read.
+    const { counts, offsets } = request.received ?? uniform(request, geometry.size);
+    const missing = counts.map((bytes, rank) => (isLacking(rank) ? bytes : 0));
+    return linearGather({ ...shapeOf(request, geometry), counts: missing, offsets });
+  }
+  const { schedule } = defaultAlgorithm(request, geometry, ({ shared }) => shared === undefined);
+  return (schedule as NonNullable<typeof schedule>)(request, geometry);
 }
 
 /** What all members must agree on: also the algorithm. */
@@ -493,7 +509,10 @@ export function begin(algorithm: Algorithm, request: Request, geometry: Geometry
   const { name, shared, schedule } = algorithm;
   const call = geometry.isChecked ? callOf(request, agreed, name, geometry.size) : undefined;
   if (shared !== undefined) {
-    const operation = new SharedOperation(geometry, request, shared(request, geometry));
+    const steps = shared(request, geometry);
+    const operation = new SharedOperation(geometry, request, steps, (isLacking) =>
+      missingSchedule(request, geometry, isLacking),
+    );
     operation.call = call;
     geometry.beginShared(operation, signature);
     return operation;

@@ -6,11 +6,17 @@
 //   reduce  (slices) write the slice of this member, say so, and take the slices of the others
 //   leave   once the others have passed, if they read memory of this member
 //
+// A member that has no memory for its bytes publishes NONE. Those that would read them run a schedule between "read" and "leave",
+// as that member does: its messages carry what is missing, of a gather the bytes of some members, else of all.
+//
 // If it fails, it stops: it says so, and its memory is the caller's again once no other member may be reading it.
-import { MEMBER_INLINE_BYTES, MEMBER_INLINE_OFFSET } from "../../assembly/layout.js";
-import { CANCELED, EAGAIN, ENOMEM, ERROR, type Result, SHUTDOWN, SUCCESS } from "../core/result.js";
+import { MEMBER_INLINE_BYTES, MEMBER_INLINE_OFFSET, NONE } from "../../assembly/layout.js";
+import { CANCELED, EAGAIN, ERROR, type Result, SHUTDOWN, SUCCESS } from "../core/result.js";
+import type { Arrival } from "../protocol/late-handler.js";
+import { Execution, type ExecutionHost } from "./execution.js";
 import { type Buffers, Operation } from "./operation.js";
-import type { Piece, Scratch } from "./scratch.js";
+import type { Schedule } from "./schedule.js";
+import type { Piece } from "./scratch.js";
 import type { SharedMembers } from "./shared-members.js";
 
 const ENTER = 0;
@@ -18,17 +24,15 @@ const READ = 1;
 const REDUCE = 2;
 const LEAVE = 3;
 const STOPPED = 4;
+const MESSAGES = 5;
 
-export interface SharedHost {
+export interface SharedHost extends ExecutionHost {
   readonly shared: SharedMembers;
-  readonly scratch: Scratch;
   /** Whether members have ended, and whether this one has: what it has not done by now, it never does. */
   readonly hasAnyEnded: boolean;
   hasEnded(rank: number): boolean;
-  over(operation: Operation, result: Result): void;
-  failed(operation: Operation, result: Result, why: string): void;
-  /** No member reads memory of an operation any more that has failed. */
-  sent(operation: Operation): void;
+  /** Begins the schedule of an operation. */
+  start(execution: Execution, schedule: Schedule): void;
   /** What an operation's signature says, in words. */
   describe(signature: number): string;
 }
@@ -51,7 +55,7 @@ export abstract class Steps {
   /** Whether all bytes are always in the slots. */
   readonly isInline: boolean = false;
 
-  /** Where the bytes of this member lie that others read; 0: in its slot. @param slot where inline bytes go */
+  /** Where the bytes of this member lie that others read; 0: in its slot; NONE: there is no memory. @param slot where inline bytes go */
   abstract publish(operation: SharedOperation, slot: number): number;
   /** Takes what a source has published. */
   arrived(_operation: SharedOperation, _rank: number, _pointer: number): void {}
@@ -87,9 +91,16 @@ export class SharedOperation extends Operation {
   /** Whether others read memory of this member, outside of its slot. */
   #isRead = false;
   readonly #pieces: Piece[] = [];
+  /** Whether a member has published NONE. */
+  #isLacking = false;
+  /** What runs its schedule then. It may get messages before. */
+  #messages: Execution | undefined;
+  readonly #missing: MissingSchedule | undefined;
 
-  constructor(host: SharedHost, buffers: Buffers, steps: Steps) {
+  /** @param missing makes the schedule; not needed if all bytes are always in the slots */
+  constructor(host: SharedHost, buffers: Buffers, steps: Steps, missing?: MissingSchedule) {
     super();
+    this.#missing = missing;
     this.host = host;
     this.shared = host.shared;
     this.buffers = buffers;
@@ -110,6 +121,7 @@ export class SharedOperation extends Operation {
     this.#stage = ENTER;
     this.#cursor = 0;
     this.#isRead = false;
+    this.#isLacking = false;
   }
 
   override get isAtSlot(): boolean {
@@ -124,11 +136,13 @@ export class SharedOperation extends Operation {
     }
     if (this.#stage === REDUCE) return shared.hasReduced(this.#cursor, number);
     if (this.#stage === STOPPED) return !this.isSending;
+    if (this.#stage === MESSAGES) return false;
     return shared.hasPassed(this.#readers[this.#cursor] as number, number);
   }
 
   /** Whether it has failed, and others may still be reading memory of this member. */
   override get isSending(): boolean {
+    if (this.#messages?.isSending) return true;
     // It asks for each reader, also behind one that reads: see #pass().
     return this.#stage === STOPPED && this.#isRead && this.#readers.filter(this.#isReading).length > 0;
   }
@@ -145,17 +159,23 @@ export class SharedOperation extends Operation {
       if (this.#stage === REDUCE) this.#reduce();
       if (this.#stage === LEAVE) this.#leave();
     } catch (error) {
-      this.host.failed(this, resultOf(error), String(error));
+      this.host.failed(this, ERROR, String(error));
     }
   }
 
-  ended(): void {
-    this.advance();
+  came(kind: number, rank: number, arrival: Arrival, tag: number): void {
+    this.#execution.came(kind, rank, arrival, tag);
+  }
+
+  ended(rank: number): void {
+    if (this.#stage !== MESSAGES) this.advance();
+    else if (this.host.isGone(rank)) this.#execution.ended(rank);
   }
 
   awaited(): number[] {
     const { shared, number } = this;
     if (this.#stage === STOPPED) return this.#readers.filter(this.#isReading);
+    if (this.#stage === MESSAGES) return this.#execution.awaited();
     const sources = this.#sources.filter((rank) => !shared.hasArrived(shared.slotOf(rank, number), number));
     if (this.#stage === ENTER) return [...new Set([shared.laggard(number), ...sources])].filter((rank) => rank >= 0);
     if (this.#stage === READ) return sources;
@@ -175,15 +195,21 @@ export class SharedOperation extends Operation {
   }
 
   release(): void {
+    this.#giveBack();
+    this.#messages?.release();
+    this.#messages = undefined;
+  }
+
+  #giveBack(): void {
     for (let piece = this.#pieces.pop(); piece !== undefined; piece = this.#pieces.pop()) {
       this.host.scratch.giveBack(piece);
     }
   }
 
-  /** Takes memory until the operation is over. @throws NoMemory */
+  /** Takes memory until the operation is over. @returns a pointer; NONE: there is no memory */
   take(bytes: number): number {
     const piece = this.host.scratch.take(bytes);
-    if (piece === undefined) throw new NoMemory(bytes);
+    if (piece === undefined) return NONE;
     this.#pieces.push(piece);
     return piece.pointer;
   }
@@ -211,12 +237,12 @@ export class SharedOperation extends Operation {
     return this.pointerTo(view);
   }
 
-  /** Pointer to a view's bytes in the job's memory, or to a copy of them there. */
+  /** Pointer to a view's bytes in the job's memory, or to a copy of them there; NONE: there is no memory. */
   pointerTo(view: Uint8Array): number {
     const pointer = this.shared.pointerOf(view);
     if (pointer !== 0 || view.length === 0) return pointer;
     const copy = this.take(view.length);
-    this.shared.write(copy, view);
+    if (copy !== NONE) this.shared.write(copy, view);
     return copy;
   }
 
@@ -232,10 +258,11 @@ export class SharedOperation extends Operation {
     try {
       data = this.#steps.publish(this, shared.slotOf(shared.rank, number) + MEMBER_INLINE_OFFSET);
     } catch (error) {
-      result = resultOf(error);
+      result = ERROR;
       this.why = String(error);
     }
     this.#isRead = result === SUCCESS && this.#readers.length > 0 && (data !== 0 || this.#steps.hasSlices);
+    if (data === NONE) this.#lack();
     shared.arrive(number, result, this.signature, data);
     if (!this.#steps.isOfAll || shared.haveArrived(number)) shared.ring(this.#readers);
     this.#stage = READ;
@@ -264,8 +291,18 @@ export class SharedOperation extends Operation {
         host.failed(this, result, `rank ${rank} has failed`);
         return;
       }
-      if (!this.#isInline && !this.#mayRead(rank, slot)) return;
+      if (!this.#isInline) {
+        if (shared.dataIn(slot) === NONE) {
+          this.#isLacking = true;
+          continue;
+        }
+        if (!this.#mayRead(rank, slot)) return;
+      }
       this.#steps.arrived(this, rank, shared.dataIn(slot));
+    }
+    if (this.#isLacking) {
+      this.#goByMessages();
+      return;
     }
     if (this.#steps.hasSlices && host.hasAnyEnded) {
       for (const rank of sources) if (!this.#mayRead(rank, shared.slotOf(rank, number))) return;
@@ -277,13 +314,40 @@ export class SharedOperation extends Operation {
     else this.#writeSlice();
   }
 
+  /** This member has no memory for its bytes: it needs none at all. */
+  #lack(): void {
+    this.#isLacking = true;
+    this.#isRead = false;
+    this.#giveBack();
+  }
+
+  /** This member has read what there is in memory: the rest comes by messages. */
+  #goByMessages(): void {
+    const { host, shared, number } = this;
+    this.#cursor = 0;
+    this.#pass();
+    if (this.#stage !== LEAVE) return;
+    this.#stage = MESSAGES;
+    const missing = this.#missing as MissingSchedule;
+    const schedule = missing((rank) => shared.dataIn(shared.slotOf(rank, number)) === NONE);
+    host.start(this.#execution, schedule);
+  }
+
+  get #execution(): Execution {
+    this.#messages ??= new Execution(this.host, NO_SCHEDULE, this.buffers, this, () => {
+      this.#stage = LEAVE;
+      this.advance();
+    });
+    return this.#messages;
+  }
+
   #writeSlice(): void {
     let slice = 0;
     let result: Result = SUCCESS;
     try {
       slice = this.#steps.slice(this);
     } catch (error) {
-      result = resultOf(error);
+      result = ERROR;
       this.why = String(error);
     }
     this.shared.reduced(this.number, result, slice);
@@ -353,6 +417,7 @@ export class SharedOperation extends Operation {
 
   #leave(): void {
     const { shared, number } = this;
+    if (this.isOver) return;
     if (this.#isRead) {
       for (; this.#cursor < this.#readers.length; this.#cursor++) {
         const rank = this.#readers[this.#cursor] as number;
@@ -371,15 +436,10 @@ export class SharedOperation extends Operation {
   }
 }
 
-class NoMemory extends Error {
-  constructor(bytes: number) {
-    super(`no ${bytes} bytes of scratch memory`);
-  }
-}
+/** Makes the schedule that carries what is missing. @param isLacking whether a member that this one reads has no memory */
+export type MissingSchedule = (isLacking: (rank: number) => boolean) => Schedule;
 
-function resultOf(error: unknown): Result {
-  return error instanceof NoMemory ? ENOMEM : ERROR;
-}
+const NO_SCHEDULE: Schedule = { scratchBytes: 0, rounds: [] };
 
 export function allRanks(size: number): number[] {
   return Array.from({ length: size }, (_, rank) => rank);

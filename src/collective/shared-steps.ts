@@ -1,5 +1,5 @@
 // What each type of operation does with the bytes of members that share a memory: see shared-operation.ts.
-import { MEMBER_INLINE_BYTES } from "../../assembly/layout.js";
+import { MEMBER_INLINE_BYTES, NONE } from "../../assembly/layout.js";
 import type { Buffers, Reducer } from "./operation.js";
 import { powerBelow, prefixSums, slices } from "./shape.js";
 import type { SharedMembers } from "./shared-members.js";
@@ -161,6 +161,7 @@ export class ScatterSteps extends Steps {
     const { words } = operation.shared.memory;
     const base = operation.pointerTo(operation.buffers.send);
     const table = operation.take(8 * counts.length);
+    if (base === NONE || table === NONE) return NONE;
     for (const [rank, bytes] of counts.entries()) {
       words[(table + 8 * rank) >>> 2] = base + (offsets[rank] as number);
       words[(table + 8 * rank + 4) >>> 2] = bytes;
@@ -370,6 +371,7 @@ export class SliceReduceSteps extends Steps implements Operands {
       const spare = partialBytes(buffers.reducer as Reducer, shared.size, bytes);
       this.#out = place === 0 || isOverOperand ? operation.take(bytes) : place + offset;
       this.#partials = spare === 0 ? 0 : operation.take(spare);
+      if (this.#out === NONE || this.#partials === NONE) return NONE;
     }
     return operation.publishView(slot, buffers.send);
   }

@@ -334,8 +334,8 @@ export class Requests {
         reducer = {
           elementBytes,
           isUser: false,
-          reduce: (out, left, right, bytes) =>
-            kernel.reduce(operationNumber, number, out, left, right, (bytes / elementBytes) >>> 0),
+          reduce: (out, left, right, bytes, elsewhere) =>
+            (elsewhere ?? kernel).reduce(operationNumber, number, out, left, right, (bytes / elementBytes) >>> 0),
         };
         this.#reducers.set(key, reducer);
       }
@@ -350,12 +350,15 @@ export class Requests {
     }
     const { combine, commutative = false } = operation;
     const { buffer } = this.#memory;
-    const at = (pointer: number, bytes: number): ArrayBufferView =>
-      viewOn(view, buffer, pointer, bytes / bytesPerElement(view));
+    const at = (pointer: number, bytes: number, from: ArrayBufferLike): ArrayBufferView =>
+      viewOn(view, from, pointer, bytes / bytesPerElement(view));
     const reducer: Reducer = {
       elementBytes,
       isUser: true,
-      reduce: (out, left, right, bytes) => combine(at(left, bytes), at(right, bytes), at(out, bytes)),
+      reduce(out, left, right, bytes, elsewhere) {
+        const from = elsewhere?.buffer ?? buffer;
+        combine(at(left, bytes, from), at(right, bytes, from), at(out, bytes, from));
+      },
     };
     return { reducer, operationNumber: USER_OPERATION, isOrdered: commutative !== true };
   }

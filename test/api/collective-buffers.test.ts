@@ -33,3 +33,31 @@ it("in place in shared memory, a member's part of a reduceScatter does not overw
     await given.close();
   }
 });
+
+it("ordinary arrays longer than the job's memory", { timeout: 60_000 }, async () => {
+  const given = await contextsOf(3, "wasm", 2 ** 22);
+  try {
+    const geometries = await geometryOf(given);
+    const length = 2 ** 20;
+    const results: number[] = [];
+    const onDone = (_: unknown, result: number): void => void results.push(result);
+    const sums = geometries.map(() => new Float64Array(length));
+    const buffers = geometries.map(({ rank }) => new Float64Array(length).fill(rank + 7));
+    const all = geometries.map(() => new Float64Array(3 * length));
+    for (const [rank, geometry] of geometries.entries()) {
+      const send = Float64Array.from({ length }, (_, place) => place * (rank + 1));
+      geometry.collective("allreduce", { send, receive: sums[rank] as Float64Array, operation: "sum", onDone });
+      geometry.collective("broadcast", { buffer: buffers[rank] as Float64Array, root: 1, onDone });
+      geometry.collective("allgather", { send, receive: all[rank] as Float64Array, onDone });
+    }
+    await until(given, () => results.length === 9);
+    expect(results.filter((result) => result !== 0)).toEqual([]);
+    expect(sums.every((sum) => sum.every((value, place) => value === 6 * place))).toBe(true);
+    expect(buffers.every((buffer) => buffer.every((value) => value === 8))).toBe(true);
+    const isBlock = (value: number, place: number): boolean =>
+      value === (place % length) * (Math.floor(place / length) + 1);
+    expect(all.every((blocks) => blocks.every(isBlock))).toBe(true);
+  } finally {
+    await given.close();
+  }
+});

@@ -1,7 +1,8 @@
 // A member ends at each step of what geometries do: the others hear of it, none waits for ever, the memory comes back, and the
 // next geometry works.
 import { describe, expect, it } from "vitest";
-import { type Geometry, type Result, SHUTDOWN } from "../../src/index.js";
+import { type Geometry, type MemRegion, type Result, SHUTDOWN } from "../../src/index.js";
+import type { Task } from "../../src/protocol/task.js";
 import { byEffort, SEED, sample } from "../support/effort.js";
 import { type Carrier, type Mortal, MortalJob } from "../support/mortal-members.js";
 import { randomOf } from "../support/random.js";
@@ -36,6 +37,24 @@ const broadcast = async (geometry: Geometry, root: number, length: number, algor
   await geometry.broadcast({ buffer, root, ...(algorithm === undefined ? {} : { algorithm }) });
   if (buffer.some((value) => value !== 77)) throw new Error(`wrong bytes: ${buffer[0]}`);
 };
+
+const gathered = async (geometry: Geometry, length: number): Promise<void> => {
+  const all = await geometry.gather({ send: new Int32Array(length).fill(geometry.rank), root: 1 });
+  if (all?.some((value, place) => value !== Math.floor(place / length))) throw new Error("wrong blocks");
+};
+
+/** Takes the memory that a task can have. */
+function takeAll({ regions }: Task): MemRegion[] {
+  const taken: MemRegion[] = [];
+  for (let bytes = 2 ** 22; bytes >= 4096; bytes /= 4) {
+    try {
+      for (;;) taken.push(regions.create(bytes));
+    } catch {
+      // There is none of that length any more.
+    }
+  }
+  return taken;
+}
 
 const SCENARIOS: readonly Scenario[] = [
   { name: "creation", carriers: BOTH, isMade: false, act: (geometry) => broadcast(geometry, 1, 2) },
@@ -83,6 +102,25 @@ const SCENARIOS: readonly Scenario[] = [
     act: async (geometry) => {
       await broadcast(geometry, 2, 5000, "binomial");
       await sums(geometry, 6000, "rabenseifner");
+    },
+  },
+  {
+    name: "operations without memory",
+    carriers: BOTH,
+    isMade: true,
+    act: async (geometry, { task }) => {
+      const taken = takeAll(task);
+      try {
+        await Promise.all([
+          broadcast(geometry, 2, 200),
+          sums(geometry, 500),
+          broadcast(geometry, 0, 5000),
+          sums(geometry, 6000),
+          gathered(geometry, 300),
+        ]);
+      } finally {
+        for (const region of taken) region.close();
+      }
     },
   },
   { name: "close", carriers: BOTH, isMade: true, act: async (geometry) => geometry.close() },

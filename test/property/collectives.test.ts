@@ -3,7 +3,7 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { SUCCESS } from "../../src/core/result.js";
-import type { Context, Geometry } from "../../src/index.js";
+import type { Client, Context, Geometry, MemRegion } from "../../src/index.js";
 import type { Case } from "../conformance/tasks/collective-case.js";
 import { drawCase } from "../support/collective-draws.js";
 import {
@@ -42,8 +42,14 @@ const program = fc.record({
   pace: fc.nat(2 ** 30),
 });
 
-/** Runs a program. Returns what has gone wrong. */
-async function run(given: Members, isOneMemory: boolean, steps: readonly Step[], pace: number): Promise<string[]> {
+/** Runs a program. @param isShort whether memory is short: it comes and goes meanwhile. @returns what has gone wrong */
+async function run(
+  given: Members,
+  isOneMemory: boolean,
+  isShort: boolean,
+  steps: readonly Step[],
+  pace: number,
+): Promise<string[]> {
   const geometries: Geometry[][] = [];
   for (const [id, which] of MEMBERSHIPS.entries()) geometries.push(await geometryOf(given, which, id));
   const cases = steps.map(({ geometry, seed }): Case => {
@@ -66,12 +72,15 @@ async function run(given: Members, isOneMemory: boolean, steps: readonly Step[],
   const random = randomOf(pace);
   const places = contexts.map(() => 0);
   const parts: Part[] = [];
+  const hogs = isShort ? given.members.map(({ client }) => new Hog(client)) : [];
   const act = async (member: number): Promise<void> => {
     const context = contexts[member] as Context;
     const what = random(6);
     if (what === 0) context.advance();
-    else if (what === 1) await given.turn();
-    else if (what === 2) {
+    else if (what === 1) {
+      await given.turn();
+      hogs[member]?.change(random);
+    } else if (what === 2) {
       const to = random(SIZE);
       const counts = sent[member] as number[];
       const result = context.sendImmediate(
@@ -88,7 +97,8 @@ async function run(given: Members, isOneMemory: boolean, steps: readonly Step[],
       const { geometry } = steps[place] as Step;
       const own = geometries[geometry]?.find(({ endpoints, rank }) => endpoints[rank] === context.endpoint);
       const client = given.members[member]?.client;
-      if (own !== undefined && client !== undefined) parts.push(beginCase(cases[place] as Case, own, client));
+      const views = hogs[member] ?? client;
+      if (own !== undefined && views !== undefined) parts.push(beginCase(cases[place] as Case, own, views));
     }
   };
   while (places.some((place) => place < steps.length)) await act(random(SIZE));
@@ -100,35 +110,76 @@ async function run(given: Members, isOneMemory: boolean, steps: readonly Step[],
   await until(given, () => came.every((counts, to) => counts.every((count, from) => count === sent[from]?.[to])));
   problems.push(...parts.flatMap((part) => part.problem() ?? []));
   for (const geometry of geometries.flat()) geometry.close();
+  for (const hog of hogs) hog.close();
   return problems;
 }
 
+/** Takes the memory of a job, but for some of it now and then. Views lie in that memory if it has room for them. */
+class Hog {
+  readonly #client: Client;
+  #regions: MemRegion[] = [];
+
+  constructor(client: Client) {
+    this.#client = client;
+    this.#fill();
+  }
+
+  createRegion(bytes: number): { bytes: Uint8Array; close(): void } {
+    try {
+      return this.#client.createRegion(bytes);
+    } catch {
+      return { bytes: new Uint8Array(bytes), close: () => {} };
+    }
+  }
+
+  /** Gives some memory back, or takes what there is. */
+  change(random: (below: number) => number): void {
+    if (random(2) === 0) this.#fill();
+    else for (const region of this.#regions.splice(random(this.#regions.length + 1), 2)) region.close();
+  }
+
+  close(): void {
+    for (const region of this.#regions) region.close();
+  }
+
+  #fill(): void {
+    for (let bytes = 2 ** 22; bytes >= 4096; bytes /= 4) {
+      try {
+        for (;;) this.#regions.push(this.#client.createRegion(bytes));
+      } catch {
+        // There is none of that length any more.
+      }
+    }
+  }
+}
+
+const nodes = async (): Promise<Members> =>
+  tasksOf(
+    new NetworkedJob({
+      seed: SEED,
+      limits: LIMITS,
+      kernels: ["wasm", "ts"],
+      tasksPerNode: 2,
+      faults: { loss: 0.01, duplicate: 0.01, reorder: 0.01, reorderMicroseconds: 300 },
+    }),
+  );
+
 it.each([
-  ["contexts of one task", true, () => contextsOf(SIZE, "wasm")],
-  [
-    "nodes of two tasks",
-    false,
-    async () =>
-      tasksOf(
-        new NetworkedJob({
-          seed: SEED,
-          limits: LIMITS,
-          kernels: ["wasm", "ts"],
-          tasksPerNode: 2,
-          faults: { loss: 0.01, duplicate: 0.01, reorder: 0.01, reorderMicroseconds: 300 },
-        }),
-      ),
-  ],
-] as const)(`%s: any program gives what a sequential one does (${replayNote()})`, async (_, isOneMemory, members) => {
+  ["contexts of one task", true, false, () => contextsOf(SIZE, "wasm")],
+  ["contexts of one task that is short of memory", true, true, () => contextsOf(SIZE, "wasm", 2 ** 22)],
+  ["nodes of two tasks", false, false, nodes],
+  ["nodes of two tasks that are short of memory", false, true, nodes],
+] as const)(`%s: any program gives what a sequential one does (${replayNote()})`, async (...row) => {
+  const [, isOneMemory, isShort, members] = row;
   const property = fc.asyncProperty(program, async ({ steps, pace }) => {
     const given = await members();
     try {
-      expect(await run(given, isOneMemory, steps, pace)).toEqual([]);
+      expect(await run(given, isOneMemory, isShort, steps, pace)).toEqual([]);
     } finally {
       await given.close();
     }
   });
-  const details = await fc.check(property, { seed: SEED, numRuns: scaled(24) });
+  const details = await fc.check(property, { seed: SEED, numRuns: scaled(24), endOnFailure: true });
   if (details.failed)
     throw new Error(`${replayNote()}\n${fc.defaultReportMessage(details)}`, { cause: details.errorInstance });
 });

@@ -11,7 +11,7 @@ import {
 import { Unexpected } from "../../src/collective/active.js";
 import { Channel } from "../../src/collective/channel.js";
 import { GeometryCore } from "../../src/collective/geometry-core.js";
-import type { Operation } from "../../src/collective/operation.js";
+import type { Operation, Reducer } from "../../src/collective/operation.js";
 import { type Piece, Scratch } from "../../src/collective/scratch.js";
 import { CompletionQueue } from "../../src/core/completion.js";
 import { type Callback, ERROR, type Result, SHUTDOWN, SUCCESS } from "../../src/core/result.js";
@@ -38,7 +38,7 @@ interface Message {
   readonly onSent: Callback | undefined;
 }
 
-/** Gives back pieces with other bytes in them, and knows how many are used. */
+/** Gives back pieces with other bytes in them, and knows how many are used. At times it has none in the member's memory. */
 class WatchedScratch extends Scratch {
   used = 0;
   readonly #random: Random;
@@ -49,8 +49,12 @@ class WatchedScratch extends Scratch {
   }
 
   override take(bytes: number): Piece | undefined {
+    return this.#random(4) === 0 ? undefined : super.take(bytes);
+  }
+
+  override takeAnywhere(bytes: number): Piece {
     this.used++;
-    return super.take(bytes);
+    return super.takeAnywhere(bytes);
   }
 
   override giveBack(piece: Piece): void {
@@ -207,12 +211,14 @@ export function runGeometry(
     const { members } = runs[number] as Expected;
     const { operator, algorithm, plan, odd } = steps[number] as Step;
     const { schedule, send, receive } = members[rank] as Expected["members"][number];
-    const at = (pointer: number, bytes: number): Uint8Array => party.memory.subarray(pointer, pointer + bytes);
-    const reducer = {
+    const reducer: Reducer = {
       elementBytes: operator.elementBytes,
       isUser: false,
-      reduce: (out: number, left: number, right: number, bytes: number) =>
-        operator.reduce(at(out, bytes), at(left, bytes), at(right, bytes)),
+      reduce(out, left, right, bytes, elsewhere) {
+        const all = elsewhere === undefined ? party.memory : new Uint8Array(elsewhere.buffer);
+        const at = (pointer: number): Uint8Array => all.subarray(pointer, pointer + bytes);
+        operator.reduce(at(out), at(left), at(right));
+      },
     };
     const operation = party.core.beginSchedule(schedule, { send, receive, reducer }, number + 1, {
       what: algorithm.name,

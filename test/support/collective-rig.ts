@@ -20,8 +20,8 @@ export interface Members {
 }
 
 /** Contexts of one task. */
-export async function contextsOf(size: number, kernel: KernelName): Promise<Members> {
-  const job = await launch(null, { tasks: 1, join: true, contexts: size, kernel, heapBytes: 256 * 1024 ** 2 });
+export async function contextsOf(size: number, kernel: KernelName, heapBytes = 256 * 1024 ** 2): Promise<Members> {
+  const job = await launch(null, { tasks: 1, join: true, contexts: size, kernel, heapBytes });
   const client = job.client as unknown as Client;
   const members = Array.from({ length: size }, () => ({ client, context: client.createContext() }));
   return { members, turn: async () => undefined, close: async () => void (await job.terminate()) };
@@ -89,7 +89,7 @@ export interface Part {
 }
 
 /** Begins a case at one member. */
-export function beginCase(one: Case, geometry: Geometry, client: Client): Part {
+export function beginCase(one: Case, geometry: Geometry, client: Parameters<typeof guarded>[1]): Part {
   const { rank, size } = geometry;
   const memory = guarded(one, client);
   const { parameters, sent, received } = parametersOf(one, rank, size, memory.take);

@@ -1,7 +1,6 @@
 // Collective operations of two or three members that share a memory: each writes its block, and reads those of the others.
 import { MEMBER_SIZE, MEMBER_SLOTS } from "../../../assembly/layout.js";
 import type { Buffers, Operation, Reducer } from "../../../src/collective/operation.js";
-import type { Scratch } from "../../../src/collective/scratch.js";
 import { SharedMembers } from "../../../src/collective/shared-members.js";
 import { type SharedHost, SharedOperation, type Steps } from "../../../src/collective/shared-operation.js";
 import {
@@ -60,9 +59,9 @@ class Member {
     const tasks = ranks.map((other) => world.task(other));
     const shared = new SharedMembers(world.kernel, COLD, world.memory, rank, ranks.map(blockOf), tasks);
     this.shared = shared;
-    this.#host = {
+    // No operation here takes memory, so none sends messages.
+    const host: Omit<SharedHost, "size" | "scratch" | "isGone" | "watch" | "send" | "sendLong" | "start"> = {
       shared,
-      scratch: undefined as unknown as Scratch, // no operation here takes any
       hasAnyEnded: false,
       hasEnded: () => false,
       over: (operation, result) => {
@@ -85,6 +84,7 @@ class Member {
       },
       describe: String,
     };
+    this.#host = host as SharedHost;
   }
 
   get buffers(): Buffers {
