@@ -4,13 +4,12 @@ import { spawn, spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
-import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { cli, withoutWaits } from "./support/run-command.js";
 import { find, SSHD, Sshd } from "./support/ssh.js";
 
-const folder = mkdtempSync(join(tmpdir(), "pamir-launched-"));
+const folder = mkdtempSync(join(inject("folder"), "launched-"));
 const keyFile = join(folder, "key");
 writeFileSync(keyFile, randomBytes(32), { mode: 0o600 });
 let sshd: Sshd | undefined;

@@ -4,10 +4,9 @@ import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
-import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { text } from "node:stream/consumers";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 
 /** The first program of that name, on the PATH or in the folder that `npm run test:hosts` made. */
 function find(name: string): string | undefined {
@@ -27,7 +26,7 @@ const HOSTS = [
 let folder: string;
 
 beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), "pamir-hosts-"));
+  folder = mkdtempSync(join(inject("folder"), "hosts-"));
   const packed = execFileSync("npm", ["pack", "--silent", "--ignore-scripts", "--pack-destination", folder]);
   const installed = join(folder, "node_modules", "pamir");
   mkdirSync(installed, { recursive: true });

@@ -2,10 +2,9 @@
 // and without the types of a browser and of Node, and with six versions of the latter.
 import { execFile } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, inject, it } from "vitest";
 
 const run = promisify(execFile);
 const TSC_7 = realpathSync("node_modules/typescript/bin/tsc");
@@ -140,7 +139,7 @@ const PROJECTS = [
 let root: string;
 
 beforeAll(() => {
-  root = mkdtempSync(join(tmpdir(), "pamir-types-"));
+  root = mkdtempSync(join(inject("folder"), "types-"));
   const installed = join(root, "node_modules", "pamir");
   mkdirSync(join(installed, "dist"), { recursive: true });
   cpSync("package.json", join(installed, "package.json"));

@@ -1,7 +1,6 @@
 // Bad input: each comes to an error with a stable code and the values in its text, and nothing is left half done.
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import {
@@ -23,7 +22,7 @@ import {
   SHUTDOWN,
   SUCCESS,
 } from "pamir";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it, vi } from "vitest";
 import {
   DATA,
   fillHeap,
@@ -532,7 +531,7 @@ describe("bad input", () => {
     let folder: string;
     const layout = info().layout;
     beforeAll(() => {
-      folder = mkdtempSync(join(tmpdir(), "pamir-test-"));
+      folder = mkdtempSync(join(inject("folder"), "test-"));
     });
     afterAll(() => rmSync(folder, { recursive: true, force: true }));
     beforeEach(() => writeFileSync(join(folder, "package.json"), '{ "type": "module" }'));

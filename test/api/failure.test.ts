@@ -1,11 +1,10 @@
 // A task that fails is heard: what the program prints, and its exit code. Each in a process of its own.
 import { spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { launch, type PamiError } from "pamir";
-import { expect, it } from "vitest";
+import { expect, inject, it } from "vitest";
 
 interface Ended {
   readonly out: string;
@@ -13,7 +12,7 @@ interface Ended {
   readonly code: number | null;
 }
 
-const folder = mkdtempSync(join(tmpdir(), "pamir-failure-"));
+const folder = mkdtempSync(join(inject("folder"), "failure-"));
 process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
 const FAILING = fileURLToPath(new URL("programs/failing.js", import.meta.url));
 

@@ -4,11 +4,10 @@ import { randomBytes } from "node:crypto";
 import { createSocket } from "node:dgram";
 import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
-import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { info, SHUTDOWN } from "pamir";
-import { afterAll, afterEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, describe, expect, inject, it } from "vitest";
 import { SEED } from "../support/effort.js";
 import { copyOfPackage } from "./run-program.js";
 
@@ -183,7 +182,7 @@ describe.skipIf(!isLinux)("processes that find each other by a rendezvous", { ti
 
   it("two builds of pamir: both processes end with an error that names both", async () => {
     const { layout } = info();
-    const folder = mkdtempSync(join(tmpdir(), "pamir-builds-"));
+    const folder = mkdtempSync(join(inject("folder"), "builds-"));
     const copy = join(folder, "node_modules", "pamir");
     try {
       cpSync(fileURLToPath(new URL("../../dist", import.meta.url)), join(copy, "dist"), { recursive: true });
@@ -207,7 +206,7 @@ describe.skipIf(!isLinux)("processes that find each other by a rendezvous", { ti
   });
 
   it("WebSockets without the package ws: an error that says so", async () => {
-    const copy = copyOfPackage("pamir-no-ws-");
+    const copy = copyOfPackage("no-ws-");
     const other = join(copy.folder, "joined.mjs");
     cpSync(program, other);
     try {
@@ -222,7 +221,7 @@ describe.skipIf(!isLinux)("processes that find each other by a rendezvous", { ti
   });
 
   it("rank 0 says for whom it waits, and once why it has refused others: with another key, they hear nothing", async () => {
-    const folder = mkdtempSync(join(tmpdir(), "pamir-wrong-key-"));
+    const folder = mkdtempSync(join(inject("folder"), "wrong-key-"));
     try {
       const files = [0, 1].map((rank) => join(folder, `key-${rank}`));
       for (const file of files) writeFileSync(file, randomBytes(32), { mode: 0o600 });
@@ -266,7 +265,7 @@ describe.skipIf(!isLinux)("processes that find each other by a rendezvous", { ti
 });
 
 describe.skipIf(!isLinux)("processes in several nodes, joined by a link", { timeout: 60_000 }, () => {
-  const folder = mkdtempSync(join(tmpdir(), "pamir-joined-"));
+  const folder = mkdtempSync(join(inject("folder"), "joined-"));
   const keyFile = join(folder, "key");
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
   writeFileSync(keyFile, randomBytes(32), { mode: 0o600 });

@@ -2,11 +2,10 @@
 import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from "vitest";
 import { SEED } from "../support/effort.js";
 
 const program = fileURLToPath(new URL("programs/bulk.js", import.meta.url));
@@ -40,7 +39,7 @@ interface Said {
 }
 
 describe.skipIf(why !== "")("nodes in two network namespaces", { timeout: 90_000 }, () => {
-  const folder = mkdtempSync(join(tmpdir(), "pamir-namespaces-"));
+  const folder = mkdtempSync(join(inject("folder"), "namespaces-"));
   const keyFile = join(folder, "key");
   writeFileSync(keyFile, randomBytes(32), { mode: 0o600 });
   const children = new Set<ChildProcess>();

@@ -11,7 +11,7 @@ import { DATA, ECHO, PATIENCE, QUIT, rejectionOf, thrownBy, until } from "./supp
 const ELSEWHERE = `this is freebsd on ${process.arch}, and it takes Linux on x64 or arm64`;
 
 describe("processes that share no memory", () => {
-  const copy = copyOfPackage("pamir-link-");
+  const copy = copyOfPackage("link-");
   const { platform } = process;
   afterAll(copy.remove);
 

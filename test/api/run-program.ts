@@ -2,11 +2,11 @@
 import { type SpawnOptions, spawn } from "node:child_process";
 import { once } from "node:events";
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { isAbsolute, join } from "node:path";
 import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
+import { inject } from "vitest";
 
 export interface Ended {
   readonly out: string;
@@ -43,7 +43,7 @@ export function allowing(...allowed: readonly string[]): string[] {
 
 /** A copy of the package, its programs and tasks, where koffi is not installed. */
 export function copyOfPackage(prefix: string) {
-  const folder = mkdtempSync(join(tmpdir(), prefix));
+  const folder = mkdtempSync(join(inject("folder"), prefix));
   for (const part of ["dist", "package.json", "test/api/programs", "test/api/tasks"])
     cpSync(part, join(folder, part), { recursive: true });
   const koffi = join(folder, "node_modules/koffi");

@@ -3,12 +3,11 @@
 
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { transformSync } from "esbuild";
 import { EAGAIN, type Job, launch, SUCCESS, type TraceEvent } from "pamir";
-import { describe, expect, it } from "vitest";
+import { describe, expect, inject, it } from "vitest";
 import { DATA, ECHO, OTHER, PATIENCE, REPLY_WHOLE, thrownBy, until, VARIANTS, withJob } from "./support.js";
 
 const eventsOf = (job: Job): readonly TraceEvent[] => job.trace().traceEvents;
@@ -225,7 +224,7 @@ describe("how it is asked for", () => {
   });
 
   it("PAMIR_TRACE writes a file for each job of a process", () => {
-    const folder = mkdtempSync(join(tmpdir(), "pamir-"));
+    const folder = mkdtempSync(join(inject("folder"), "trace-"));
     try {
       const program = fileURLToPath(new URL("tasks/two-jobs.js", import.meta.url));
       const env = { ...process.env, PAMIR_TRACE: join(folder, "out.json") };

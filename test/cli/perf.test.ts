@@ -2,10 +2,9 @@
 // compiler or MPI passes too: what is missing is reported. Exit code 3 only says that the machine was unsteady.
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { describe, expect, it } from "vitest";
+import { describe, expect, inject, it } from "vitest";
 import { conduct, ONCE, type Patience } from "../../src/cli/perf/conduct.js";
 import { within } from "../../src/cli/perf/peers.js";
 import { type Handoff, type System, TESTS } from "../../src/cli/perf/plan.js";
@@ -301,7 +300,7 @@ it("the bench of deaths tells of every way to end", () => {
 });
 
 it("the bench writes JSON and a picture", () => {
-  const out = mkdtempSync(join(tmpdir(), "pamir-bench-test-"));
+  const out = mkdtempSync(join(inject("folder"), "bench-test-"));
   try {
     const args = ["--quick", "--out", out, "--test", "idle", "--system", "pamir-wasm", "--system", "wasmcall"];
     const { status, stdout, stderr } = node("bench/run.mjs", args);

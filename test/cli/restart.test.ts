@@ -2,15 +2,14 @@
 // machine, and a node of another host. Other hosts are this one, by a remote shell that runs its command here.
 import { spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, inject, it } from "vitest";
 import { app, cli, isGone, processesWith, run } from "../support/run-command.js";
 import { LOCAL_SHELL, script } from "../support/ssh.js";
 
 const isLinux = process.platform === "linux";
-const folder = mkdtempSync(join(tmpdir(), "pamir-restart-"));
+const folder = mkdtempSync(join(inject("folder"), "restart-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const rsh = script(folder, "rsh", LOCAL_SHELL);
 const again = fileURLToPath(new URL("programs/again.js", import.meta.url));

@@ -2,9 +2,8 @@
 // that runs its command here, and by a real sshd on loopback.
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from "vitest";
 import { app, cli, isGone, processesWith, run, saidBy, withoutWaits } from "../support/run-command.js";
 import { LOCAL_SHELL, SSHD, Sshd, script } from "../support/ssh.js";
 
@@ -12,7 +11,7 @@ const isLinux = process.platform === "linux";
 const isRequired = process.env.PAMIR_REQUIRE_LAUNCHERS === "1";
 if (isLinux && SSHD === undefined && !isRequired)
   console.log("not run: pamir run --hosts by ssh, which is not installed");
-const folder = mkdtempSync(join(tmpdir(), "pamir-hosts-"));
+const folder = mkdtempSync(join(inject("folder"), "hosts-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const rsh = script(folder, "rsh", LOCAL_SHELL);
 const plain = app.replace("app.js", "plain.js");

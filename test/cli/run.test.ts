@@ -2,15 +2,17 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, inject, it, vi } from "vitest";
 import { byEffort, sample } from "../support/effort.js";
-import { app, cli, isGone, run, saidBy } from "../support/run-command.js";
+import { app, cli, isGone, processesWith, run, saidBy } from "../support/run-command.js";
 
 const WAYS: readonly (readonly string[])[] =
   process.platform === "linux" ? [[], ["--processes", "1"], ["--processes", "3"]] : [[]];
+
+/** util-linux has a program that gives others a terminal. */
+const HAS_TERMINAL = spawnSync("script", ["-qec", "true", "/dev/null"]).status === 0;
 
 /** Whether each task is the main thread of a process of its own: Node itself prints its error. */
 const isMainThread = (way: readonly string[]): boolean => way[1] === "3";
@@ -68,6 +70,45 @@ describe.each(drawn.map((way) => [way.join(" ") || "threads", way] as const))("p
     for (const { pid } of saidBy(stdout)) expect(isGone(pid)).toBe(true);
   });
 });
+
+describe.runIf(HAS_TERMINAL)("pamir run on a terminal", () => {
+  it.each([
+    ["threads", "-n 2"],
+    ["--processes", "-n 2 --processes 2"],
+    ["--nodes", "-n 2 --nodes 1"],
+  ])("%s: labels have the colors of their tasks", (_, options) => {
+    const command = `"${process.execPath}" "${cli}" run ${options} "${app}"`;
+    const env = { ...process.env, TERM: "xterm-256color", NO_COLOR: undefined, FORCE_COLOR: undefined };
+    const { stdout } = spawnSync("script", ["-qec", command, "/dev/null"], { encoding: "utf8", env, timeout: 60_000 });
+    for (const [task, color] of [36, 33].entries()) {
+      expect(stdout).toContain(`\u001b[${color}m[${task}]\u001b[0m {"task":${task},`);
+    }
+  });
+});
+
+it.runIf(process.platform === "linux")(
+  "a second signal ends threads at once, also one that blocks outside of JavaScript",
+  async () => {
+    const mark = `${process.pid}-${performance.now()}`;
+    const args = [cli, "run", "-n", "2", "-x", `PAMIR_MARK=${mark}`, app, "block"];
+    const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "ignore"] });
+    const closed = new Promise<unknown>((resolve) => child.on("close", (code, signal) => resolve(code ?? signal)));
+    const blocking = (): number[] => processesWith("PAMIR_MARK", mark);
+    try {
+      await vi.waitFor(() => expect(blocking()).toHaveLength(1), 20_000);
+      child.kill("SIGINT");
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      expect(child.exitCode).toBe(null);
+      child.kill("SIGINT");
+      // A shell shows 130.
+      expect(await closed).toBe("SIGINT");
+      expect(blocking()).toHaveLength(1);
+    } finally {
+      child.kill("SIGKILL");
+      for (const pid of blocking()) process.kill(pid, "SIGKILL");
+    }
+  },
+);
 
 describe.each(WAYS.map((way) => [way.join(" ") || "threads", way] as const))("standard input, %s", (_, way) => {
   const program = fileURLToPath(new URL("programs/input.js", import.meta.url));
@@ -142,7 +183,7 @@ describe.runIf(process.platform === "linux")("pamir run, a process for each task
   });
 
   it("all that a task prints comes before the line that reports its end", () => {
-    const folder = mkdtempSync(join(tmpdir(), "pamir-run-"));
+    const folder = mkdtempSync(join(inject("folder"), "run-"));
     const file = openSync(join(folder, "output"), "w+");
     try {
       const { status } = spawnSync(process.execPath, [cli, "run", ...way, "flood"], { stdio: ["ignore", file, file] });

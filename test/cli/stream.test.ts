@@ -2,16 +2,15 @@
 import { spawnSync } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, it, vi } from "vitest";
 import { type Arrived, type Path, printFiles } from "../../src/cli/stream.js";
 
 const PATHS: Path[] = ["wasm send", "wasm put", "ts send", "ts put", "postMessage clone", "postMessage transfer"];
 let folder = "";
 
 beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), "pamir-stream-"));
+  folder = mkdtempSync(join(inject("folder"), "stream-"));
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 

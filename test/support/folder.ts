@@ -1,5 +1,5 @@
-// A folder for what the test files of one run share; it is gone when the run is over.
-import { mkdtempSync, rmSync } from "node:fs";
+// A folder for what the test files of one run make; it is gone when the run is over. If a run was killed, a later one removes it.
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestProject } from "vitest/node";
@@ -10,8 +10,27 @@ declare module "vitest" {
   }
 }
 
+const PREFIX = "pamir-test-";
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return (error as { code?: string }).code === "EPERM";
+  }
+}
+
 export default function setup(project: TestProject): () => void {
-  const folder = mkdtempSync(join(tmpdir(), "pamir-test-"));
+  for (const name of readdirSync(tmpdir())) {
+    const [, pid] = new RegExp(`^${PREFIX}(\\d+)-`).exec(name) ?? [];
+    if (pid === undefined || isRunning(Number(pid))) continue;
+    try {
+      rmSync(join(tmpdir(), name), { recursive: true, force: true });
+    } catch {
+      // Of another user, or something is mounted there.
+    }
+  }
+  const folder = mkdtempSync(join(tmpdir(), `${PREFIX}${process.pid}-`));
   project.provide("folder", folder);
   return () => rmSync(folder, { recursive: true, force: true });
 }

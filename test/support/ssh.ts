@@ -4,8 +4,9 @@ import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { connect, createServer } from "node:net";
-import { tmpdir, userInfo } from "node:os";
+import { userInfo } from "node:os";
 import { delimiter, join } from "node:path";
+import { inject } from "vitest";
 
 /** The path of a program, or undefined. sshd is in a folder that users may not have in their path. */
 export function find(name: string): string | undefined {
@@ -48,7 +49,7 @@ export class Sshd {
   }
 
   static async start(): Promise<Sshd> {
-    const folder = mkdtempSync(join(tmpdir(), "pamir-sshd-"));
+    const folder = mkdtempSync(join(inject("folder"), "sshd-"));
     const at = (name: string) => join(folder, name);
     for (const name of ["host", "user"]) {
       execFileSync("ssh-keygen", ["-q", "-t", "ed25519", "-N", "", "-C", name, "-f", at(name)]);

@@ -14,8 +14,8 @@ export interface Running {
   readonly ended: Promise<number>;
   /** Ends all tasks. */
   end(): void;
-  /** Ends all tasks before it returns, as far as they don't end with this process. */
-  endNow(): void;
+  /** Ends all tasks before it returns, as far as they don't end with this process. @param code with which this process exits */
+  endNow(code: number): void;
 }
 
 export interface JobOptions {

@@ -39,6 +39,13 @@ export async function run(args: string[]): Promise<number> {
   return supervise(await way(app, rest, values), time);
 }
 
+/** Ends this process as a signal does that has no handler: exit() would wait for threads that block outside of JavaScript. */
+function endBySignal(code: number): void {
+  const signal = code === EXIT_SIGNALS.SIGINT ? "SIGINT" : "SIGTERM";
+  process.removeAllListeners(signal);
+  process.kill(process.pid, signal);
+}
+
 type Way = (app: string, args: string[], values: Values) => Running | Promise<Running>;
 
 /** Only the code of the way that is chosen is loaded. */
@@ -54,7 +61,7 @@ async function supervise(running: Running, time: number | undefined): Promise<nu
   const end = (given: number): void => {
     // The second time: at once. Processes of tasks are killed with this one.
     if (code !== undefined) {
-      running.endNow();
+      running.endNow(code);
       process.exit(code);
     }
     code = given;
@@ -118,7 +125,9 @@ async function runThreads(app: string, argv: string[], values: Values): Promise<
         isEnding = true;
         void launched.terminate();
       },
-      endNow: () => {},
+      endNow(code) {
+        if (values.processes === undefined) endBySignal(code);
+      },
     };
   } catch (error) {
     // An option, the program, or something that this machine lacks.

@@ -1,6 +1,6 @@
 // @ts-check
 // A program for `pamir run`: says what it was given, and then does what its first argument says, in task 1.
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { attach } from "pamir";
 
 const [what] = process.argv.slice(2);
@@ -42,7 +42,8 @@ if (what === "flood" && client.task === 1) {
 }
 if (what === "throw" && client.task === 1) throw new RangeError("on purpose");
 if (what === "kill" && client.task === 1) process.kill(process.pid, "SIGKILL");
-if (what === "hang") context.advanceUntil(() => false);
+if (what === "block" && client.task === 1) spawnSync("sleep", ["100"], { stdio: "ignore" });
+if (what === "hang" || what === "block") context.advanceUntil(() => false);
 if (what === "halves") process.stdout.write("no end of line");
 await context.drain();
 client.close();
