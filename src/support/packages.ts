@@ -8,9 +8,7 @@ type Require = ReturnType<typeof import("node:module").createRequire>;
 function found<Found>(look: (require: Require) => Found): Found | undefined {
   const createRequire = nodeModule("module")?.createRequire;
   if (createRequire === undefined) return undefined;
-  // Code that is evaluated from a string has no URL.
-  for (const from of [import.meta.url as string | undefined, `${process.cwd()}/`]) {
-    if (from === undefined) continue;
+  for (const from of [import.meta.url, `${process.cwd()}/`]) {
     try {
       return look(createRequire(from));
     } catch (error) {
