@@ -1,5 +1,5 @@
 // Debug mode: each member tells all others what it has called, and the operation begins once all calls are there. So all members
-// compare the same calls, find the same difference, and name the same member.
+// compare the same calls, find the same difference, and name the same member. A member whose arguments are refused tells that.
 import type { Arrival } from "../protocol/late-handler.js";
 
 /** What a member has called. Members must agree on the first fields; the last two must fit each other. */
@@ -14,6 +14,8 @@ export interface Call {
   /** Bytes that go to each member, and that come from each, where members have blocks of different lengths. */
   readonly gives: readonly number[];
   readonly gets: readonly number[];
+  /** Why it has begun nothing: its arguments were refused. */
+  readonly refusal?: string;
 }
 
 const AGREED = ["what", "root", "bytes", "counts", "algorithm"] as const;
@@ -44,6 +46,10 @@ export class Check {
   /** Which member differs from most others, and how, once all have told; empty if none does. */
   difference(): string {
     const calls = this.calls as Call[];
+    const refused = calls.findIndex(({ refusal }) => refusal !== undefined);
+    if (refused >= 0) {
+      return `rank ${refused} has begun nothing, as its arguments were refused: ${calls[refused]?.refusal}`;
+    }
     for (const field of AGREED) {
       const values = calls.map((call) => call[field]);
       const votes = (value: unknown): number => values.filter((other) => other === value).length;

@@ -25,7 +25,7 @@ import { type Call, Check, callIn } from "./calls.js";
 import type { Channel } from "./channel.js";
 import { Execution, type ExecutionHost } from "./execution.js";
 import type { Extension } from "./extension.js";
-import type { Buffers, Operation, Reducer } from "./operation.js";
+import { type Buffers, type Operation, PlainOperation, type Reducer } from "./operation.js";
 import type { Schedule } from "./schedule.js";
 import type { Piece, Scratch } from "./scratch.js";
 import type { SharedMembers } from "./shared-members.js";
@@ -201,6 +201,14 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     if (this.isChecked) this.#hold(execution);
     else this.#start(execution);
     return execution;
+  }
+
+  /** In debug mode: this member's arguments were refused. The operation fails for all others, which name this member. */
+  refuse(refusal: string): void {
+    if (!this.isChecked || this.isClosed) return;
+    const operation = new PlainOperation();
+    operation.call = { what: "", root: 0, bytes: 0, counts: "", algorithm: "", gives: [], gets: [], refusal };
+    if (this.#begin(operation, 0)) this.#hold(operation);
   }
 
   #start(execution: Execution): void {

@@ -135,10 +135,14 @@ export class Geometry {
    * @throws PAMIR_INVAL, PAMIR_CLOSED
    */
   collective<Type extends CollectiveType | ActiveType>(type: Type, parameters: CollectiveParametersOf[Type]): Result {
-    checkType(type);
-    if (this.#core.underWay + this.#core.active.underWay >= UNDER_WAY_MAX) return EAGAIN;
     const { onDone, cookie } = parameters;
-    checkCallback("onDone", onDone);
+    try {
+      checkType(type);
+      checkCallback("onDone", onDone);
+    } catch (error) {
+      throw this.#refused(error, type);
+    }
+    if (this.#core.underWay + this.#core.active.underWay >= UNDER_WAY_MAX) return EAGAIN;
     const operation = this.#begin(type, parameters);
     if (onDone !== undefined) this.#core.whenOver(operation, onDone, cookie);
     return SUCCESS;
@@ -156,7 +160,7 @@ export class Geometry {
    */
   barrierSync(options: WaitOptions = NO_OPTIONS): Result {
     const operation = this.#barrier;
-    if (options !== NO_OPTIONS) checkWait("barrierSync()", options);
+    if (options !== NO_OPTIONS) this.#checkWait("barrier", options);
     if (operation === undefined || this.#core.underWay > 0) return this.#sync("barrier", NO_OPTIONS, options);
     this.#checkOpen("barrier");
     operation.reset();
@@ -422,8 +426,12 @@ export class Geometry {
     key = 0,
     options: ProgressOptions = NO_OPTIONS,
   ): Promise<Geometry | undefined> {
-    if (color !== undefined) checkInteger("color", color, 0, 2 ** 31 - 1);
-    checkInteger("key", key, -(2 ** 31), 2 ** 31 - 1);
+    try {
+      if (color !== undefined) checkInteger("color", color, 0, 2 ** 31 - 1);
+      checkInteger("key", key, -(2 ** 31), 2 ** 31 - 1);
+    } catch (error) {
+      throw this.#refused(error, "allgather");
+    }
     const all = await this.allgather({ send: Int32Array.of(color ?? -1, key) }, options);
     if (color === undefined) return undefined;
     const ranks = this.endpoints
@@ -550,8 +558,22 @@ export class Geometry {
     if (this.#core.isClosed) throw new PamiError("PAMIR_CLOSED", `${call}() of a geometry that is closed`);
   }
 
+  /** In debug mode, the other members hear that this one's arguments were refused: so all stay in step. @returns the error */
+  #refused(error: unknown, type: CollectiveType | ActiveType): unknown {
+    if (!isActive(type)) this.#core.refuse(String((error as Error)?.message));
+    return error;
+  }
+
+  #checkWait(type: CollectiveType | ActiveType, options: WaitOptions): void {
+    try {
+      checkWait(`${type}Sync()`, options);
+    } catch (error) {
+      throw this.#refused(error, type);
+    }
+  }
+
   #sync(type: CollectiveType | ActiveType, parameters: object, options: WaitOptions): Result {
-    if (options !== NO_OPTIONS) checkWait(`${type}Sync()`, options);
+    if (options !== NO_OPTIONS) this.#checkWait(type, options);
     const operation = this.#begin(type, parameters);
     if (operation.isOver) return operation.result;
     return this.#wait(operation, options);
@@ -570,9 +592,14 @@ export class Geometry {
   }
 
   async #promise(type: CollectiveType | ActiveType, parameters: object, options: ProgressOptions): Promise<unknown> {
-    checkProgress(`${type}()`, options);
     const given = parameters as Given;
-    const made = this.#requests.made(type, given);
+    let made: ArrayBufferView | undefined;
+    try {
+      checkProgress(`${type}()`, options);
+      made = this.#requests.made(type, given);
+    } catch (error) {
+      throw this.#refused(error, type);
+    }
     const operation = this.#begin(type, made === undefined ? given : { ...given, receive: made }, made === undefined);
     operation.waits++;
     try {
@@ -608,11 +635,16 @@ export class Geometry {
   #begin(type: CollectiveType | ActiveType, parameters: object, mayRepeat = true): Begun {
     this.#checkOpen(type);
     for (const recent of this.#recent) if (recent.isAbout(type, parameters as Given)) return recent.begin(this.#core);
-    checkKeys(`parameters of ${type}()`, parameters, COLLECTIVE_KEYS[type]);
     const given = parameters as Given;
-    if (isActive(type)) return beginActive(this.#core, this.#requests, type, given);
-    const prepared = this.#requests.of(type, given);
-    const recent = new RecentCall(type, given, prepared, this.#algorithm(prepared.request, given.algorithm));
+    let recent: RecentCall;
+    try {
+      checkKeys(`parameters of ${type}()`, parameters, COLLECTIVE_KEYS[type]);
+      if (isActive(type)) return beginActive(this.#core, this.#requests, type, given);
+      const prepared = this.#requests.of(type, given);
+      recent = new RecentCall(type, given, prepared, this.#algorithm(prepared.request, given.algorithm));
+    } catch (error) {
+      throw this.#refused(error, type);
+    }
     if (mayRepeat) {
       if (this.#recent.length === RECENT_MAX) this.#recent.pop();
       this.#recent.unshift(recent);

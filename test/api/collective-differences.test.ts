@@ -218,3 +218,55 @@ describe.each(["one memory", "ports"] as const)("%s", (carrier) => {
     },
   );
 });
+
+/** Calls that one member's own checks refuse, and what the others call. */
+const REFUSED: readonly (readonly [string, (geometry: Geometry) => unknown, RegExp])[] = [
+  ["an option", (one) => one.allreduce({ send: Int32Array.of(1), operation: "sum" }, { timeout: -1 }), /timeout is -1/],
+  ["a blocking form's option", (one) => one.barrierSync({ timeout: -1 }), /timeout is -1/],
+  ["a root", (one) => one.reduce({ send: Int32Array.of(1), operation: "sum", root: 9 }), /root of reduce\(\) is 9/],
+  ["a name", (one) => one.gather({ send: Int32Array.of(1), rot: 1 } as never), /there is no "rot"/],
+  ["an algorithm", (one) => one.collective("barrier", { algorithm: "rumor" }), /"rumor"/],
+  ["a callback", (one) => one.collective("barrier", { onDone: 1 as never }), /onDone is 1/],
+  ["a type", (one) => one.collective("median" as "barrier", {}), /"median" is unknown/],
+  ["a block", (one) => one.allgatherv({ send: new Int8Array(2), counts: new Array(one.size).fill(1) }), /1/],
+  ["a color", (one) => one.split(-1), /color is -1/],
+];
+
+describe.each(["one memory", "ports"] as const)("%s: a member's arguments are refused", (carrier) => {
+  it.each([2, 3, 5])("%i members: the others hear which and why, and all stay in step", async (size) => {
+    const job = new MortalJob(size, carrier, {}, true);
+    try {
+      const endpoints = job.members.map(({ endpoint }) => endpoint);
+      const geometries = await job.outcomes((member) => member.geometry(endpoints));
+      for (const [place, [name, call, text]] of REFUSED.entries()) {
+        const odd = (place + 1) % size;
+        const outcomes = await job.outcomes(async (member) => {
+          const geometry = geometries.get(member) as Geometry;
+          if (geometry.rank === odd) await call(geometry);
+          else await geometry.allreduce({ send: Int32Array.of(1), operation: "sum" });
+        });
+        for (const [{ number }, error] of outcomes) {
+          const { code, message } = error as Error & { code: string };
+          expect(message, name).toMatch(text);
+          expect(code, name).toMatch(number === odd ? /^PAMIR_(INVAL|BOUNDS)$/ : /^PAMIR_COLLECTIVE$/);
+          if (number !== odd) expect(message).toContain(`rank ${odd} has begun nothing, as its arguments were refused`);
+        }
+        const after = await job.outcomes((member) => sums(geometries.get(member) as Geometry, 3));
+        expect([...after.values()], name).toEqual(job.members.map(() => undefined));
+      }
+      // Two at once: all others hear of the first one.
+      const two = await job.outcomes(async (member) => {
+        const geometry = geometries.get(member) as Geometry;
+        if (geometry.rank < 2) await geometry.broadcast({ buffer: Int32Array.of(1), root: -1 });
+        else await geometry.barrier();
+      });
+      for (const [{ number }, error] of two) {
+        expect((error as { code?: string }).code).toBe(number < 2 ? "PAMIR_INVAL" : "PAMIR_COLLECTIVE");
+      }
+      const after = await job.outcomes((member) => sums(geometries.get(member) as Geometry, 5000));
+      expect([...after.values()]).toEqual(job.members.map(() => undefined));
+    } finally {
+      await job.close();
+    }
+  });
+});
