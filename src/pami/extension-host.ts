@@ -26,6 +26,11 @@ export interface ExtensionHost {
   readonly context: Context;
   advanceUntil(condition: () => boolean, options: WaitOptions): Result;
   until(condition: () => boolean, options: ProgressOptions): Promise<void>;
+  /** Awaits a wait, whose timeout names the members that `awaited` returns. */
+  named(call: string, wait: Promise<void>, awaited: () => readonly number[]): Promise<void>;
+  /** Sets the geometry's `lastError`: a blocking call has given up, or failed. */
+  noteLate(call: string, result: Result, ranks: readonly number[]): void;
+  noteError(error: Error): void;
 }
 
 const FINE = 0;

@@ -20,7 +20,7 @@ import { SharedOperation } from "../collective/shared-operation.js";
 import { BarrierSteps } from "../collective/shared-steps.js";
 import { COLLECTIVE_TYPES, type CollectiveType } from "../collective/signature.js";
 import { checkCallback, checkFunction, checkKeys, NO_OPTIONS } from "../core/check.js";
-import { type Endpoint, nameOf } from "../core/endpoint.js";
+import type { Endpoint } from "../core/endpoint.js";
 import { checkInteger, PamiError, show } from "../core/error.js";
 import { DISPATCH_ID_MAX } from "../core/limits.js";
 import { EAGAIN, type Result, SUCCESS } from "../core/result.js";
@@ -54,6 +54,7 @@ import type { Counter, CounterOptions } from "./counter.js";
 import type { ExtensionHost } from "./extension-host.js";
 import type { CellArray, Grid, GridParameters } from "./grid.js";
 import type { ItemArray } from "./item-kind.js";
+import { lateError, named } from "./late-members.js";
 import type { LedWaits } from "./led-waits.js";
 import type { SharedRegion } from "./shared-region.js";
 import { checkProgress, checkWait, type ProgressOptions, type WaitOptions } from "./waits.js";
@@ -93,6 +94,7 @@ export class Geometry {
   readonly #requests: Requests;
   /** The last calls that differed, the newest first. */
   readonly #recent: RecentCall[] = [];
+  #lastError: Error | undefined;
   /** The barrier of barrierSync(), used again and again. */
   readonly #barrier: SharedOperation | undefined;
 
@@ -113,6 +115,15 @@ export class Geometry {
   /** Whether close() has been called. */
   get closed(): boolean {
     return this.#core.isClosed;
+  }
+
+  /**
+   * Why the last blocking call that did not return SUCCESS has not: the error that a promise would have. It names the members
+   * that were awaited, the one that has ended, or the one that differs. Also of a grid's `exchangeSync()`. undefined: all have
+   * succeeded so far.
+   */
+  get lastError(): Error | undefined {
+    return this.#lastError;
   }
 
   /** Returns the endpoint of a member. @throws PAMIR_INVAL */
@@ -165,8 +176,8 @@ export class Geometry {
     this.#checkOpen("barrier");
     operation.reset();
     this.#core.beginShared(operation, BARRIER_SIGNATURE);
-    if (operation.isOver) return operation.result;
-    return this.#wait(operation, options);
+    if (operation.isOver) return this.#heard("barrier", operation, operation.result);
+    return this.#wait("barrier", operation, options);
   }
 
   /** Copies the root's buffer to those of all members. Resolves with `buffer`. */
@@ -504,7 +515,21 @@ export class Geometry {
 
   get #host(): ExtensionHost {
     const { task, context, advanceUntil, until } = this.#parts;
-    return { group: this, core: this.#core, task, context, advanceUntil, until };
+    return {
+      group: this,
+      core: this.#core,
+      task,
+      context,
+      advanceUntil,
+      until,
+      named: (call, wait, awaited) => named(this, call, wait, awaited),
+      noteLate: (call, result, ranks) => {
+        this.#lastError = lateError(this, call, result, ranks);
+      },
+      noteError: (error) => {
+        this.#lastError = error;
+      },
+    };
   }
 
   /**
@@ -536,7 +561,8 @@ export class Geometry {
 
   async #agree(isGood: boolean, options: ProgressOptions): Promise<Agreement> {
     const agreement = this.#core.agree(isGood);
-    await this.#parts.until(() => agreement.isOver || this.closed, options);
+    const wait = this.#parts.until(() => agreement.isOver || this.closed, options);
+    await named(this, "shrink", wait, () => agreement.awaited());
     this.#checkOpen("shrink");
     return agreement;
   }
@@ -575,17 +601,17 @@ export class Geometry {
   #sync(type: CollectiveType | ActiveType, parameters: object, options: WaitOptions): Result {
     if (options !== NO_OPTIONS) this.#checkWait(type, options);
     const operation = this.#begin(type, parameters);
-    if (operation.isOver) return operation.result;
-    return this.#wait(operation, options);
+    if (operation.isOver) return this.#heard(type, operation, operation.result);
+    return this.#wait(type, operation, options);
   }
 
   /** Blocks the thread until an operation is over. */
-  #wait(operation: Begun, options: WaitOptions): Result {
+  #wait(type: CollectiveType | ActiveType, operation: Begun, options: WaitOptions): Result {
     operation.waits++;
     try {
-      if (this.#parts.spin(operation.look)) return operation.result;
+      if (this.#parts.spin(operation.look)) return this.#heard(type, operation, operation.result);
       const waited = this.#parts.advanceUntil(operation.look, options);
-      return operation.isOver ? operation.result : waited;
+      return this.#heard(type, operation, operation.isOver ? operation.result : waited);
     } finally {
       operation.waits--;
     }
@@ -603,7 +629,10 @@ export class Geometry {
     const operation = this.#begin(type, made === undefined ? given : { ...given, receive: made }, made === undefined);
     operation.waits++;
     try {
-      if (!operation.isOver) await this.#until(type, operation, options);
+      if (!operation.isOver) {
+        const wait = this.#parts.waits.until(operation, options);
+        await named(this, type, wait, () => awaitedOf(operation));
+      }
       if (operation.result !== SUCCESS) throw this.#errorOf(type, operation);
     } finally {
       operation.waits--;
@@ -611,21 +640,18 @@ export class Geometry {
     return made ?? given.receive ?? given.buffer ?? undefined;
   }
 
-  async #until(type: CollectiveType | ActiveType, operation: Begun, options: ProgressOptions): Promise<void> {
-    try {
-      await this.#parts.waits.until(operation, options);
-    } catch (error) {
-      if (!(error instanceof PamiError) || error.code !== "PAMIR_TIMEDOUT") throw error;
-      const ranks = (operation.check ?? operation)
-        .awaited()
-        .map((rank) => `rank ${rank} (${nameOf(this.endpoint(rank))})`);
-      throw new PamiError("PAMIR_TIMEDOUT", `${type}() of rank ${this.rank} still waits for ${ranks.join(", ")}`, {
-        cause: error,
-      });
+  /** How the wait of a blocking form has ended. */
+  #heard(type: CollectiveType | ActiveType, operation: Begun, result: Result): Result {
+    if (result !== SUCCESS) {
+      const call = `${type}Sync`;
+      this.#lastError = operation.isOver
+        ? this.#errorOf(call, operation)
+        : lateError(this, call, result, awaitedOf(operation));
     }
+    return result;
   }
 
-  #errorOf(type: CollectiveType | ActiveType, { result, why }: Begun): Error {
+  #errorOf(type: string, { result, why }: Begun): Error {
     const what = `${type}() of rank ${this.rank}`;
     if (result === EAGAIN || result === SUCCESS) throw new Error(`${what} has no error`);
     return this.#core.errorOf(what, result, why, (text, to) => this.#parts.shutdownError(text, to));
@@ -671,6 +697,11 @@ function checkType(type: CollectiveType | ActiveType): void {
   if (Object.hasOwn(COLLECTIVE_KEYS, type)) return;
   const types = [...COLLECTIVE_TYPES, ...ACTIVE_TYPES].join(", ");
   throw new PamiError("PAMIR_INVAL", `type ${show(type)} is unknown; there are ${types}`);
+}
+
+/** Ranks for which an operation waits. */
+function awaitedOf(operation: Begun): number[] {
+  return (operation.check ?? operation).awaited();
 }
 
 function isActive(type: CollectiveType | ActiveType): type is ActiveType {

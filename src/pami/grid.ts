@@ -262,13 +262,17 @@ export class Grid<View extends CellArray = Float64Array> {
   async exchange(field = 0, options: ProgressOptions = NO_OPTIONS): Promise<void> {
     checkProgress("exchange()", options);
     this.#beginOnce("exchange", field);
-    if (!this.#isOver()) await this.#host.until(this.#isOver, options);
+    if (!this.#isOver()) {
+      const { named, until } = this.#host;
+      await named("exchange", until(this.#isOver, options), () => this.#awaited());
+    }
     const result = this.#end();
     if (result !== SUCCESS) throw errorOf(this.#host, "exchange()", result);
   }
 
   /**
-   * As exchange(), but blocks the thread. If the neighbors are in this memory, it makes no views or messages.
+   * As exchange(), but blocks the thread. If the neighbors are in this memory, it makes no views or messages. The geometry's
+   * `lastError` says which neighbors were awaited, or has ended.
    * @returns SUCCESS, SHUTDOWN, TIMEDOUT or INTERRUPTED
    */
   exchangeSync(field = 0, options: WaitOptions = NO_OPTIONS): Result {
@@ -276,9 +280,19 @@ export class Grid<View extends CellArray = Float64Array> {
     this.#beginOnce("exchangeSync", field);
     if (!this.#isOver()) {
       const waited = this.#host.advanceUntil(this.#isOver, options);
-      if (waited !== SUCCESS) return waited;
+      if (waited !== SUCCESS) {
+        this.#host.noteLate("exchangeSync", waited, this.#awaited());
+        return waited;
+      }
     }
-    return this.#end();
+    const result = this.#end();
+    if (result !== SUCCESS) this.#host.noteError(errorOf(this.#host, "exchangeSync()", result));
+    return result;
+  }
+
+  /** Ranks of the neighbors whose cells are awaited. */
+  #awaited(): number[] {
+    return [...new Set(this.#links.filter(({ arrived }) => arrived < this.#begun).map(({ rank }) => rank))];
   }
 
   /** Ends the grid once all members have called this. Its cells must not be used any more. @throws as `geometry.barrier()` */

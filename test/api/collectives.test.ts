@@ -1,5 +1,17 @@
 // Collective operations whose members are contexts of one task: they share a thread, so each test sees all of them.
-import { type ActiveType, type Client, type Context, EAGAIN, type Geometry, launch, SUCCESS } from "pamir";
+import {
+  type ActiveType,
+  type Client,
+  type Context,
+  EAGAIN,
+  type Geometry,
+  type Grid,
+  launch,
+  type PamiError,
+  SHUTDOWN,
+  SUCCESS,
+  TIMEDOUT,
+} from "pamir";
 import { describe, expect, it } from "vitest";
 import { run } from "./run-program.js";
 import { PATIENCE, rejectionOf, thrownBy } from "./support.js";
@@ -128,6 +140,60 @@ it("a member that is late is named", () =>
     expect(text).toContain("rank 2 (context 2 of task 0)");
     two.close();
     await late;
+  }));
+
+it("a blocking form that has not succeeded says why", () =>
+  withMembers(3, "wasm", async ({ contexts, geometries }) => {
+    const [one, two, three] = geometries as [Geometry, Geometry, Geometry];
+    expect(one.lastError).toBeUndefined();
+    const send = Int32Array.of(1);
+    const both = { send, receive: new Int32Array(1) };
+    const late = { timeout: 10 };
+    const calls = {
+      barrierSync: () => one.barrierSync(late),
+      allreduceSync: () => one.allreduceSync({ ...both, operation: "sum" }, late),
+      // Over messages.
+      scanSync: () => two.scanSync({ ...both, operation: "sum" }, late),
+      alltoallSync: () => one.alltoallSync({ send: new Int32Array(3), receive: new Int32Array(3) }, late),
+      amGatherSync: () => one.amGatherSync({ dispatch: 1, send, receive: new Int32Array(3) }, late),
+    };
+    for (const [name, call] of Object.entries(calls)) {
+      expect(call(), name).toBe(TIMEDOUT);
+      const { code, message } = (name === "scanSync" ? two : one).lastError as PamiError;
+      expect([code, message]).toEqual(["PAMIR_TIMEDOUT", expect.stringContaining(`${name}() of rank `)]);
+      if (name === "scanSync") expect(message).toContain("waits for rank 0 (context 0 of task 0)");
+      else expect(message).toContain("waits for rank 1 (context 1 of task 0), rank 2 (context 2 of task 0)");
+    }
+    (contexts[2] as Context).close();
+    await advanceAll(contexts.slice(0, 2));
+    expect(one.barrierSync()).toBe(SHUTDOWN);
+    expect(one.lastError).toMatchObject({ code: "PAMIR_SHUTDOWN", message: expect.stringContaining("context 2 of") });
+    expect(three.closed).toBe(true);
+  }));
+
+it("a shrink() and an exchange of a grid name the members that are late", () =>
+  withMembers(4, "wasm", async ({ geometries }) => {
+    const [one] = geometries as [Geometry];
+    const grids = await all(geometries, (geometry) => geometry.createGrid({ size: [8], ...OPTIONS }));
+    const [grid, next] = grids as [Grid, Grid];
+    expect(grid.exchangeSync(0, { timeout: 10 })).toBe(TIMEDOUT);
+    const text = "of rank 0 still waits for rank 1 (context 1 of task 0)";
+    expect(one.lastError).toMatchObject({ code: "PAMIR_TIMEDOUT", message: `exchangeSync() ${text}` });
+    expect(await rejectionOf(grid.exchange(0, { timeout: 10 }))).toMatchObject({ text: `exchange() ${text}` });
+    const others = "rank 0 (context 0 of task 0), rank 2 (context 2 of task 0)";
+    next.begin();
+    grids[3]?.begin();
+    const later = await rejectionOf(next.exchange(0, { timeout: 10 }));
+    expect(later.text).toBe("exchange() of rank 1 still waits for rank 2 (context 2 of task 0)");
+    const shrinking = await rejectionOf((geometries[1] as Geometry).shrink({ timeout: 10 }));
+    const said = `shrink() of rank 1 still waits for ${others}, rank 3 (context 3 of task 0)`;
+    expect(shrinking).toMatchObject({ code: "PAMIR_TIMEDOUT", text: said });
+  }));
+
+it("an error names eight members, and how many more are late", () =>
+  withMembers(11, "wasm", async ({ geometries: [one] }) => {
+    const { text } = await rejectionOf((one as Geometry).barrier({ timeout: 10 }));
+    expect(text).toMatch(/rank 8 \(context 8 of task 0\), 2 more$/);
   }));
 
 it("a geometry that one member does not make is named in time", () =>
