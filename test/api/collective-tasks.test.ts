@@ -1,6 +1,7 @@
 // Collective operations of tasks on threads and in processes, which block; and tasks that end right after their last one.
 import type { Message } from "pamir";
 import { expect, it } from "vitest";
+import type { GeometryCore } from "../../src/collective/geometry-core.js";
 import { ALGORITHMS } from "../../src/collective/select.js";
 import { SUCCESS } from "../../src/core/result.js";
 import type { Geometry } from "../../src/index.js";
@@ -10,20 +11,19 @@ import { problemOf } from "../support/collective-model.js";
 import { scaled } from "../support/effort.js";
 import { randomOf } from "../support/random.js";
 import { replayNote, SEED } from "../support/seed.js";
-import { PATIENCE, RESULT, until, VARIANTS, withJob } from "./support.js";
+import { LINKED_VARIANTS, PATIENCE, RESULT, until, withJob } from "./support.js";
 
-/** Algorithms of several levels are for several nodes. */
-const isOfOneNode = ({ name }: { readonly name: string }): boolean => !name.startsWith("leaders");
-
-const CHOSEN = VARIANTS.filter(({ memoryBase }) => memoryBase === undefined);
+const CHOSEN = LINKED_VARIANTS.filter(({ memoryBase }) => memoryBase === undefined);
 
 it.each(CHOSEN.flatMap((variant) => [2, 4].map((tasks) => [variant.name, tasks, variant] as const)))(
   `%s, %i tasks: each gets what a sequential program gives (${replayNote()})`,
   (_, tasks, variant) => {
     const random = randomOf(SEED ^ tasks);
-    const draw = { size: tasks, forms: ["sync"] as const, isOneMemory: true, most: 100_000 };
+    const draw = { size: tasks, forms: ["sync"] as const, most: 100_000 };
+    // All tasks share one memory, or each is a node.
+    const placed = { isShared: variant.isLinked !== true, hasLevels: false } as GeometryCore;
     const algorithms = ((type: keyof typeof ALGORITHMS) =>
-      ALGORITHMS[type].filter(isOfOneNode)) as unknown as Geometry["algorithms"];
+      ALGORITHMS[type].filter(({ fits }) => fits(placed))) as unknown as Geometry["algorithms"];
     const cases = Array.from({ length: scaled(80) }, () => drawCase(random, draw, algorithms));
     // The last rank is the test's: it needs the others, and they are gone by then. A long message would wait for it.
     const short = { ...draw, most: 8000 };

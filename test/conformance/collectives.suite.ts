@@ -2,11 +2,14 @@
 // algorithms, elements, operations, roots, lengths, places and forms is large: a run draws cases from its seed.
 import { describe, expect, it } from "vitest";
 import { COLLECTIVE_TYPES } from "../../src/collective/signature.js";
+import { PATIENCE } from "../api/support.js";
 import { drawCase } from "../support/collective-draws.js";
-import { geometryOf, type Members, runCase } from "../support/collective-rig.js";
+import { geometryOf, type Members, runCase, settled } from "../support/collective-rig.js";
 import { hashOf, scaled } from "../support/effort.js";
 import { randomOf } from "../support/random.js";
 import { replayNote, SEED } from "../support/seed.js";
+
+const OPTIONS = { timeout: PATIENCE };
 
 export interface CollectivesSuite {
   readonly name: string;
@@ -40,6 +43,53 @@ export function collectivesSuite(suite: CollectivesSuite): void {
             if (problems.length > 0) expect.fail(`${JSON.stringify(one)}\n${problems.join("\n")}`);
           }
         }
+        for (const geometry of geometries) geometry.close();
+      } finally {
+        await given.close();
+      }
+    });
+
+    it.each(sizes)("%i members: each begins active messages, which the others answer", async (size) => {
+      const given = await suite.members(size);
+      try {
+        const geometries = await geometryOf(given);
+        const heard: string[] = [];
+        for (const geometry of geometries) {
+          geometry.dispatch(1, ({ type, root, header, payload }) => {
+            const last = payload.length === 0 ? -1 : payload[payload.length - 1];
+            heard.push(`${geometry.rank} ${type} ${root} ${header[0]} ${payload.length} ${last}`);
+            return Int32Array.of(geometry.rank, root);
+          });
+        }
+        const long = Math.min(20_000, Math.floor((most ?? 20_000 * size) / size));
+        const blocks = new Uint8Array(long * size).map((_, at) => Math.floor(at / long));
+        const begun = geometries.map(async (geometry) => {
+          const { rank } = geometry;
+          const own = { dispatch: 1, header: Uint8Array.of(rank) };
+          const send = Int32Array.of(rank, rank);
+          const results = await Promise.all([
+            geometry.amBroadcast({ ...own, payload: blocks.subarray(0, long) }, OPTIONS),
+            geometry.amScatter({ ...own, send: blocks }, OPTIONS),
+            geometry.amGather({ ...own, send }, OPTIONS),
+            geometry.amReduce({ ...own, send, operation: "sum" }, OPTIONS),
+          ]);
+          expect([...results[2]]).toEqual(geometries.flatMap((_, other) => [other, rank]));
+          expect([...results[3]]).toEqual([(size * (size - 1)) / 2, size * rank]);
+        });
+        for (const outcome of await settled(given, begun)) expect(outcome).toMatchObject({ status: "fulfilled" });
+        await settled(
+          given,
+          geometries.map((geometry) => geometry.barrier(OPTIONS)),
+        );
+        const ranks = geometries.map(({ rank }) => rank);
+        const pairs = ranks.flatMap((root) => ranks.filter((to) => to !== root).map((to) => [to, root]));
+        const expected = pairs.flatMap(([to, root]) => [
+          `${to} amBroadcast ${root} ${root} ${long} 0`,
+          `${to} amScatter ${root} ${root} ${long} ${to}`,
+          `${to} amGather ${root} ${root} 0 -1`,
+          `${to} amReduce ${root} ${root} 0 -1`,
+        ]);
+        expect(heard.sort()).toEqual(expected.sort());
         for (const geometry of geometries) geometry.close();
       } finally {
         await given.close();
