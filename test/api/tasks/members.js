@@ -106,3 +106,50 @@ export async function exchangeUntilDeath(world) {
     return { step, errors };
   }
 }
+
+/**
+ * Two geometries of two contexts of each task, told apart by their ids. All members begin active messages at once.
+ * @param {import("pamir").Client} client
+ * @param {readonly import("pamir").Context[]} contexts
+ */
+export async function askAcross(client, contexts) {
+  const tasks = Array.from({ length: client.size }, (_, task) => task);
+  const endpoints = tasks.flatMap((task) => contexts.map((_, one) => client.endpoint(task, one)));
+  const make = (/** @type {number} */ id, /** @type {import("pamir").Context} */ context) =>
+    client.createGeometry(endpoints, { context, id, ...OPTIONS });
+  const geometries = await Promise.all([7, 8].flatMap((id) => contexts.map((context) => make(id, context))));
+  for (const [place, { rank, dispatch }] of geometries.entries()) {
+    const id = place < contexts.length ? 7 : 8;
+    dispatch.call(geometries[place], 1, () => Int32Array.of(rank, id));
+  }
+  const sums = geometries.map(async (geometry, place) => {
+    const send = Int32Array.of(geometry.rank, place < contexts.length ? 7 : 8);
+    const sum = await geometry.amReduce({ dispatch: 1, send, operation: "sum" }, OPTIONS);
+    await geometry.barrier(OPTIONS);
+    return [...sum];
+  });
+  return Promise.all(sums);
+}
+
+/**
+ * Each member in turn begins active messages, and blocks until it has the answers.
+ * @param {import("pamir").Geometry} world
+ */
+export function askInTurn(world) {
+  const { rank, size } = world;
+  const heard = { payload: 0 };
+  world.dispatch(1, ({ payload }) => {
+    heard.payload += payload[0] ?? 0;
+    return Int32Array.of(rank);
+  });
+  const receive = new Int32Array(size);
+  for (let root = 0; root < size; root++) {
+    if (rank === root) {
+      check(world.amBroadcastSync({ dispatch: 1, payload: Uint8Array.of(1) }, OPTIONS));
+      check(world.amScatterSync({ dispatch: 1, send: new Uint8Array(size).fill(10) }, OPTIONS));
+      check(world.amGatherSync({ dispatch: 1, send: Int32Array.of(rank), receive }, OPTIONS));
+    }
+    check(world.barrierSync(OPTIONS));
+  }
+  return { heard: heard.payload, gathered: [...receive] };
+}
