@@ -1,7 +1,7 @@
 // @ts-check
 // Collective algorithms over messages, by bytes: which one is faster from where on. The members are tasks of nodes on this
-// host, joined by sealed UDP. With --tune, the limits found go into src/collective/tuning.ts.
-//   node bench/collectives.bench.mjs [--quick] [--tune] [--tasks 4] [--nodes 4]
+// host, joined by sealed UDP. With --tune, the limits found go into src/collective/tuning.ts, or a copy of it.
+//   node bench/collectives.bench.mjs [--quick] [--tune] [--file tuning.ts] [--tasks 4] [--nodes 4]
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -12,6 +12,7 @@ const { values } = parseArgs({
   options: {
     quick: { type: "boolean", default: false },
     tune: { type: "boolean", default: false },
+    file: { type: "string" },
     tasks: { type: "string", default: "4" },
     nodes: { type: "string", default: "4" },
   },
@@ -77,12 +78,19 @@ for (const limit of LIMITS) {
 }
 table.printTable();
 
+console.log("The limits found, as in src/collective/tuning.ts:");
+for (const limit of LIMITS) console.log(`export const ${limit.name} = ${limitOf(limit)};`);
+console.log(
+  `Measured with ${values.tasks} tasks alone: others, with --tasks and --nodes, may have other limits. Not measured: limits in`,
+  "members (ALLTOALL_MEMBERS, FLAT_MEMBERS), algorithms in two levels (OPERANDS_SHORT), and all within one memory.",
+);
+
 if (values.tune) {
-  const file = new URL("src/collective/tuning.ts", root);
+  const file = values.file ?? fileURLToPath(new URL("src/collective/tuning.ts", root));
   let text = readFileSync(file, "utf8");
   for (const limit of LIMITS) {
     text = text.replace(new RegExp(`(export const ${limit.name} = )[^;]+;`), `$1${limitOf(limit)};`);
   }
   writeFileSync(file, text);
-  console.log("src/collective/tuning.ts has the limits found: look at them, and build again");
+  console.log(`${file} has the limits found: look at them, and build again`);
 }

@@ -169,3 +169,30 @@ const { allreduce, copy, copied } = JSON.parse(/RESULT (.*)/.exec(output)?.[1] ?
 console.log(
   `allreduce of ${BYTES_MAX} bytes by two tasks: ${allreduce.toFixed(1)} µs; each copies ${copied} bytes in ${copy.toFixed(1)} µs: copy / allreduce ${(copy / allreduce).toFixed(2)}`,
 );
+
+/** A ratio of the first table. @param {string} kernel @param {"twin / wasm" | "C / wasm"} column */
+const ratioOf = (kernel, column, bytes = BYTES_MAX, stride = "") => {
+  const found = rows.find((one) => one.kernel === kernel && one.bytes === bytes && `${one.stride}`.startsWith(stride));
+  return Number(found?.[column] || Number.NaN);
+};
+/** Ratios of times: how many times as fast, at least. */
+const GOALS = [
+  { what: "sum of f64, 1 MiB, against the twin", ratio: ratioOf("sum_f64", "twin / wasm"), goal: 2, hoped: 3 },
+  { what: "sum of f64, 1 MiB, against C at -O3", ratio: ratioOf("sum_f64", "C / wasm"), goal: 0.7, hoped: 0.95 },
+  {
+    what: "pack of 8 B from 1,024 rows of 8 KiB against C at -O3",
+    ratio: ratioOf("pack_f64", "C / wasm", 8192, "8192"),
+    goal: 0.6,
+    hoped: 0.9,
+  },
+  { what: "allreduce of 1 MiB against copies of 3/2 of it", ratio: copy / allreduce, goal: 0.6, hoped: 0.85 },
+];
+console.table(
+  GOALS.map(({ what, ratio, goal, hoped }) => ({
+    what,
+    ratio: Number.isNaN(ratio) ? "not measured" : ratio.toFixed(2),
+    goal: `≥ ${goal}`,
+    "hoped for": `≥ ${hoped}`,
+    met: Number.isNaN(ratio) ? "" : ratio >= goal ? "yes" : "NO",
+  })),
+);

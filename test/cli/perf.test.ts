@@ -1,7 +1,7 @@
 // `pamir perf` and the bench with tiny inputs, so that they cannot rot: structure only, never a time. A machine without
 // compiler or MPI passes too: what is missing is reported. Exit code 3 only says that the machine was unsteady.
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, inject, it } from "vitest";
@@ -213,6 +213,16 @@ describe("pamir perf --quick --json", () => {
     if (test === "am_rate") expect(results[0].gcs).toEqual(expect.any(Number));
   });
 
+  it.each(["barrier", "broadcast", "allreduce", "allgather", "alltoall", "reduce_scatter"])(
+    "%s of two tasks",
+    (test) => {
+      const { results, skipped } = quick(["--test", test, "--system", "pamir-wasm"]);
+      expect(skipped).toEqual([]);
+      expect(results.length).toBeGreaterThan(0);
+      for (const result of results) expect(result).toMatchObject({ test, system: "pamir-wasm", runs: 1, ...latency });
+    },
+  );
+
   it("leaves out what is not installed, says so, and measures the hand-off in wasm", () => {
     const native = ["handoff", "ring", "openmpi", "mpich", "ucx"];
     const args = ["--test", "am_rate", "--test", "am_lat", ...native.flatMap((name) => ["--system", name])];
@@ -237,6 +247,47 @@ it("pamir perf prints tables", () => {
   expect([0, 3]).toContain(status);
   expect(stdout).toMatch(/idle .* pamir-wasm .* [nµm]?s /);
   expect(stdout).toMatch(/idle against wasmcall .* ≤ 4/);
+});
+
+it("the bench of loops says which of its goals are met", () => {
+  const { status, stdout, stderr } = node("bench/loops.bench.mjs", ["--quick"]);
+  expect(status, stderr).toBe(0);
+  for (const [what, goal, hoped] of [
+    ["sum of f64, 1 MiB, against the twin", 2, 3],
+    ["sum of f64, 1 MiB, against C at -O3", 0.7, 0.95],
+    ["pack of 8 B from 1,024 rows of 8 KiB against C at -O3", 0.6, 0.9],
+    ["allreduce of 1 MiB against copies of 3/2 of it", 0.6, 0.85],
+  ]) {
+    const line = stdout.split("\n").find((one) => one.includes(`'${what}'`));
+    expect(line).toMatch(/ '\d+\.\d\d' .* '(yes|NO)' | 'not measured' /);
+    expect(line).toContain(`'≥ ${goal}'`);
+    expect(line).toContain(`'≥ ${hoped}'`);
+  }
+  expect(stdout).not.toContain("NaN");
+});
+
+it("the bench of collectives finds limits, and writes them into what has the form of tuning.ts", () => {
+  const folder = mkdtempSync(join(inject("folder"), "tune-test-"));
+  try {
+    const file = join(folder, "tuning.ts");
+    const text = readFileSync(join(root, "src/collective/tuning.ts"), "utf8");
+    writeFileSync(file, text);
+    const args = ["--quick", "--tune", "--file", file, "--tasks", "2", "--nodes", "2"];
+    const { status, stdout, stderr } = node("bench/collectives.bench.mjs", args);
+    expect(status, stderr).toBe(0);
+    const form = /^export const ([A-Z_]+) = ([^;]+);$/gm;
+    const limits = (of: string) => new Map([...of.matchAll(form)].map(([, name, value]) => [name, value]));
+    const [found, before, after] = [limits(stdout), limits(text), limits(readFileSync(file, "utf8"))];
+    expect([...after.keys()]).toEqual([...before.keys()]);
+    for (const [name, value] of after) expect(value, name).toBe(found.get(name) ?? before.get(name));
+    const left = [...before.keys()].filter((name) => !found.has(name));
+    expect(left).toEqual(["ALLTOALL_MEMBERS", "OPERANDS_SHORT"]);
+    for (const name of left) expect(stdout).toContain(name);
+    for (const value of found.values()) expect(["0", "64", "4096"]).toContain(value);
+    expect(stdout).toContain("Measured with 2 tasks alone");
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });
 
 it("the bench of calls tells of every pair", () => {
