@@ -56,6 +56,72 @@ function takeAll({ regions }: Task): MemRegion[] {
   return taken;
 }
 
+/** What each member has for each: its rank, and the other's. */
+const blocksOf = (geometry: Geometry, length: number): Int32Array =>
+  Int32Array.from({ length: geometry.size * length }, (_, i) => 100 * geometry.rank + Math.floor(i / length));
+
+const expectBlocks = (is: Int32Array, length: number, expected: (rank: number) => number): void => {
+  const wrong = is.findIndex((value, i) => value !== expected(Math.floor(i / length)));
+  if (wrong >= 0) throw new Error(`wrong block: ${is[wrong]} at ${wrong}`);
+};
+
+/** Blocks of so many elements that go to a root, and from another one. */
+const rooted = async (geometry: Geometry, length: number): Promise<void> => {
+  const { rank } = geometry;
+  const all = await geometry.gather({ send: new Int32Array(length).fill(rank), root: 1 });
+  if (rank === 1) expectBlocks(all as Int32Array, length, (other) => other);
+  const receive = new Int32Array(length);
+  await geometry.scatter({ send: rank === 2 ? blocksOf(geometry, length) : null, receive, root: 2 });
+  expectBlocks(receive, length, () => 200 + rank);
+};
+
+/** Blocks of so many elements from all to all. */
+const mutual = async (geometry: Geometry, length: number): Promise<void> => {
+  const { rank, size } = geometry;
+  const all = await geometry.allgather({ send: new Int32Array(length).fill(rank) });
+  expectBlocks(all, length, (other) => other);
+  expectBlocks(await geometry.alltoall({ send: blocksOf(geometry, length) }), length, (other) => 100 * other + rank);
+  const counts = new Array<number>(size).fill(length);
+  const receive = new Int32Array(size * length);
+  const given = { send: blocksOf(geometry, length), receive, sendCounts: counts, receiveCounts: counts };
+  expectBlocks(await geometry.alltoallv(given), length, (other) => 100 * other + rank);
+};
+
+/** Sums up to each member, and of a part for each. */
+const partial = async (geometry: Geometry, length: number): Promise<void> => {
+  const { rank, size } = geometry;
+  const upTo = await geometry.scan({ send: new Int32Array(length).fill(1), operation: "sum" });
+  expectBlocks(upTo, length, () => rank + 1);
+  const own = await geometry.reduceScatter({ send: blocksOf(geometry, length), operation: "sum" });
+  expectBlocks(own, length, () => size * rank + (100 * size * (size - 1)) / 2);
+};
+
+/** One member begins active messages of all kinds; the others are in a barrier meanwhile, which it joins at the end. */
+const active = async (geometry: Geometry): Promise<void> => {
+  const { rank, size } = geometry;
+  const [TOLD, ASKED] = [1, 2];
+  let told = 0;
+  geometry.dispatch(TOLD, ({ payload }) => {
+    told += payload.length;
+  });
+  geometry.dispatch(ASKED, () => Int32Array.of(rank, 1));
+  const begin = async (): Promise<void> => {
+    const send = Int32Array.of(rank, 1);
+    const all = await geometry.amGather({ dispatch: ASKED, send });
+    expect([...all]).toEqual(Array.from({ length: size }, (_, other) => [other, 1]).flat());
+    const sum = await geometry.amReduce({ dispatch: ASKED, send, operation: "sum" });
+    expect([...sum]).toEqual([(size * (size - 1)) / 2, size]);
+    await geometry.amBroadcast({ dispatch: TOLD, payload: new Uint8Array(10) });
+    await geometry.amScatter({ dispatch: TOLD, send: new Uint8Array(20 * size) });
+  };
+  try {
+    if (rank === 1) await begin();
+  } finally {
+    await geometry.barrier(); // The others are in it, also where the root has heard of an end.
+  }
+  if (told > 30) throw new Error(`${told} bytes came`);
+};
+
 const SCENARIOS: readonly Scenario[] = [
   { name: "creation", carriers: BOTH, isMade: false, act: (geometry) => broadcast(geometry, 1, 2) },
   {
@@ -123,6 +189,12 @@ const SCENARIOS: readonly Scenario[] = [
       }
     },
   },
+  { name: "blocks of a root, inline or short", carriers: BOTH, isMade: true, act: (geometry) => rooted(geometry, 2) },
+  { name: "long blocks of a root", carriers: BOTH, isMade: true, act: (geometry) => rooted(geometry, 5000) },
+  { name: "blocks of all, inline or short", carriers: BOTH, isMade: true, act: (geometry) => mutual(geometry, 2) },
+  { name: "long blocks of all", carriers: BOTH, isMade: true, act: (geometry) => mutual(geometry, 5000) },
+  { name: "scan and reduceScatter", carriers: BOTH, isMade: true, act: (geometry) => partial(geometry, 50) },
+  { name: "active messages", carriers: BOTH, isMade: true, act: active },
   { name: "close", carriers: BOTH, isMade: true, act: async (geometry) => geometry.close() },
 ];
 
