@@ -1,6 +1,8 @@
 // Deliberate bugs in what members of a geometry share: see mutants.ts.
 import type { Mutant } from "./mutants.js";
+import type { Scenario } from "./scenario.js";
 import { MEMBER_SCENARIOS } from "./scenarios/members.js";
+import { MEMBER_DEATH_SCENARIOS } from "./scenarios/members-die.js";
 
 const WORDS = "src/collective/shared-members.ts";
 const OPERATION = "src/collective/shared-operation.ts";
@@ -27,6 +29,9 @@ const FAIL = "MEMBER_FAILED_OFFSET, result);\n    this.#ringOthers();\n";
 const AGAIN =
   "      for (const rank of this.#sources) if (!this.#mayRead(rank, shared.slotOf(rank, number), true)) return;\n";
 const TAKE = "      this.#steps.arrived(this, rank, shared.dataIn(slot));\n";
+
+const LOOK = "        this.#lookAtEnds();\n        return;\n";
+const PASSED = "        if (shared.hasPassed(rank, number)) continue;\n";
 
 const CHANGES: readonly [name: string, file: string, find: string, replace: string][] = [
   ["a member arrives before its words are written", WORDS, RESULT, `${ARRIVED}${RESULT}`],
@@ -117,12 +122,53 @@ const CHANGES: readonly [name: string, file: string, find: string, replace: stri
     FAIL.replace("    this.#ringOthers();\n", ""),
   ],
   ["a reader does not look whether the root's context has closed meanwhile", OPERATION, AGAIN, ""],
+  [
+    "a member of an allgather does not wait for those that read its memory",
+    OPERATION,
+    PASSED,
+    "        if (this.isMutual || shared.hasPassed(rank, number)) continue;\n",
+  ],
+  [
+    "a member that gathers does not say how many bytes it has",
+    STEPS,
+    "    shared.noteLength(slot, buffers.send.length);\n    return operation.publishView(slot, buffers.send);\n",
+    "    return operation.publishView(slot, buffers.send);\n",
+  ],
 ];
 
-export const MEMBER_MUTANTS: readonly Mutant[] = CHANGES.map(([name, file, find, replace]) => ({
-  name,
-  file,
-  find,
-  replace,
-  scenarios: MEMBER_SCENARIOS,
-}));
+/** Bugs that show where a member ends. */
+const DEATH_CHANGES: typeof CHANGES = [
+  [
+    "a member that waits for one to arrive does not look whether that one has ended",
+    OPERATION,
+    `      if (!shared.hasArrived(slot, number)) {\n${LOOK}`,
+    "      if (!shared.hasArrived(slot, number)) {\n        return;\n",
+  ],
+  [
+    "a member that waits for a slice does not look whether its member has ended",
+    OPERATION,
+    `      if (!shared.hasReduced(rank, number)) {\n${LOOK}`,
+    "      if (!shared.hasReduced(rank, number)) {\n        return;\n",
+  ],
+  [
+    "a root that waits for a reader does not look whether that one has ended",
+    OPERATION,
+    `${PASSED}${LOOK}`,
+    `${PASSED}        return;\n`,
+  ],
+  [
+    "a member reads what one has left that has ended",
+    OPERATION,
+    "    const failure = isGone ? SHUTDOWN : shared.failureIn(slot);\n",
+    "    const failure = shared.failureIn(slot);\n",
+  ],
+  ["a member looks on at the block of one that has ended", WORDS, "    this.#blocks[rank] = copy;\n", "\n"],
+];
+
+const mutantsOf = (changes: typeof CHANGES, scenarios: readonly Scenario[]): Mutant[] =>
+  changes.map(([name, file, find, replace]) => ({ name, file, find, replace, scenarios }));
+
+export const MEMBER_MUTANTS: readonly Mutant[] = [
+  ...mutantsOf(CHANGES, MEMBER_SCENARIOS),
+  ...mutantsOf(DEATH_CHANGES, MEMBER_DEATH_SCENARIOS),
+];

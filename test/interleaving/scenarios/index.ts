@@ -12,6 +12,7 @@ import { GIVEN_UP_SCENARIOS } from "./given-up.js";
 import { HEAP_SCENARIOS } from "./heap.js";
 import { LANE_SCENARIOS } from "./lane.js";
 import { MEMBER_SCENARIOS } from "./members.js";
+import { MEMBER_DEATH_SCENARIOS } from "./members-die.js";
 import { PARK_SCENARIOS, PIPE_SCENARIOS } from "./park.js";
 import { PURGE_SCENARIOS } from "./purge.js";
 import { PURGE_OFFER_SCENARIOS } from "./purge-offers.js";
@@ -41,4 +42,5 @@ export const SCENARIOS: readonly Scenario[] = [
   ...PURGE_SCENARIOS,
   ...PURGE_OFFER_SCENARIOS,
   ...MEMBER_SCENARIOS,
+  ...MEMBER_DEATH_SCENARIOS,
 ];

@@ -1,51 +1,84 @@
 // Collective operations of two or three members that share a memory: each writes its block, and reads those of the others.
 import { MEMBER_SIZE, MEMBER_SLOTS } from "../../../assembly/layout.js";
 import type { Buffers, Operation, Reducer } from "../../../src/collective/operation.js";
+import type { Piece, Scratch } from "../../../src/collective/scratch.js";
 import { SharedMembers } from "../../../src/collective/shared-members.js";
 import { type SharedHost, SharedOperation, type Steps } from "../../../src/collective/shared-operation.js";
 import {
   BarrierSteps,
   BroadcastSteps,
   FlatReduceSteps,
+  GatherSteps,
   SliceReduceSteps,
+  UniformScatterSteps,
 } from "../../../src/collective/shared-steps.js";
-import { CANCELED, ERROR, type Result, SUCCESS } from "../../../src/core/result.js";
+import { CANCELED, ERROR, type Result, SHUTDOWN, SUCCESS } from "../../../src/core/result.js";
 import { map } from "../control.js";
 import type { Scenario } from "../scenario.js";
 import type { World } from "../world.js";
 import { PAGE, same, setUp, sleepUntil } from "./support.js";
 
 const MEMBERS_MAX = 3;
-const blockOf = (rank: number): number => map.heapBase + PAGE * rank;
-/** Memory of the root, outside of its slots. */
-const OUTSIDE = map.heapBase + PAGE * MEMBERS_MAX;
-const WORDS = 2;
+export const blockOf = (rank: number): number => map.heapBase + PAGE * rank;
+/** Memory of the root, or of all members, outside of their slots. */
+export const OUTSIDE = map.heapBase + PAGE * MEMBERS_MAX;
+/** Scratch memory of each member. */
+const scratchOf = (rank: number): number => map.heapBase + PAGE * (MEMBERS_MAX + 1 + rank);
+export const WORDS = 2;
 /** Nothing here is so long that it is copied so. */
 const COLD = {
   copyCold(): never {
     throw new Error("a copy of 8 KiB or more");
   },
 };
-const NOTHING: Buffers = { send: new Uint8Array(), receive: new Uint8Array(), reducer: undefined };
+export const NOTHING: Buffers = { send: new Uint8Array(), receive: new Uint8Array(), reducer: undefined };
 
 /** The first word of what a member has in a round; the others count on from there. */
-const firstOf = (rank: number, round: number): number => 1000 * (rank + 1) + 10 * round;
+export const firstOf = (rank: number, round: number): number => 1000 * (rank + 1) + 10 * round;
 
-const valuesOf = (rank: number, round: number): number[] =>
-  Array.from({ length: WORDS }, (_, word) => firstOf(rank, round) + word);
+export const valuesOf = (rank: number, round: number, words = WORDS): number[] =>
+  Array.from({ length: words }, (_, word) => firstOf(rank, round) + word);
 
-function sumsOf(round: number): number[] {
-  const right = valuesOf(1, round);
-  return valuesOf(0, round).map((value, word) => value + (right[word] as number));
+export function sumsOf(round: number, size = 2, words = WORDS): number[] {
+  const all = ranksOf(size).map((rank) => valuesOf(rank, round, words));
+  return Array.from({ length: words }, (_, word) => all.reduce((sum, values) => sum + (values[word] as number), 0));
+}
+
+export function ranksOf(size: number): number[] {
+  return Array.from({ length: size }, (_, rank) => rank);
+}
+
+/** The blocks of members that the runtime has, but what it copies byte by byte goes word by word here, with hooks. */
+class WordMembers extends SharedMembers {
+  readonly #world: World;
+
+  constructor(world: World, rank: number, size: number) {
+    const ranks = ranksOf(size);
+    const tasks = ranks.map((other) => world.task(other));
+    super(world.kernel, COLD, world.memory, rank, ranks.map(blockOf), tasks);
+    this.#world = world;
+  }
+
+  override read(target: Uint8Array, offset: number, pointer: number, bytes: number): void {
+    const words = new Int32Array(target.buffer, target.byteOffset + offset, bytes / 4);
+    for (let word = 0; word < words.length; word++) words[word] = this.#world.load(pointer + 4 * word);
+  }
+
+  override write(pointer: number, source: Uint8Array): void {
+    const words = new Int32Array(source.buffer, source.byteOffset, source.length / 4);
+    for (const [word, value] of words.entries()) this.#world.store(pointer + 4 * word, value);
+  }
 }
 
 /** One member, in its thread. Its task has the same number. */
-class Member {
+export class Member {
   readonly world: World;
   readonly shared: SharedMembers;
   readonly rank: number;
   readonly send = new Int32Array(WORDS);
   readonly receive = new Int32Array(WORDS);
+  /** Ranks of members whose end this one has heard of. */
+  readonly ended = new Set<number>();
   readonly #host: SharedHost;
   /** Operations under way. */
   readonly #active: Operation[] = [];
@@ -55,15 +88,28 @@ class Member {
   constructor(world: World, rank: number, size: number) {
     this.world = world;
     this.rank = rank;
-    const ranks = Array.from({ length: size }, (_, other) => other);
-    const tasks = ranks.map((other) => world.task(other));
-    const shared = new SharedMembers(world.kernel, COLD, world.memory, rank, ranks.map(blockOf), tasks);
+    const shared = new WordMembers(world, rank, size);
     this.shared = shared;
-    // No operation here takes memory, so none sends messages.
-    const host: Omit<SharedHost, "size" | "scratch" | "isGone" | "watch" | "send" | "sendLong" | "start"> = {
+    const { ended } = this;
+    let taken = 0;
+    const scratch = {
+      take(bytes: number): Piece {
+        const pointer = scratchOf(rank) + taken;
+        taken += bytes;
+        return { pointer, bytes: world.memory.bytes.subarray(pointer, pointer + bytes) };
+      },
+      giveBack(): void {
+        taken = 0;
+      },
+    };
+    // There is always memory, so none sends messages.
+    const host: Omit<SharedHost, "size" | "isGone" | "watch" | "send" | "sendLong" | "start"> = {
       shared,
-      hasAnyEnded: false,
-      hasEnded: () => false,
+      scratch: scratch as unknown as Scratch,
+      get hasAnyEnded() {
+        return ended.size > 0;
+      },
+      hasEnded: (other) => ended.has(other),
       over: (operation, result) => {
         operation.result = result;
         this.#active.splice(this.#active.indexOf(operation), 1);
@@ -122,6 +168,16 @@ class Member {
     return operation.result;
   }
 
+  /** An operation while others may end. @param hear called before each look: whether it is to fail */
+  runAmongMortals(steps: Steps, buffers: Buffers, hear: (operation: SharedOperation) => boolean): Result {
+    const operation = this.#begun(steps, buffers);
+    sleepUntil(this.world, this.world.task(this.rank), () => {
+      if (hear(operation)) this.#host.failed(operation, SHUTDOWN, "a member has ended");
+      return operation.look();
+    });
+    return operation.result;
+  }
+
   /** Begins an operation that never ends, so that this member completes nothing any more. */
   beginForGood(): void {
     this.#begun(new BarrierSteps(this.shared), NOTHING);
@@ -149,12 +205,12 @@ class Member {
   };
 }
 
-function bytesOf({ buffer, byteOffset, byteLength }: Int32Array): Uint8Array {
+export function bytesOf({ buffer, byteOffset, byteLength }: Int32Array): Uint8Array {
   return new Uint8Array(buffer, byteOffset, byteLength);
 }
 
 /** A broadcast of bytes that stay where they are, however few they are. */
-class OutsideSteps extends BroadcastSteps {
+export class OutsideSteps extends BroadcastSteps {
   readonly #isRoot: boolean;
 
   constructor(shared: SharedMembers) {
@@ -182,8 +238,22 @@ class RacingSteps extends OutsideSteps {
   }
 }
 
+/** As GatherSteps and UniformScatterSteps, of words that stay where they are, however few they are. */
+export class OutsideGatherSteps extends GatherSteps {
+  override publish({ shared, buffers }: SharedOperation, slot: number): number {
+    shared.noteLength(slot, buffers.send.length);
+    return shared.pointerOf(buffers.send);
+  }
+}
+
+class OutsideAlltoallSteps extends UniformScatterSteps {
+  override publish({ shared, buffers }: SharedOperation): number {
+    return shared.pointerOf(buffers.send);
+  }
+}
+
 /** A reduction by slices, of operands and to results that stay where they are. */
-class SliceSteps extends SliceReduceSteps {
+export class SliceSteps extends SliceReduceSteps {
   readonly #world: World;
 
   constructor({ world, shared }: Member, buffers: Buffers) {
@@ -221,19 +291,58 @@ function allreduce(member: Member, round: number): void {
   member.expect(round, sumsOf(round));
 }
 
+export const viewOf = ({ memory }: World, at: number, words: number): Uint8Array =>
+  memory.bytes.subarray(at, at + 4 * words);
+
 /** Slices of a word each, reduced straight into the memory of the member that gets them. */
 function reduceBySlices(member: Member, round: number): void {
   const { world, rank } = member;
+  const { size } = member.shared;
   const [send, receive] = [OUTSIDE + 64 * rank, OUTSIDE + 64 * rank + 32];
-  for (const [word, value] of valuesOf(rank, round).entries()) {
+  for (const [word, value] of valuesOf(rank, round, size).entries()) {
     world.store(send + 4 * word, value);
     world.store(receive + 4 * word, 0);
   }
-  const view = (at: number): Uint8Array => world.memory.bytes.subarray(at, at + 4 * WORDS);
-  const buffers = { ...member.buffers, send: view(send), receive: view(receive) };
+  const buffers = { ...member.buffers, send: viewOf(world, send, size), receive: viewOf(world, receive, size) };
   member.run(new SliceSteps(member, buffers), buffers);
-  for (let word = 0; word < WORDS; word++) member.receive[word] = world.load(receive + 4 * word);
-  member.expect(round, sumsOf(round));
+  const has = Array.from({ length: size }, (_, word) => world.load(receive + 4 * word));
+  same(`what member ${rank} has of round ${round}`, has, sumsOf(round, size, size));
+}
+
+/** Each gets a word of each. @param isInline whether they go into the slots */
+function allgather(isInline: boolean): Round {
+  return (member, round) => {
+    const { world, rank, shared } = member;
+    const { size } = shared;
+    const own = OUTSIDE + 64 * rank;
+    world.store(own, firstOf(rank, round));
+    const receive = new Int32Array(size);
+    const send = isInline ? bytesOf(Int32Array.of(firstOf(rank, round))) : viewOf(world, own, 1);
+    const blocks = { counts: ranksOf(size).map(() => 4), offsets: ranksOf(size).map((other) => 4 * other) };
+    const steps = new (isInline ? GatherSteps : OutsideGatherSteps)(shared, undefined, blocks);
+    member.run(steps, { ...NOTHING, send, receive: bytesOf(receive) });
+    same(
+      `what member ${rank} has of round ${round}`,
+      [...receive],
+      ranksOf(size).map((other) => firstOf(other, round)),
+    );
+  };
+}
+
+/** Each has a word for each, in memory that it writes anew at once. */
+function alltoall(member: Member, round: number): void {
+  const { world, rank, shared } = member;
+  const { size } = shared;
+  const own = OUTSIDE + 64 * rank;
+  for (const [word, value] of valuesOf(rank, round, size).entries()) world.store(own + 4 * word, value);
+  const receive = new Int32Array(size);
+  const steps = new OutsideAlltoallSteps(shared, undefined, 4);
+  member.run(steps, { ...NOTHING, send: viewOf(world, own, size), receive: bytesOf(receive) });
+  same(
+    `what member ${rank} has of round ${round}`,
+    [...receive],
+    ranksOf(size).map((other) => firstOf(other, round) + rank),
+  );
 }
 
 /** After a reduction, the root is as far ahead as the slots permit, and it knows how far the other was then. */
@@ -290,8 +399,15 @@ function failing(member: Member, round: number): void {
   broadcastFromOutside(round)(member, round);
 }
 
+export function setUpMembers(world: World, ranks: readonly number[]): void {
+  setUp(world, ranks);
+  for (const rank of ranks) {
+    for (let at = 0; at < MEMBER_SIZE; at += 4) world.setWord(blockOf(rank) + at, 0);
+  }
+}
+
 function members(name: string, rounds: number, round: Round, bound = 2, size = 2): Scenario {
-  const ranks = Array.from({ length: size }, (_, rank) => rank);
+  const ranks = ranksOf(size);
   const thread = (rank: number) => (world: World) => {
     const member = new Member(world, rank, size);
     for (let i = 1; i <= rounds; i++) round(member, i);
@@ -300,12 +416,7 @@ function members(name: string, rounds: number, round: Round, bound = 2, size = 2
   return {
     name: `members: ${name}`,
     bound,
-    setup(world) {
-      setUp(world, ranks);
-      for (const rank of ranks) {
-        for (let at = 0; at < MEMBER_SIZE; at += 4) world.setWord(blockOf(rank) + at, 0);
-      }
-    },
+    setup: (world) => setUpMembers(world, ranks),
     threads: ranks.map(thread),
     check(_, notes) {
       same(
@@ -335,4 +446,10 @@ export const MEMBER_SCENARIOS: readonly Scenario[] = [
   members("a broadcast that fails behind an operation that goes on", 1, failing),
   members("a broadcast whose root closes its context, and writes its memory anew", 1, closing),
   members("reductions by slices, in memory that is written anew at once", 2, reduceBySlices),
+  members("a reduction by slices of three", 1, reduceBySlices, 1, 3),
+  members("allgathers in slots", 3, allgather(true)),
+  members("allgathers of memory that is written anew at once", 2, allgather(false)),
+  members("an allgather of three, from their memory", 1, allgather(false), 1, 3),
+  members("all-to-alls of memory that is written anew at once", 2, alltoall),
+  members("an all-to-all of three, from their memory", 1, alltoall, 1, 3),
 ];
