@@ -226,6 +226,7 @@ export class ActiveMessages {
     } catch (error) {
       result = error instanceof PamiError && error.code === "PAMIR_NO_MEMORY" ? ENOMEM : ERROR;
       why = String(error);
+      operation.cause = error;
     }
     this.#host.overActive(operation, result, why);
   }

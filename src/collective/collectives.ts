@@ -36,7 +36,6 @@ import { copyOf, GeometryCore, type GeometryHost } from "./geometry-core.js";
 import type { CollectiveKernel } from "./kernel.js";
 import { Scratch } from "./scratch.js";
 import { SharedMembers } from "./shared-members.js";
-import { describeSignature } from "./signature.js";
 
 const INDEX_MASK = 0xffff;
 
@@ -263,10 +262,6 @@ export class Collectives implements ProgressSource, GeometryHost, CreationHost {
 
   dropped({ id }: GeometryCore): void {
     this.#freeId(id);
-  }
-
-  describe(signature: number): string {
-    return describeSignature(signature);
   }
 
   // What a context asks of a source of progress.

@@ -236,6 +236,7 @@ export class Execution extends Operation {
         if (local.kind === "copy") copyInto(this.#buffer(local.to), local.to.offset, this.#bytes(local.from));
         else this.#reduce(local.out, local.left, local.right);
       } catch (error) {
+        this.#operation.cause = error;
         this.#failed(ERROR, String(error));
         return false;
       }

@@ -31,6 +31,7 @@ import type { Piece, Scratch } from "./scratch.js";
 import type { SharedMembers } from "./shared-members.js";
 import type { SharedHost, SharedOperation } from "./shared-operation.js";
 import { partialBytes, reduceOperands } from "./shared-steps.js";
+import { describeDifference, describeKind } from "./signature.js";
 import { UnderWay } from "./under-way.js";
 
 /** Numbers of failed operations that are remembered, so that each is passed on once. */
@@ -54,7 +55,6 @@ export interface GeometryHost {
   watch(endpoint: Endpoint): void;
   /** The geometry needs its id no more. */
   dropped(geometry: GeometryCore): void;
-  describe(signature: number): string;
 }
 
 /** What the members have told each other when the geometry was made. */
@@ -378,13 +378,11 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
       operation.came(kind, rank, arrival, tag);
       return;
     }
-    const [own, its] = operation.isPolling ? [" in shared memory", " over messages"] : ["", ""];
-    const text = `rank ${this.rank} has begun ${this.describe(operation.signature)}${own}`;
-    this.failed(operation, ERROR, `${text}, rank ${rank} ${this.describe(signature)}${its}`);
-  }
-
-  describe(signature: number): string {
-    return this.#host.describe(signature);
+    const own = `rank ${this.rank} has begun ${describeKind(operation.signature)} in shared memory`;
+    const text = operation.isPolling
+      ? `${own}, rank ${rank} ${describeKind(signature)} over messages`
+      : describeDifference(this.rank, operation.signature, rank, signature);
+    this.failed(operation, ERROR, text);
   }
 
   get hasAnyEnded(): boolean {
@@ -460,8 +458,14 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     operation.cookie = cookie;
   }
 
-  /** The error of an operation that has failed. @param shutdown the error for a member that has ended */
-  errorOf(what: string, result: Result, why: string, shutdown: (text: string, to: Endpoint) => Error): Error {
+  /** The error of an operation that has failed. @param shutdown the error for a member that has ended @param cause what was thrown */
+  errorOf(
+    what: string,
+    result: Result,
+    why: string,
+    shutdown: (text: string, to: Endpoint) => Error,
+    cause?: unknown,
+  ): Error {
     const because = why === "" ? "" : `: ${why}`;
     if (result === SHUTDOWN) {
       const [rank] = [...this.#gone, ...this.#ended];
@@ -472,7 +476,8 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     }
     if (result === CANCELED) return new PamiError("PAMIR_CLOSED", `${what}: the geometry was closed`);
     if (result === ENOMEM) return new PamiError("PAMIR_NO_MEMORY", `${what} has no memory${because}`);
-    return new PamiError("PAMIR_COLLECTIVE", `${what} has failed${because === "" ? " at another member" : because}`);
+    const text = `${what} has failed${because === "" ? " at another member" : because}`;
+    return new PamiError("PAMIR_COLLECTIVE", text, cause === undefined ? {} : { cause });
   }
 
   #describeEnd(): string {

@@ -34,6 +34,8 @@ export abstract class Operation {
   failure: Result = EAGAIN;
   /** What went wrong, in words; empty if the result says it all. */
   why = "";
+  /** What the user's function has thrown here. */
+  cause: unknown;
   /** In debug mode: what this member has called; and what all have, until the operation begins. */
   call: Call | undefined;
   check: Check | undefined;

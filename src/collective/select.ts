@@ -29,7 +29,7 @@ import { doublingScan } from "./algorithms/scan.js";
 import type { Call } from "./calls.js";
 import type { GeometryCore } from "./geometry-core.js";
 import type { Buffers, Operation } from "./operation.js";
-import type { Schedule } from "./schedule.js";
+import type { Round, Schedule, Transfer } from "./schedule.js";
 import { prefixSums } from "./shape.js";
 import { SharedOperation, type Steps } from "./shared-operation.js";
 import {
@@ -477,7 +477,7 @@ function missingSchedule(request: Request, geometry: GeometryCore, isLacking: (r
     return linearGather({ ...shapeOf(request, geometry), counts: missing, offsets });
   }
   const { schedule } = defaultAlgorithm(request, geometry, ({ shared }) => shared === undefined);
-  return (schedule as NonNullable<typeof schedule>)(request, geometry);
+  return withEnd((schedule as NonNullable<typeof schedule>)(request, geometry), request, geometry);
 }
 
 /** What all members must agree on: also the algorithm. */
@@ -487,13 +487,14 @@ function withAlgorithm(signature: number, { type }: Request, algorithm: Algorith
 
 /** What a member has called, for debug mode. */
 export function callOf(request: Request, signature: number, algorithm: string, size: number): Call {
-  const { type, root, bytes, sent, received, send, receive, isExclusive } = request;
+  const { type, root, bytes, sent, received, send, receive, isExclusive, isOrdered, reducer } = request;
   const all = type === "allgatherv" ? received : type === "reduceScatter" ? sent : undefined;
+  const commutes = reducer?.isUser && !isOrdered;
   const isVector = all === undefined && type.endsWith("v");
   const list = (counts: readonly number[] | undefined, ofRoot: number): readonly number[] =>
     !isVector ? [] : (counts ?? Array.from({ length: size }, (_, rank) => (rank === root ? ofRoot : 0)));
   return {
-    what: `${isExclusive ? "exclusive " : ""}${describeKind(signature)}`,
+    what: `${isExclusive ? "exclusive " : ""}${describeKind(signature)}${commutes ? " that commutes" : ""}`,
     root,
     bytes: type.endsWith("v") ? 0 : bytes,
     counts: all?.counts.join() ?? "",
@@ -518,21 +519,36 @@ export function begin(algorithm: Algorithm, request: Request, geometry: Geometry
     return operation;
   }
   const made = (schedule as NonNullable<typeof schedule>)(request, geometry);
-  return geometry.beginSchedule(withBarrier(made, request, geometry), request, signature, call);
+  const whole = withStart(withEnd(made, request, geometry), request, geometry);
+  return geometry.beginSchedule(whole, request, signature, call);
 }
 
 /** How often the members of an operation over messages wait for each other, so that none is further ahead. */
 const SYNCHRONIZING_INTERVAL = 64;
-/** Added to the tags of a barrier that is put before an algorithm, so that they differ from the algorithm's. */
-const BEHIND_BARRIER = 1 << 20;
+/** Added to the tags of a barrier that is put before an algorithm or behind it, so that they differ from the algorithm's. */
+const BEFORE = 2 ** 20;
+const BEHIND = 4095 * 2 ** 20;
 
 /** Now and then, a barrier comes first. */
-function withBarrier(schedule: Schedule, { type }: Request, geometry: GeometryCore): Schedule {
+function withStart(schedule: Schedule, { type }: Request, geometry: GeometryCore): Schedule {
   if (type === "barrier" || geometry.nextNumber % SYNCHRONIZING_INTERVAL !== 0) return schedule;
-  const shifted = dissemination(geometry).rounds.map((round) => ({
-    ...round,
-    sends: round.sends.map((transfer) => ({ ...transfer, tag: transfer.tag + BEHIND_BARRIER })),
-    receives: round.receives.map((transfer) => ({ ...transfer, tag: transfer.tag + BEHIND_BARRIER })),
+  return { ...schedule, rounds: [...barrierRounds(geometry, BEFORE), ...schedule.rounds] };
+}
+
+/**
+ * Behind a function of the user's comes a barrier: a member at which it throws does not take part in that. So the operation
+ * fails at all members, or at none.
+ */
+function withEnd(schedule: Schedule, { reducer }: Request, geometry: GeometryCore): Schedule {
+  if (reducer?.isUser !== true) return schedule;
+  return { ...schedule, rounds: [...schedule.rounds, ...barrierRounds(geometry, BEHIND)] };
+}
+
+function barrierRounds(geometry: GeometryCore, first: number): Round[] {
+  const shifted = (transfer: Transfer): Transfer => ({ ...transfer, tag: transfer.tag + first });
+  return dissemination(geometry).rounds.map(({ sends, receives, locals }) => ({
+    sends: sends.map(shifted),
+    receives: receives.map(shifted),
+    locals,
   }));
-  return { ...schedule, rounds: [...shifted, ...schedule.rounds] };
 }

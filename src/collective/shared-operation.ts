@@ -18,6 +18,7 @@ import { type Buffers, Operation } from "./operation.js";
 import type { Schedule } from "./schedule.js";
 import type { Piece } from "./scratch.js";
 import type { SharedMembers } from "./shared-members.js";
+import { describeDifference } from "./signature.js";
 
 const ENTER = 0;
 const READ = 1;
@@ -33,8 +34,6 @@ export interface SharedHost extends ExecutionHost {
   hasEnded(rank: number): boolean;
   /** Begins the schedule of an operation. */
   start(execution: Execution, schedule: Schedule): void;
-  /** What an operation's signature says, in words. */
-  describe(signature: number): string;
 }
 
 /**
@@ -118,6 +117,7 @@ export class SharedOperation extends Operation {
     this.result = EAGAIN;
     this.failure = EAGAIN;
     this.why = "";
+    this.cause = undefined;
     this.#stage = ENTER;
     this.#cursor = 0;
     this.#isRead = false;
@@ -282,8 +282,7 @@ export class SharedOperation extends Operation {
       shared.note(rank, slot);
       const theirs = shared.signatureIn(slot);
       if (theirs !== this.signature) {
-        const own = `rank ${shared.rank} has begun ${host.describe(this.signature)}`;
-        host.failed(this, ERROR, `${own}, rank ${rank} ${host.describe(theirs)}`);
+        host.failed(this, ERROR, describeDifference(shared.rank, this.signature, rank, theirs));
         return;
       }
       const result = shared.resultIn(slot);
@@ -349,6 +348,7 @@ export class SharedOperation extends Operation {
     } catch (error) {
       result = ERROR;
       this.why = String(error);
+      this.cause = error;
     }
     this.shared.reduced(this.number, result, slice);
     this.#stage = REDUCE;

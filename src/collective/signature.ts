@@ -44,9 +44,12 @@ export function signatureOf(
   return words | ((hash ^ (hash >>> 14)) << 14);
 }
 
-/** "allreduce() of f64 by sum (root, lengths and algorithm: 3f2)" */
-export function describeSignature(signature: number): string {
-  return `${describeKind(signature)} (root, lengths and algorithm: ${(signature >>> 14).toString(16)})`;
+/** How two members differ, as far as one word says it. */
+export function describeDifference(rank: number, own: number, other: number, theirs: number): string {
+  const [one, two] = [describeKind(own), describeKind(theirs)];
+  const both = `rank ${rank} has begun ${one}, rank ${other} ${two}`;
+  const hidden = "with another root, length or algorithm: with debug: true, the error names who differs, and how";
+  return one === two ? `${both} ${hidden}` : both;
 }
 
 /** "allreduce() of f64 by sum" */

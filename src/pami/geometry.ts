@@ -651,10 +651,10 @@ export class Geometry {
     return result;
   }
 
-  #errorOf(type: string, { result, why }: Begun): Error {
+  #errorOf(type: string, { result, why, cause }: Begun): Error {
     const what = `${type}() of rank ${this.rank}`;
     if (result === EAGAIN || result === SUCCESS) throw new Error(`${what} has no error`);
-    return this.#core.errorOf(what, result, why, (text, to) => this.#parts.shutdownError(text, to));
+    return this.#core.errorOf(what, result, why, this.#parts.shutdownError, cause);
   }
 
   /** @param mayRepeat whether the views are the caller's: those that a promise makes come once */

@@ -61,7 +61,6 @@ class Sleeper {
         if (!operation.isSending) over(operation, result);
       },
       sent: (operation) => over(operation, operation.failure),
-      describe: String,
     };
     this.host = host as SharedHost;
   }

@@ -141,7 +141,6 @@ class CountingMember {
         throw new Error(`an operation fails with ${result}: ${why}`);
       },
       sent: () => {},
-      describe: String,
     };
     this.#host = host as SharedHost;
   }

@@ -128,7 +128,6 @@ export class Member {
       sent(operation) {
         this.over(operation, operation.failure);
       },
-      describe: String,
     };
     this.#host = host as SharedHost;
   }

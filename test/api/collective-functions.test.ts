@@ -1,0 +1,139 @@
+// Functions of the user's that throw: the operation fails at all members, wherever they are, and the next one works.
+import { expect, it } from "vitest";
+import { type CollectiveType, ERROR, type Geometry, type UserOperation } from "../../src/index.js";
+import { contextsOf, geometryOf, type Members, settled, tasksOf } from "../support/collective-rig.js";
+import { NetworkedJob } from "../support/networked.js";
+import { portsJob } from "../support/ports-job.js";
+import { SEED } from "../support/seed.js";
+import { PATIENCE } from "./support.js";
+
+const OPTIONS = { timeout: PATIENCE };
+const limitsOf = (tasks: number) => ({
+  tasks,
+  contexts: 1,
+  laneBytes: 16_384,
+  heapBytes: 2 ** 24,
+  regions: 64,
+  fifos: 2,
+  slots: 8,
+});
+
+const RIGS: readonly (readonly [string, number, (size: number) => Promise<Members>])[] = [
+  ["contexts", 2, (size) => contextsOf(size, "wasm")],
+  ["contexts", 5, (size) => contextsOf(size, "ts")],
+  ...[2, 3, 5, 8].map(
+    (size) => ["ports", size, async () => tasksOf(portsJob(limitsOf(size), ["wasm", "ts"]))] as const,
+  ),
+  [
+    "two nodes of several tasks",
+    6,
+    async (size) =>
+      tasksOf(
+        new NetworkedJob({
+          seed: SEED,
+          limits: limitsOf(size),
+          kernels: ["wasm", "ts"],
+          isFaithful: true,
+          tasksPerNode: 4,
+        }),
+      ),
+  ],
+];
+
+/** In a slot; in a message; in one that waits for its receiver. */
+const LENGTHS = [1, 40, 5000];
+const TYPES = ["reduce", "allreduce", "scan", "reduceScatter"] as const satisfies readonly CollectiveType[];
+
+interface Reductions {
+  readonly [type: string]: (parameters: object, options: object) => Promise<unknown>;
+}
+
+it.each(RIGS)(
+  "%s, %i members: fail for all, or for none, and the error is the cause where it was thrown",
+  async (_, size, rig) => {
+    const given = await rig(size);
+    try {
+      const geometries = await geometryOf(given);
+      let throws = 0;
+      for (const type of TYPES) {
+        const names = (geometries[0] as Geometry).algorithms(type).filter(({ always }) => always);
+        for (const { name: algorithm } of names) {
+          for (const length of LENGTHS) {
+            for (const odd of [0, 1, size - 1]) {
+              const thrown = new Map<number, Error>();
+              const begin = (geometry: Geometry): Promise<unknown> => {
+                const { rank } = geometry;
+                const combine = (left: Int32Array, right: Int32Array, out: Int32Array): void => {
+                  if (rank === odd) {
+                    const error = new RangeError(`no sum at rank ${rank}`);
+                    thrown.set(rank, error);
+                    throw error;
+                  }
+                  for (let at = 0; at < out.length; at++) out[at] = (left[at] as number) + (right[at] as number);
+                };
+                const operation: UserOperation<Int32Array> = { combine, commutative: length === 40 };
+                const send = new Int32Array(type === "reduceScatter" ? size * length : length);
+                const root = type === "reduce" ? { root: size - 1 } : {};
+                const reductions = geometry as unknown as Reductions;
+                return (reductions[type] as Reductions[string]).call(
+                  geometry,
+                  { send, operation, algorithm, ...root },
+                  OPTIONS,
+                );
+              };
+              const results = await settled(given, geometries.map(begin));
+              const what = `${type} by ${algorithm}, ${length} elements, rank ${odd} throws`;
+              if (thrown.size === 0) {
+                // Its function was not called.
+                expect(
+                  results.map(({ status }) => status),
+                  what,
+                ).not.toContain("rejected");
+                continue;
+              }
+              throws++;
+              for (const [rank, result] of results.entries()) {
+                expect(result.status, `${what}: rank ${rank}`).toBe("rejected");
+                const { reason } = result as PromiseRejectedResult;
+                expect(reason, what).toMatchObject({ code: "PAMIR_COLLECTIVE" });
+                expect(reason.cause, `${what}: rank ${rank}`).toBe(thrown.get(rank));
+                if (rank === odd) expect(reason.message).toContain("RangeError: no sum");
+              }
+            }
+          }
+        }
+      }
+      expect(throws).toBeGreaterThan(TYPES.length);
+      const sums = await settled(
+        given,
+        geometries.map((geometry) => geometry.allreduce({ send: Int32Array.of(1), operation: "sum" }, OPTIONS)),
+      );
+      for (const result of sums) expect(result).toEqual({ status: "fulfilled", value: Int32Array.of(size) });
+    } finally {
+      await given.close();
+    }
+  },
+);
+
+it("onDone gets ERROR everywhere", async () => {
+  const given = tasksOf(portsJob(limitsOf(3), ["wasm", "ts"]));
+  try {
+    const geometries = await geometryOf(given);
+    const results = await settled(
+      given,
+      geometries.map(
+        (geometry) =>
+          new Promise((onDone) => {
+            const combine = (): void => {
+              throw new Error("no");
+            };
+            const both = { send: Int32Array.of(1), receive: new Int32Array(1) };
+            geometry.collective("scan", { ...both, operation: { combine }, onDone: (_, result) => onDone(result) });
+          }),
+      ),
+    );
+    expect(results.map((result) => result.status === "fulfilled" && result.value)).toEqual([ERROR, ERROR, ERROR]);
+  } finally {
+    await given.close();
+  }
+});
