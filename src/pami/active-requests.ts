@@ -6,7 +6,7 @@ import { ACTIVE_ALGORITHM, algorithmOf } from "../collective/select.js";
 import { checkInteger, PamiError } from "../core/error.js";
 import { DISPATCH_ID_MAX } from "../core/limits.js";
 import type { Given } from "./collective-parameters.js";
-import { bytesOf, NOTHING, type Requests } from "./collective-requests.js";
+import { bytesOf, checkKinds, NOTHING, type Requests } from "./collective-requests.js";
 
 /** @throws PAMIR_INVAL, PAMIR_BOUNDS */
 export function beginActive(core: GeometryCore, requests: Requests, type: ActiveType, given: Given): Operation {
@@ -19,6 +19,7 @@ export function beginActive(core: GeometryCore, requests: Requests, type: Active
   if (type === "amScatter") return begin(requests.blocksOf(type, send as ArrayBufferView, counts));
   const own = bytesOf(type, "send", send);
   const receive = bytesOf(type, "receive", given.receive);
+  if (type === "amGather") checkKinds(type, send, given.receive);
   const take = type === "amGather" ? gathered(core, own, receive) : reduced(core, requests, given, own, receive);
   return begin(NOTHING, (came) => {
     const blocks = came.map((block, rank) => (rank === core.rank ? own.slice() : block));

@@ -9,10 +9,11 @@ import type { Callback } from "../core/result.js";
 export interface UserOperation<View extends ArrayBufferView = ArrayBufferView> {
   /**
    * Writes `left op right` to `out`, element by element; left comes from lower ranks. The views have the class of `send`, and
-   * equal lengths. `out` may be one of the others. They are valid during the call.
+   * equal lengths. `out` may be one of the others. They are valid during the call. If it throws at a member, the operation
+   * fails at all members; the error is the `cause` where it was thrown.
    */
   readonly combine: (left: View, right: View, out: View) => void;
-  /** Whether `left op right` equals `right op left` (default false). It may be grouped in any way in both cases. */
+  /** Whether `left op right` equals `right op left` (default false); the same at all members. It may be grouped in any way. */
   readonly commutative?: boolean | undefined;
 }
 
@@ -35,9 +36,12 @@ export interface BroadcastParameters<View extends ArrayBufferView = ArrayBufferV
 
 /** Parameters of operations that send and receive. */
 export interface ExchangeParameters<View extends ArrayBufferView = ArrayBufferView> extends CollectiveParameters {
-  /** What this member gives. null: its part of `receive` (in place). */
+  /** What this member gives. null, or the same bytes as `receive`: its part of `receive` (in place). */
   readonly send: View | null;
-  /** What this member gets. Where it gets nothing, the operation ignores it. A promise makes it, if it is missing. */
+  /**
+   * What this member gets: elements of the type of `send`. Where it gets nothing, the operation ignores it. A promise makes it,
+   * if it is missing; not for `scatter`, `scatterv` and `alltoallv`.
+   */
   readonly receive?: View | null | undefined;
 }
 
@@ -74,7 +78,10 @@ export interface AlltoallvParameters<View extends ArrayBufferView = ArrayBufferV
 export interface ReductionParameters<View extends ArrayBufferView = ArrayBufferView> extends ExchangeParameters<View> {
   /** What combines the elements. */
   readonly operation: Operation | UserOperation<View>;
-  /** Type of the elements; default: that of the array's class. Complex numbers and pairs have to be named. */
+  /**
+   * Type of the elements; default: that of the array's class. Complex numbers and pairs have to be named. If it is named, the
+   * views may also be bytes.
+   */
   readonly type?: ElementType | undefined;
 }
 

@@ -16,6 +16,7 @@ import {
   OPERATIONS,
   type Operation,
 } from "../core/reduction.js";
+import { MemRegion } from "../core/region.js";
 import type { Memory } from "../kernel/kernel.js";
 import type { Given, UserOperation } from "./collective-parameters.js";
 
@@ -23,6 +24,8 @@ import type { Given, UserOperation } from "./collective-parameters.js";
 export interface Prepared {
   readonly request: Request;
   readonly signature: number;
+  /** Whether it is for one call: what is sent was copied. */
+  readonly isOnce?: boolean;
 }
 
 export const NOTHING = new Uint8Array(0);
@@ -60,23 +63,23 @@ export class Requests {
   /** The view that the caller has left out, if this member gets anything. */
   made(type: CollectiveType | ActiveType, given: Given): ArrayBufferView | undefined {
     const { send, receive, root = 0, counts, displacements, type: elementType } = given;
-    if (receive !== undefined || send === null || send === undefined || !ArrayBuffer.isView(send)) return undefined;
+    if (receive !== undefined || !ArrayBuffer.isView(send)) return undefined;
     const isRoot = this.#rank === root;
-    const length = lengthOf(send);
+    const length = bytesOf(type, "send", send).length / bytesPerElement(send);
     const isLike = type === "allreduce" || type === "scan" || type === "alltoall" || type === "amReduce";
     if (isLike || (type === "reduce" && isRoot)) return viewLike(send, length);
     if (type === "allgather" || type === "amGather" || (type === "gather" && isRoot)) {
       return viewLike(send, length * this.#size);
     }
     if (type === "allgatherv" || (type === "gatherv" && isRoot)) {
-      const lengths = Array.from(counts ?? []);
-      const places = displacements === undefined ? prefixSums(lengths) : Array.from(displacements);
-      return viewLike(send, Math.max(0, ...lengths.map((count, rank) => count + (places[rank] ?? 0))));
+      const { counts: lengths, offsets } = this.#blocks(type, "counts", counts, displacements, 1);
+      return viewLike(send, Math.max(0, ...lengths.map((count, rank) => count + (offsets[rank] as number))));
     }
     if (type === "reduceScatter") {
       if (counts === undefined) return viewLike(send, length / this.#size);
-      const entries = elementType === undefined ? 1 : ELEMENT_TYPES[elementType].bytes / bytesPerElement(send);
-      return viewLike(send, (counts[this.#rank] as number) * entries);
+      const list = listOf(type, "counts", counts, this.#size);
+      const entries = elementType === undefined ? 1 : (ELEMENT_TYPES[elementType]?.bytes ?? 0) / bytesPerElement(send);
+      return viewLike(send, (list[this.#rank] as number) * entries);
     }
     return undefined;
   }
@@ -110,50 +113,56 @@ export class Requests {
     if (type === "broadcast") {
       const buffer = bytesOf(type, "buffer", given.buffer);
       const request = { ...base, send: buffer, receive: buffer, bytes: buffer.length };
-      return { request, signature: signatureOf(type, -1, -1, root, buffer.length) };
+      return { request, signature: signatureOf(type, -1, kindOf(given.buffer), root, buffer.length) };
     }
     const { send, receive } = given;
     const isScatter = type === "scatter" || type === "scatterv";
     const gives = !isScatter || isRoot;
     const gets = type !== "gather" && type !== "gatherv" ? true : isRoot;
-    const isInPlace = isScatter ? receive === null : send === null;
-    if (isInPlace && (isScatter || type === "gather" || type === "gatherv") && !isRoot) {
+    const [outer, inner] = isScatter ? [send, receive] : [receive, send];
+    if (inner === null && (isScatter || type === "gather" || type === "gatherv") && !isRoot) {
       throw new PamiError("PAMIR_INVAL", `${type}() in place at rank ${rank}: only the root, rank ${root}, may`);
     }
-    const outer = (isScatter ? send : receive) ?? undefined;
-    const given1 = isInPlace ? outer : isScatter ? receive : send;
-    const elementBytes = elementBytesOf(outer ?? given1);
-    const whole = (isScatter ? gives : gets) ? bytesOf(type, isScatter ? "send" : "receive", outer) : NOTHING;
-    if (type === "alltoall" || type === "alltoallv") return this.#alltoall(type, given, base, whole, elementBytes);
+    const isWhole = isScatter ? gives : gets;
+    const whole = isWhole ? bytesOf(type, isScatter ? "send" : "receive", outer) : NOTHING;
+    const piece = inner === null ? NOTHING : bytesOf(type, isScatter ? "receive" : "send", inner);
+    const view = (isWhole ? outer : inner) as ArrayBufferView;
+    if (isWhole && inner !== null) checkKinds(type, send, receive);
+    const elementBytes = bytesPerElement(view);
+    const kind = kindOf(view);
+    if (type === "alltoall" || type === "alltoallv")
+      return this.#alltoall(type, given, base, whole, elementBytes, kind);
+    const isInPlace = inner === null || isSamePlace(piece, whole);
     const isVector = type.endsWith("v");
     let blocks: Blocks | undefined;
-    if (isVector && (whole !== NOTHING || type === "allgatherv")) {
-      blocks = this.#blocks(type, "counts", given.counts, given.displacements, elementBytes, whole.length);
+    if (isVector && isWhole) {
+      blocks = this.#blocks(type, "counts", given.counts, given.displacements, elementBytes, whole.length, !isScatter);
     }
-    const piece = isInPlace ? NOTHING : bytesOf(type, isScatter ? "receive" : "send", given1);
     let bytes = isVector ? 0 : isInPlace ? whole.length / size : piece.length;
-    if (!isVector && whole !== NOTHING && whole.length !== bytes * size) {
+    if (!isVector && isWhole && (whole.length !== bytes * size || bytes % elementBytes !== 0)) {
       throw new PamiError(
         "PAMIR_INVAL",
         `${type}() of ${size} blocks of ${bytes} bytes: ${isScatter ? "send" : "receive"} has ${whole.length} bytes`,
       );
     }
     let own = piece;
-    if (isInPlace) {
+    if (isWhole) {
       const offset = blocks === undefined ? bytes * rank : (blocks.offsets[rank] as number);
-      own = whole.subarray(offset, offset + (blocks === undefined ? bytes : (blocks.counts[rank] as number)));
-    } else if (blocks !== undefined && own.length !== blocks.counts[rank]) {
-      throw new PamiError(
-        "PAMIR_INVAL",
-        `${type}(): the block of rank ${rank} has ${own.length} bytes, by counts ${blocks.counts[rank]}`,
-      );
-    } else checkApart(type, own, whole);
+      const block = whole.subarray(offset, offset + (blocks === undefined ? bytes : (blocks.counts[rank] as number)));
+      if (isInPlace) own = block;
+      else if (own.length !== block.length) {
+        throw new PamiError(
+          "PAMIR_INVAL",
+          `${type}(): the block of rank ${rank} has ${own.length} bytes, by counts ${block.length}`,
+        );
+      } else if (!isSamePlace(own, block)) checkApart(type, own, whole);
+    }
     if (isVector) bytes = own.length;
     const request: Request = isScatter
       ? { ...base, elementBytes, bytes, send: whole, receive: own, sent: blocks }
       : { ...base, elementBytes, bytes, send: own, receive: whole, received: blocks };
     const lengths = isVector ? (type === "allgatherv" ? (blocks as Blocks).counts : []) : [bytes];
-    return { request, signature: signatureOf(type, -1, -1, root, ...lengths) };
+    return { request, signature: signatureOf(type, -1, kind, root, ...lengths) };
   }
 
   #alltoall(
@@ -162,20 +171,24 @@ export class Requests {
     base: Request,
     receive: Uint8Array,
     elementBytes: number,
+    kind: number,
   ): Prepared {
     const size = this.#size;
+    let send = given.send === null ? receive : bytesOf(type, "send", given.send);
+    const isOnce = given.send === null || isSamePlace(send, receive);
     // In place, what is sent is copied first.
-    const send = given.send === null ? receive.slice() : bytesOf(type, "send", given.send);
-    if (given.send !== null) checkApart(type, send, receive);
+    if (isOnce) send = receive.slice();
+    else checkApart(type, send, receive);
     if (type === "alltoall") {
-      if (send.length !== receive.length || send.length % size !== 0) {
+      if (send.length !== receive.length || send.length % (size * elementBytes) !== 0) {
         const text = `alltoall() of ${size} members: send has ${send.length} bytes, receive ${receive.length}`;
         throw new PamiError("PAMIR_INVAL", text);
       }
       const bytes = send.length / size;
       return {
         request: { ...base, elementBytes, bytes, send, receive },
-        signature: signatureOf(type, -1, -1, 0, bytes),
+        signature: signatureOf(type, -1, kind, 0, bytes),
+        isOnce,
       };
     }
     const { sendCounts, sendDisplacements, receiveCounts, receiveDisplacements } = given;
@@ -186,6 +199,7 @@ export class Requests {
       receiveDisplacements,
       elementBytes,
       receive.length,
+      true,
     );
     const sent =
       given.send === null
@@ -193,18 +207,20 @@ export class Requests {
         : this.#blocks(type, "sendCounts", sendCounts, sendDisplacements, elementBytes, send.length);
     return {
       request: { ...base, elementBytes, send, receive, sent, received },
-      signature: signatureOf(type, -1, -1, 0),
+      signature: signatureOf(type, -1, kind, 0),
+      isOnce,
     };
   }
 
-  /** Blocks in bytes, of counts and displacements in elements. */
+  /** Blocks in bytes, of counts and displacements in elements. @param isWritten whether they must not overlap */
   #blocks(
     type: CollectiveType | ActiveType,
     name: string,
     counts: ArrayLike<number> | undefined,
     displacements: ArrayLike<number> | undefined,
     elementBytes: number,
-    limit: number,
+    limit = Number.POSITIVE_INFINITY,
+    isWritten = false,
   ): Blocks {
     const list = listOf(type, name, counts, this.#size);
     const bytes = list.map((count) => count * elementBytes);
@@ -212,10 +228,20 @@ export class Requests {
       displacements === undefined
         ? prefixSums(bytes)
         : listOf(type, "displacements", displacements, this.#size).map((place) => place * elementBytes);
-    for (const [rank, offset] of offsets.entries()) {
-      const end = offset + (bytes[rank] as number);
-      if (end > limit) {
-        throw new PamiError("PAMIR_BOUNDS", `${type}(): the block of rank ${rank} ends at byte ${end} of ${limit}`);
+    const endOf = (rank: number): number => (offsets[rank] as number) + (bytes[rank] as number);
+    for (const rank of offsets.keys()) {
+      if (endOf(rank) > limit) {
+        const text = `${type}(): the block of rank ${rank} ends at byte ${endOf(rank)} of ${limit}`;
+        throw new PamiError("PAMIR_BOUNDS", text);
+      }
+    }
+    if (isWritten && displacements !== undefined) {
+      const inOrder = [...offsets.keys()].filter((rank) => bytes[rank] !== 0);
+      inOrder.sort((one, other) => (offsets[one] as number) - (offsets[other] as number));
+      const later = inOrder.findIndex((rank, place) => (offsets[rank] as number) < endOf(inOrder[place - 1] ?? -1));
+      if (later > 0) {
+        const text = `${type}(): the blocks of ranks ${inOrder[later - 1]} and ${inOrder[later]} overlap in receive`;
+        throw new PamiError("PAMIR_INVAL", text);
       }
     }
     return { counts: bytes, offsets };
@@ -238,17 +264,19 @@ export class Requests {
     }
     const { reducer, operationNumber, isOrdered } = this.#reducer(type, element, operation, view);
     let result = gets ? bytesOf(type, "receive", receive) : NOTHING;
+    const isInPlace = send === null || isSamePlace(operands, result);
+    if (gets) this.#checkElements(type, element, given.type, "receive", receive as ArrayBufferView);
     let sent: Blocks | undefined;
     let needed = operands.length;
     if (type === "reduceScatter") {
       sent = this.#scattered(given.counts, elementBytes, operands.length);
       needed = sent.counts[rank] as number;
-      if (send === null) result = result.subarray(0, needed);
+      if (isInPlace) result = result.subarray(0, needed);
     }
     if (gets && result.length !== needed) {
       throw new PamiError("PAMIR_INVAL", `${type}(): receive has ${result.length} bytes, the result ${needed}`);
     }
-    if (send !== null && gets) checkApart(type, operands, result);
+    if (!isInPlace) checkApart(type, operands, result);
     const request: Request = {
       ...BARRIER,
       type,
@@ -262,7 +290,7 @@ export class Requests {
       isExclusive: given.exclusive === true,
       isOrdered,
     };
-    const lengths = [operands.length, Number(given.exclusive === true), ...(sent?.counts ?? [])];
+    const lengths = [operands.length, Number(given.exclusive === true), Number(isOrdered), ...(sent?.counts ?? [])];
     return {
       request,
       signature: signatureOf(type, operationNumber, number, type === "reduce" ? root : size, ...lengths),
@@ -300,13 +328,7 @@ export class Requests {
     if (found === undefined) {
       throw new PamiError("PAMIR_INVAL", `${type}() of ${show(view)}: name the type of its elements`);
     }
-    const { align } = ELEMENT_TYPES[found];
-    if (view.byteOffset % align !== 0) {
-      throw new PamiError(
-        "PAMIR_INVAL",
-        `${type}(): the view begins at byte ${view.byteOffset}, no multiple of ${align}`,
-      );
-    }
+    this.#checkElements(type, found, named, "send", view);
     if (typeof operation !== "string") return found;
     if (!Object.hasOwn(OPERATIONS, operation)) {
       const names = Object.keys(OPERATIONS).join(", ");
@@ -316,6 +338,27 @@ export class Requests {
       throw new PamiError("PAMIR_INVAL", `operation ${operation} of ${type}(): elements of type ${found} have no such`);
     }
     return found;
+  }
+
+  /** Checks that a view holds elements of a type: an array of its class, or bytes if the caller has named the type. */
+  #checkElements(
+    type: CollectiveType,
+    element: ElementType,
+    named: ElementType | undefined,
+    name: string,
+    view: ArrayBufferView,
+  ): void {
+    const { align, array } = ELEMENT_TYPES[element];
+    const isBytes = kindOf(view) === ELEMENT_TYPES.u8.number;
+    if (!(view instanceof array) && !(isBytes && (named !== undefined || array === Uint8Array))) {
+      const bytes = named === undefined || array === Uint8Array ? "" : " or bytes";
+      const text = `${type}() of ${element}: ${name} is ${show(view)}, not ${array.name}${bytes}`;
+      throw new PamiError("PAMIR_INVAL", text);
+    }
+    if (view.byteOffset % align !== 0) {
+      const text = `${type}() of ${element}: ${name} begins at byte ${view.byteOffset}, no multiple of ${align}`;
+      throw new PamiError("PAMIR_INVAL", text);
+    }
   }
 
   #reducer(
@@ -372,12 +415,10 @@ function bytesPerElement(view: ArrayBufferView): number {
   return (view as { BYTES_PER_ELEMENT?: number }).BYTES_PER_ELEMENT ?? 1;
 }
 
-function elementBytesOf(view: ArrayBufferView | null | undefined): number {
-  return ArrayBuffer.isView(view) ? bytesPerElement(view) : 1;
-}
-
-function lengthOf(view: ArrayBufferView): number {
-  return view.byteLength / bytesPerElement(view);
+/** The number of a view's element type, of a DataView that of bytes; -1 for an array that reductions do not know. */
+function kindOf(view: ArrayBufferView | undefined): number {
+  const type = view instanceof DataView ? "u8" : elementTypeOf(view);
+  return type === undefined ? -1 : ELEMENT_TYPES[type].number;
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: constructors of views differ in the buffers that they take.
@@ -393,22 +434,48 @@ function viewOn(view: ArrayBufferView, buffer: ArrayBufferLike, byteOffset: numb
   return new Class(buffer, byteOffset, length);
 }
 
-/** @throws PAMIR_INVAL unless it is a view */
+/** @throws PAMIR_INVAL unless it is a view, whose bytes are there */
 export function bytesOf(type: CollectiveType | ActiveType, name: string, view: unknown): Uint8Array {
-  if (view instanceof Uint8Array) return view;
   if (!ArrayBuffer.isView(view)) {
-    throw new PamiError("PAMIR_INVAL", `${name} of ${type}() is ${show(view)}, not an ArrayBufferView`);
+    const hint = view instanceof MemRegion ? ": give its bytes, or an array over them" : "";
+    throw new PamiError("PAMIR_INVAL", `${name} of ${type}() is ${show(view)}, not an ArrayBufferView${hint}`);
   }
-  return new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
+  try {
+    // It throws if the buffer is detached. The length of an array is 0 then, that of a DataView can't be read.
+    if (view.byteLength === 0) new Uint8Array(view.buffer);
+    return view instanceof Uint8Array ? view : new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
+  } catch (cause) {
+    throw new PamiError("PAMIR_INVAL", `${name} of ${type}() has a buffer that is detached or too short`, { cause });
+  }
 }
 
 function listOf(type: CollectiveType | ActiveType, name: string, list: unknown, size: number): number[] {
-  const values = Array.isArray(list) || ArrayBuffer.isView(list) ? Array.from(list as ArrayLike<number>) : undefined;
-  if (values === undefined || values.length !== size) {
-    throw new PamiError("PAMIR_INVAL", `${name} of ${type}() are ${show(list)}, not a list of ${size} numbers`);
+  const isList = Array.isArray(list) || (ArrayBuffer.isView(list) && !(list instanceof DataView));
+  const values: unknown[] = isList ? Array.from(list as ArrayLike<unknown>) : [];
+  if (values.length !== size || !isList) {
+    const length = isList ? ` of ${values.length}` : "";
+    throw new PamiError(
+      "PAMIR_INVAL",
+      `${name} of ${type}() are ${show(list)}${length}, not a list of ${size} numbers`,
+    );
   }
   for (const value of values) checkInteger(`${name} of ${type}()`, value, 0, 2 ** 32);
-  return values;
+  return values as number[];
+}
+
+/** @throws PAMIR_INVAL if two views hold elements of different types */
+export function checkKinds(type: CollectiveType | ActiveType, send: unknown, receive: unknown): void {
+  const [one, other] = [send as ArrayBufferView, receive as ArrayBufferView];
+  if (kindOf(one) === kindOf(other) && bytesPerElement(one) === bytesPerElement(other)) return;
+  throw new PamiError(
+    "PAMIR_INVAL",
+    `send of ${type}() is ${show(send)}, receive ${show(receive)}: their types differ`,
+  );
+}
+
+/** Whether two views have the same bytes. */
+function isSamePlace(one: Uint8Array, other: Uint8Array): boolean {
+  return one.buffer === other.buffer && one.byteOffset === other.byteOffset && one.length === other.length;
 }
 
 /** @throws PAMIR_INVAL if two views overlap */

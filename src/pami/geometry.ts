@@ -80,7 +80,8 @@ const UNDER_WAY_MAX = 64;
 /**
  * Endpoints that do collective operations together, as a communicator in MPI. Each member has a Geometry of its own, which
  * belongs to its thread. All members begin the same operations in the same order. An operation that has begun makes progress
- * while this member advances its context. Buffers must not be changed before the operation is over, and must not overlap.
+ * while this member advances its context. Buffers must not be changed before the operation is over, and must not overlap
+ * unless it works in place.
  */
 export class Geometry {
   /** Number of this member: 0 … size - 1. */
@@ -437,6 +438,7 @@ export class Geometry {
     key = 0,
     options: ProgressOptions = NO_OPTIONS,
   ): Promise<Geometry | undefined> {
+    this.#checkOpen("split");
     try {
       if (color !== undefined) checkInteger("color", color, 0, 2 ** 31 - 1);
       checkInteger("key", key, -(2 ** 31), 2 ** 31 - 1);
@@ -456,7 +458,9 @@ export class Geometry {
   }
 
   /** Makes a geometry of the members that share this member's memory. All members call it. */
-  splitByNode(options: ProgressOptions = NO_OPTIONS): Promise<Geometry> {
+  async splitByNode(options: ProgressOptions = NO_OPTIONS): Promise<Geometry> {
+    checkProgress("splitByNode()", options);
+    this.#checkOpen("splitByNode");
     const node = this.#core.nodes[this.rank];
     const members = this.endpoints.filter((_, rank) => this.#core.nodes[rank] === node);
     return this.#parts.create(members, options);
@@ -663,15 +667,17 @@ export class Geometry {
     for (const recent of this.#recent) if (recent.isAbout(type, parameters as Given)) return recent.begin(this.#core);
     const given = parameters as Given;
     let recent: RecentCall;
+    let isOnce = !mayRepeat;
     try {
       checkKeys(`parameters of ${type}()`, parameters, COLLECTIVE_KEYS[type]);
       if (isActive(type)) return beginActive(this.#core, this.#requests, type, given);
       const prepared = this.#requests.of(type, given);
+      isOnce ||= prepared.isOnce === true;
       recent = new RecentCall(type, given, prepared, this.#algorithm(prepared.request, given.algorithm));
     } catch (error) {
       throw this.#refused(error, type);
     }
-    if (mayRepeat) {
+    if (!isOnce) {
       if (this.#recent.length === RECENT_MAX) this.#recent.pop();
       this.#recent.unshift(recent);
     }

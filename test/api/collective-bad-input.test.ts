@@ -23,7 +23,18 @@ const sum =
 const DIFFERENT: readonly (readonly [string, Call, Call, RegExp])[] = [
   ["operations", sum(ints(2)), sum(ints(2), { operation: "max" }), /by sum.*by max|by max.*by sum/],
   ["element types", sum(ints(2)), sum(new Float32Array(2)), /i32.*f32|f32.*i32/],
-  ["lengths", sum(ints(2)), sum(ints(3)), /allreduce\(\) of i32/],
+  [
+    "lengths",
+    sum(ints(2)),
+    sum(ints(3)),
+    /rank . has begun allreduce\(\) of i32 by sum, rank . allreduce\(\) of i32 by sum with another root, length or algorithm: with debug: true, the error names who differs, and how/,
+  ],
+  [
+    "element types of a broadcast",
+    (geometry) => geometry.broadcast({ buffer: ints(2) }, OPTIONS),
+    (geometry) => geometry.broadcast({ buffer: new Float32Array(2) }, OPTIONS),
+    /broadcast\(\) of f32.*broadcast\(\) of i32|broadcast\(\) of i32.*broadcast\(\) of f32/,
+  ],
   ["long lengths", sum(ints(9000)), sum(ints(9001)), /allreduce\(\) of i32/],
   [
     "types",
@@ -75,7 +86,15 @@ it.each(RIGS.flatMap(([rig, members]) => DIFFERENT.map((row) => [rig, ...row, me
   },
 );
 
-const REFUSED: readonly (readonly [string, string, (geometry: Geometry) => unknown])[] = [
+/** An array whose buffer is somewhere else now. */
+function detached(): Int32Array {
+  const view = ints(2);
+  structuredClone(view.buffer, { transfer: [view.buffer] });
+  return view;
+}
+
+/** What is refused; the code, and what the text names, if it is not all the same. */
+const REFUSED: readonly (readonly [string, string | RegExp, (geometry: Geometry) => unknown])[] = [
   ["a root beyond the members", "PAMIR_INVAL", (g) => g.broadcastSync({ buffer: ints(1), root: 2 })],
   ["no view", "PAMIR_INVAL", (g) => g.broadcastSync({ buffer: [1] as unknown as Int32Array })],
   ["a receive that is too short", "PAMIR_INVAL", (g) => g.allgatherSync({ send: ints(2), receive: ints(3) })],
@@ -90,6 +109,106 @@ const REFUSED: readonly (readonly [string, string, (geometry: Geometry) => unkno
     (g) => {
       const both = ints(4);
       g.allreduceSync({ send: both.subarray(0, 3), receive: both.subarray(1), operation: "sum" });
+    },
+  ],
+  [
+    "a reduction into elements of another type",
+    /PAMIR_INVAL.*allreduce\(\) of i32: receive is Float32Array, not Int32Array$/,
+    (g) => g.allreduceSync({ send: ints(1), receive: new Float32Array(1), operation: "sum" }),
+  ],
+  [
+    "a reduction into bytes, of a type that is not named",
+    /PAMIR_INVAL.*of i32: receive is Uint8Array, not Int32Array$/,
+    (g) => g.reduceSync({ send: ints(1), receive: new Uint8Array(4), operation: "sum" }),
+  ],
+  [
+    "a type that is not that of send",
+    /PAMIR_INVAL.*scan\(\) of c64: send is Int32Array, not Float32Array or bytes$/,
+    (g) => g.scanSync({ send: ints(2), receive: ints(2), operation: "sum", type: "c64" }),
+  ],
+  [
+    "a type that is not that of receive",
+    /PAMIR_INVAL.*of i32_i32: receive is Float32Array, not Int32Array or bytes$/,
+    (g) => g.allreduceSync({ send: ints(2), receive: new Float32Array(2), operation: "minloc", type: "i32_i32" }),
+  ],
+  [
+    "pairs of different types that are no bytes",
+    /PAMIR_INVAL.*of f64_i32: send is Float64Array, not Uint8Array$/,
+    (g) =>
+      g.allreduceSync({
+        send: new Float64Array(2),
+        receive: new Float64Array(2),
+        operation: "minloc",
+        type: "f64_i32",
+      }),
+  ],
+  [
+    "bytes of floats at an odd place",
+    /PAMIR_INVAL.*of f64: receive begins at byte 1, no multiple of 8$/,
+    (g) =>
+      g.allreduceSync({
+        send: new Uint8Array(8),
+        receive: new Uint8Array(9).subarray(1),
+        operation: "sum",
+        type: "f64",
+      }),
+  ],
+  [
+    "a gather of bytes into floats",
+    /PAMIR_INVAL.*send of gather\(\) is Uint8Array, receive Float64Array/,
+    (g) => g.gatherSync({ send: new Uint8Array(8), receive: new Float64Array(2) }),
+  ],
+  [
+    "an alltoall of ints into unsigned ones",
+    /PAMIR_INVAL.*alltoall\(\) is Int32Array, receive Uint32Array/,
+    (g) => g.alltoallSync({ send: ints(2), receive: new Uint32Array(2) }),
+  ],
+  [
+    "a scatter of floats to the root's bytes",
+    /PAMIR_INVAL.*scatter\(\) is Float32Array, receive DataView/,
+    (g) => g.scatterSync({ send: new Float32Array(2), receive: new DataView(new ArrayBuffer(4)) }),
+  ],
+  ["blocks of half elements", "PAMIR_INVAL", (g) => g.allgatherSync({ send: null, receive: ints(3) })],
+  ["blocks of half elements for each", "PAMIR_INVAL", (g) => g.alltoallSync({ send: ints(3), receive: ints(3) })],
+  [
+    "blocks that overlap in receive",
+    /PAMIR_INVAL.*allgatherv\(\): the blocks of ranks 1 and 0 overlap in receive$/,
+    (g) => g.allgathervSync({ send: ints(2), receive: ints(4), counts: [2, 2], displacements: [1, 0] }),
+  ],
+  [
+    "blocks of an alltoallv that overlap in receive",
+    /PAMIR_INVAL.*alltoallv\(\): the blocks of ranks 0 and 1 overlap in receive$/,
+    (g) =>
+      g.alltoallvSync({
+        send: ints(4),
+        receive: ints(4),
+        sendCounts: [2, 2],
+        receiveCounts: [3, 2],
+        receiveDisplacements: [0, 2],
+      }),
+  ],
+  [
+    "bigint counts",
+    /PAMIR_INVAL.*counts of allgatherv\(\) is 1n, not an integer/,
+    (g) => g.allgathervSync({ send: ints(1), receive: ints(2), counts: BigInt64Array.of(1n, 1n) as never }),
+  ],
+  [
+    "counts that are no list",
+    /PAMIR_INVAL.*counts of allgatherv\(\) are Set, not a list of 2 numbers$/,
+    (g) => g.allgathervSync({ send: ints(1), receive: ints(2), counts: new Set([1, 2]) as never }),
+  ],
+  [
+    "a view of a detached buffer",
+    /PAMIR_INVAL.*send of allreduce\(\) has a buffer that is detached/,
+    (g) => g.allreduceSync({ send: detached(), receive: ints(2), operation: "sum" }),
+  ],
+  [
+    "a DataView of a detached buffer",
+    /PAMIR_INVAL.*buffer of broadcast\(\) has a buffer that is detached/,
+    (g) => {
+      const view = new DataView(new ArrayBuffer(8));
+      structuredClone(view.buffer, { transfer: [view.buffer] });
+      g.broadcastSync({ buffer: view });
     },
   ],
   [
@@ -147,11 +266,12 @@ const REFUSED: readonly (readonly [string, string, (geometry: Geometry) => unkno
   ],
 ];
 
-it.each(REFUSED)("%s is refused, and nothing has begun", async (_, code, call) => {
+it.each(REFUSED)("%s is refused, and nothing has begun", async (_, text, call) => {
   const given = await contextsOf(2, "wasm");
   try {
     const geometries = await geometryOf(given);
-    expect(thrownBy(() => call(geometries[0] as Geometry)).code).toBe(code);
+    const { code, text: message } = thrownBy(() => call(geometries[0] as Geometry));
+    expect(`${code} ${message}`).toMatch(text);
     const sums = await settled(given, geometries.map(sum(Int32Array.of(7))));
     expect(sums).toMatchObject([{ status: "fulfilled" }, { status: "fulfilled" }]);
   } finally {
@@ -178,6 +298,77 @@ it("a promise makes what is received, also with displacements and elements of se
       }),
     );
     expect(parts[0]).toEqual({ status: "fulfilled", value: Float32Array.of(2, 4, 6, 8) });
+  } finally {
+    await given.close();
+  }
+});
+
+it("a promise refuses the same, before it makes what is received", async () => {
+  const given = await contextsOf(2, "wasm");
+  try {
+    const [geometry] = (await geometryOf(given)) as [Geometry];
+    const region = (given.members[0] as (typeof given.members)[0]).client.createRegion(8);
+    const send = ints(2);
+    const refused: readonly (readonly [Promise<unknown>, RegExp])[] = [
+      [geometry.allgatherv({ send, counts: BigInt64Array.of(2n, 2n) as never }), /counts.* is 2n/],
+      [geometry.allgatherv({ send, counts: [2, 2], displacements: [0] }), /displacements.* are Array of 1, not/],
+      [geometry.reduceScatter({ send, operation: "sum", counts: [1] }), /counts .*list of 2 numbers/],
+      [geometry.reduceScatter({ send, operation: "sum", type: "i31" as "i32", counts: [1, 1] }), /type "i31"/],
+      [geometry.allreduce({ send: detached(), operation: "sum" }), /detached/],
+      [
+        geometry.allreduce({ send: region as never, operation: "sum" }),
+        /is MemRegion, .*: give its bytes, or an array/,
+      ],
+    ];
+    for (const [promise, text] of refused) {
+      await expect(promise).rejects.toMatchObject({ code: "PAMIR_INVAL", message: expect.stringMatching(text) });
+    }
+  } finally {
+    await given.close();
+  }
+});
+
+it("bytes go with every type that is named; clamped bytes, Buffers and DataViews are bytes", async () => {
+  const given = await contextsOf(2, "wasm");
+  try {
+    const geometries = await geometryOf(given);
+    const values = (at: number): Float64Array<ArrayBuffer> => Float64Array.of(at, 1);
+    const sums = await settled(
+      given,
+      geometries.map((geometry) => {
+        const send = new Uint8Array(values(geometry.rank + 1).buffer);
+        return geometry.allreduce({ send, receive: values(0) as never, operation: "sum", type: "f64" }, OPTIONS);
+      }),
+    );
+    for (const result of sums) expect(result).toEqual({ status: "fulfilled", value: values(3).fill(2, 1) });
+    const views = [new DataView(Uint8Array.of(5).buffer), Buffer.from([6])];
+    const blocks = await settled(
+      given,
+      geometries.map((geometry) => {
+        const receive = new Uint8ClampedArray(2);
+        return geometry.allgather({ send: views[geometry.rank] as ArrayBufferView, receive }, OPTIONS);
+      }),
+    );
+    for (const result of blocks) expect(result).toEqual({ status: "fulfilled", value: Uint8ClampedArray.of(5, 6) });
+  } finally {
+    await given.close();
+  }
+});
+
+it("counts and displacements are arrays of numbers, of any class", async () => {
+  const given = await contextsOf(2, "wasm");
+  try {
+    const geometries = await geometryOf(given);
+    for (const counts of [[1, 2], Int32Array.of(1, 2), Uint16Array.of(1, 2), Float64Array.of(1, 2)]) {
+      const blocks = await settled(
+        given,
+        geometries.map((geometry) => {
+          const send = new Int16Array(geometry.rank + 1).fill(geometry.rank + 7);
+          return geometry.allgatherv({ send, counts }, OPTIONS);
+        }),
+      );
+      for (const result of blocks) expect(result).toEqual({ status: "fulfilled", value: Int16Array.of(7, 8, 8) });
+    }
   } finally {
     await given.close();
   }

@@ -1,5 +1,6 @@
 // Buffers of collective operations that members share a memory for: which member may write them when.
 import { expect, it } from "vitest";
+import { SUCCESS } from "../../src/index.js";
 import { contextsOf, geometryOf, until } from "../support/collective-rig.js";
 
 it("in place in shared memory, a member's part of a reduceScatter does not overwrite what others still read", async () => {
@@ -57,6 +58,33 @@ it("ordinary arrays longer than the job's memory", { timeout: 60_000 }, async ()
     const isBlock = (value: number, place: number): boolean =>
       value === (place % length) * (Math.floor(place / length) + 1);
     expect(all.every((blocks) => blocks.every(isBlock))).toBe(true);
+  } finally {
+    await given.close();
+  }
+});
+
+it("in place by the same array, an operation that is repeated sends what is there then", async () => {
+  const given = await contextsOf(2, "wasm");
+  try {
+    const geometries = await geometryOf(given);
+    const views = [Int32Array.of(1, 2), Int32Array.of(3, 4)];
+    const run = async (type: "alltoall" | "allreduce", more: object): Promise<void> => {
+      let left = 2;
+      const onDone = (_: unknown, result: number): void => {
+        if (result === SUCCESS) left--;
+      };
+      for (const [rank, geometry] of geometries.entries()) {
+        const [send, receive] = [views[rank] as Int32Array, views[rank] as Int32Array];
+        geometry.collective(type, { send, receive, onDone, ...more } as never);
+      }
+      await until(given, () => left === 0);
+    };
+    await run("alltoall", {});
+    expect(views).toEqual([Int32Array.of(1, 3), Int32Array.of(2, 4)]);
+    await run("alltoall", {});
+    expect(views).toEqual([Int32Array.of(1, 2), Int32Array.of(3, 4)]);
+    for (let round = 0; round < 2; round++) await run("allreduce", { operation: "sum" });
+    expect(views).toEqual([Int32Array.of(8, 12), Int32Array.of(8, 12)]);
   } finally {
     await given.close();
   }

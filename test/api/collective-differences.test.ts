@@ -120,8 +120,8 @@ function differencesOf(call: Call, size: number, algorithms: readonly string[]):
   if (ROOTED.includes(type)) add("root", { root: (root + 1) % size }, /with root/);
   if (REDUCTIONS.includes(type)) {
     add("operation", { operation: "max" }, /by sum.*by max|by max.*by sum/);
-    add("elements", { Elements: Float32Array }, /i32.*f32|f32.*i32/);
   }
+  if (type !== "barrier") add("elements", { Elements: Float32Array }, /of i32.*of f32|of f32.*of i32/);
   if (type === "scan") add("exclusive", { exclusive: true }, /exclusive scan/);
   for (const algorithm of algorithms) {
     if (algorithm !== call.algorithm) add(`algorithm ${algorithm}`, { algorithm }, /with algorithm/);
@@ -209,7 +209,29 @@ async function run(type: CollectiveType, carrier: Carrier, size: number): Promis
   }
 }
 
+/** A function commutes at one member, and not at the others. */
+async function functionsDiffer(type: CollectiveType, carrier: Carrier): Promise<void> {
+  const job = new MortalJob(3, carrier, {}, true);
+  try {
+    const endpoints = job.members.map(({ endpoint }) => endpoint);
+    const geometries = await job.outcomes((member) => member.geometry(endpoints));
+    const combine = (): void => {};
+    const outcomes = await job.outcomes((member) => {
+      const geometry = geometries.get(member) as Geometry;
+      const operation = { combine, commutative: geometry.rank === 1 };
+      const named = geometry as unknown as Record<CollectiveType, (given: object) => Promise<unknown>>;
+      return named[type]({ send: new Int32Array(3), operation });
+    });
+    const text = `rank 1 has begun ${type}() of i32 by a function that commutes, rank 0 ${type}() of i32 by a function`;
+    for (const error of outcomes.values()) expect((error as Error).message).toMatch(text);
+  } finally {
+    await job.close();
+  }
+}
+
 describe.each(["one memory", "ports"] as const)("%s", (carrier) => {
+  it.each(REDUCTIONS)("%s: a function commutes at one member alone", (type) => functionsDiffer(type, carrier));
+
   it.each(COLLECTIVE_TYPES.flatMap((type) => [2, 3, 5].map((size) => [type, size] as const)))(
     `%s of %i members: one calls something else (${replayNote()})`,
     { timeout: 120_000 },

@@ -248,9 +248,18 @@ export function parametersOf(one, rank, size, take) {
   else if (type !== "barrier") {
     const rooted = ["reduce", "gather", "gatherv", "scatter", "scatterv"].includes(type);
     const isScatter = type === "scatter" || type === "scatterv";
+    // In place: null, the same bytes, or this member's block of them.
+    const way = one.seed % 3;
+    const whole = (isScatter ? sent : received)?.view;
+    const isInPlace = inPlace && whole !== undefined && (isScatter ? received : sent) === undefined;
+    const isBlock = way === 2 && !isReduction(type) && !type.startsWith("alltoall");
+    const at = blocks.slice(0, rank).reduce((sum, each) => sum + each, 0);
+    const first = entries * (hasPlaces(one) ? (places[rank] ?? 0) : at);
+    const part = isBlock ? whole?.subarray(first, first + entries * (blocks[rank] ?? 0)) : whole;
+    const same = isInPlace && way > 0 ? part : null;
     Object.assign(parameters, {
-      send: sent?.view ?? (isScatter ? undefined : null),
-      receive: received?.view ?? (isScatter ? null : undefined),
+      send: sent?.view ?? (isScatter ? undefined : same),
+      receive: received?.view ?? (isScatter ? same : undefined),
     });
     if (rooted) parameters.root = root;
     if (isReduction(type)) {
@@ -260,7 +269,8 @@ export function parametersOf(one, rank, size, take) {
       if (type === "reduceScatter") parameters.counts = counts;
     } else if (type === "alltoallv") {
       Object.assign(parameters, { receiveCounts: entriesOf(blocks), receiveDisplacements: entriesOf(places) });
-      if (!inPlace) Object.assign(parameters, { sendCounts: entriesOf(blocks), sendDisplacements: entriesOf(places) });
+      if (parameters.send !== null)
+        Object.assign(parameters, { sendCounts: entriesOf(blocks), sendDisplacements: entriesOf(places) });
     } else if (hasPlaces(one) && (isRoot || !rooted)) {
       Object.assign(parameters, { counts: entriesOf(blocks), displacements: entriesOf(places) });
     }

@@ -1,0 +1,253 @@
+// Geometries made of others, and several of the same members: who is in them, in which order.
+import { describe, expect, it } from "vitest";
+import type { Geometry, KernelName } from "../../src/index.js";
+import { contextsOf, geometryOf, type Member, type Members, settled, tasksOf } from "../support/collective-rig.js";
+import { NetworkedJob } from "../support/networked.js";
+import { portsJob } from "../support/ports-job.js";
+import { SEED } from "../support/seed.js";
+import { PATIENCE, rejectionOf } from "./support.js";
+
+const OPTIONS = { timeout: PATIENCE };
+const KERNELS: readonly KernelName[] = ["wasm", "ts"];
+const limitsOf = (tasks: number) => ({
+  tasks,
+  contexts: 1,
+  laneBytes: 16_384,
+  heapBytes: 2 ** 24,
+  regions: 64,
+  fifos: 2,
+  slots: 8,
+});
+
+async function withMembers(given: Members, body: (geometries: Geometry[]) => Promise<void>): Promise<void> {
+  try {
+    await body(await geometryOf(given));
+  } finally {
+    await given.close();
+  }
+}
+
+function valuesOf<T>(results: readonly PromiseSettledResult<T>[]): T[] {
+  return results.map((result) => {
+    if (result.status === "rejected") throw result.reason;
+    return result.value;
+  });
+}
+
+/** What each member's new geometry is: its rank, and the ranks that its members had. */
+function shape(geometries: readonly Geometry[], made: readonly (Geometry | undefined)[]): unknown[] {
+  const { endpoints } = geometries[0] as Geometry;
+  return made.map((one) => one && [one.rank, one.endpoints.map((endpoint) => endpoints.indexOf(endpoint))]);
+}
+
+/** Each geometry works by itself: the sum of the old ranks of its members. */
+async function expectSums(
+  given: Members,
+  geometries: readonly Geometry[],
+  made: readonly (Geometry | undefined)[],
+): Promise<void> {
+  const { endpoints } = geometries[0] as Geometry;
+  const there = made.flatMap((one) => one ?? []);
+  const sums = await settled(
+    given,
+    there.map((one) => {
+      const send = Int32Array.of(endpoints.indexOf(one.endpoints[one.rank] as number));
+      return one.allreduce({ send, operation: "sum" }, OPTIONS);
+    }),
+  );
+  const expected = there.map((one) =>
+    Int32Array.of(one.endpoints.reduce((sum, endpoint) => sum + endpoints.indexOf(endpoint), 0)),
+  );
+  expect(valuesOf(sums)).toEqual(expected);
+}
+
+const PORTS = (size: number): Members => tasksOf(portsJob(limitsOf(size), KERNELS));
+
+describe.each([
+  ["contexts", (size: number) => contextsOf(size, "wasm")],
+  ["ports", async (size: number) => PORTS(size)],
+] as const)("split(), %s", (_, rig) => {
+  it("equal keys keep the order of ranks, others change it; without a color, a member is in none", async () => {
+    const given = await rig(6);
+    await withMembers(given, async (geometries) => {
+      const split = async (colorOf: (rank: number) => number | undefined, keyOf: (rank: number) => number) => {
+        const calls = geometries.map((one) => one.split(colorOf(one.rank) as number, keyOf(one.rank), OPTIONS));
+        const made: (Geometry | undefined)[] = valuesOf(await settled(given, calls));
+        await expectSums(given, geometries, made);
+        return shape(geometries, made);
+      };
+      expect(
+        await split(
+          (rank) => rank % 2,
+          () => 7,
+        ),
+      ).toEqual([
+        [0, [0, 2, 4]],
+        [0, [1, 3, 5]],
+        [1, [0, 2, 4]],
+        [1, [1, 3, 5]],
+        [2, [0, 2, 4]],
+        [2, [1, 3, 5]],
+      ]);
+      expect(
+        await split(
+          () => 0,
+          (rank) => -rank,
+        ),
+      ).toEqual([5, 4, 3, 2, 1, 0].map((rank) => [rank, [5, 4, 3, 2, 1, 0]]));
+      expect(
+        await split(
+          (rank) => (rank < 4 ? undefined : 2 ** 31 - 1),
+          (rank) => rank % 2,
+        ),
+      ).toEqual([...[0, 1, 2, 3].map(() => undefined), [0, [4, 5]], [1, [4, 5]]]);
+      expect(
+        await split(
+          (rank) => rank,
+          () => 0,
+        ),
+      ).toEqual([0, 1, 2, 3, 4, 5].map((rank) => [0, [rank]]));
+      // Some keys are equal.
+      expect(
+        await split(
+          () => 0,
+          (rank) => (rank === 3 ? -1 : rank >> 2),
+        ),
+      ).toEqual([1, 2, 3, 0, 4, 5].map((rank) => [rank, [3, 0, 1, 2, 4, 5]]));
+    });
+  });
+});
+
+describe("splitByNode()", () => {
+  it.each([
+    [3, 7],
+    [4, 6],
+    [1, 3],
+  ])("nodes of up to %i tasks, %i members", async (tasksPerNode, size) => {
+    const options = { seed: SEED, limits: limitsOf(size), kernels: KERNELS, isFaithful: true, tasksPerNode };
+    const given = tasksOf(new NetworkedJob(options));
+    await withMembers(given, async (geometries) => {
+      const made = valuesOf(
+        await settled(
+          given,
+          geometries.map((one) => one.splitByNode(OPTIONS)),
+        ),
+      );
+      const ranks = geometries.map(({ rank }) => rank);
+      expect(shape(geometries, made)).toEqual(
+        ranks.map((rank) => {
+          const first = rank - (rank % tasksPerNode);
+          return [rank - first, ranks.slice(first, first + tasksPerNode)];
+        }),
+      );
+      await expectSums(given, geometries, made);
+    });
+  });
+
+  it("of members that share a memory is all of them", async () => {
+    const given = await contextsOf(3, "wasm");
+    await withMembers(given, async (geometries) => {
+      const made = valuesOf(
+        await settled(
+          given,
+          geometries.map((one) => one.splitByNode(OPTIONS)),
+        ),
+      );
+      expect(shape(geometries, made)).toEqual([0, 1, 2].map((rank) => [rank, [0, 1, 2]]));
+    });
+  });
+
+  it("keeps the order of ranks of a geometry that goes round the nodes", async () => {
+    const options = { seed: SEED, limits: limitsOf(4), kernels: KERNELS, isFaithful: true, tasksPerNode: 2 };
+    const given = tasksOf(new NetworkedJob(options));
+    try {
+      const geometries = await geometryOf(given, [3, 0, 2, 1]);
+      const made = valuesOf(
+        await settled(
+          given,
+          geometries.map((one) => one.splitByNode(OPTIONS)),
+        ),
+      );
+      expect(shape(geometries, made)).toEqual([
+        [0, [0, 2]],
+        [0, [1, 3]],
+        [1, [0, 2]],
+        [1, [1, 3]],
+      ]);
+    } finally {
+      await given.close();
+    }
+  });
+});
+
+it("a geometry that is closed is not split, and the error names the call", async () => {
+  const given = await contextsOf(1, "wasm");
+  await withMembers(given, async ([geometry]) => {
+    const one = geometry as Geometry;
+    one.close();
+    expect(await rejectionOf(one.split(0))).toMatchObject({
+      code: "PAMIR_CLOSED",
+      text: "split() of a geometry that is closed",
+    });
+    expect(await rejectionOf(one.splitByNode())).toMatchObject({
+      code: "PAMIR_CLOSED",
+      text: "splitByNode() of a geometry that is closed",
+    });
+  });
+});
+
+it("a range has each step-th task, up to its bound", async () => {
+  const given = PORTS(6);
+  try {
+    for (const [range, tasks] of [
+      [{ from: 0, to: 5, step: 2 }, [0, 2, 4]],
+      [{ from: 1, to: 5, step: 2 }, [1, 3, 5]],
+      [{ from: 1, to: 5, step: 3 }, [1, 4]],
+      [{ from: 2, to: 4 }, [2, 3, 4]],
+      [{ from: 5, to: 5, step: 6 }, [5]],
+    ] as const) {
+      const members = tasks.map((task) => given.members[task] as Member);
+      const calls = members.map(({ client }) => client.createGeometry(range, OPTIONS));
+      const made = valuesOf(await settled(given, calls));
+      expect(made.map(({ rank, endpoints }) => [rank, endpoints])).toEqual(tasks.map((_, rank) => [rank, tasks]));
+    }
+    const [{ client }] = given.members as [Member];
+    const outside = await rejectionOf(client.createGeometry({ from: 1, to: 5, step: 2 }, OPTIONS));
+    expect(outside).toMatchObject({ code: "PAMIR_INVAL", text: expect.stringContaining("is among") });
+  } finally {
+    await given.close();
+  }
+});
+
+it.each(["contexts", "ports"])(
+  "%s: two geometries of the same members are told apart by id, in whatever order made",
+  async (rig) => {
+    const given = rig === "ports" ? PORTS(3) : await contextsOf(3, "wasm");
+    try {
+      const endpoints = given.members.map(({ context }) => context.endpoint);
+      const ids = [
+        [1, 2, 3],
+        [3, 1, 2],
+        [2, 3, 1],
+      ];
+      const calls = given.members.flatMap(({ client, context }, member) =>
+        (ids[member] as number[]).map(async (id) => ({
+          id,
+          geometry: await client.createGeometry(endpoints, { context, id, ...OPTIONS }),
+        })),
+      );
+      const made = valuesOf(await settled(given, calls));
+      // All at once: what comes of one id is not another one's.
+      const sums = await settled(
+        given,
+        made.map(async ({ id, geometry }) => {
+          const [sum] = await geometry.allreduce({ send: Int32Array.of(10 ** id), operation: "sum" }, OPTIONS);
+          return [id, sum];
+        }),
+      );
+      expect(valuesOf(sums)).toEqual(made.map(({ id }) => [id, 3 * 10 ** id]));
+    } finally {
+      await given.close();
+    }
+  },
+);
