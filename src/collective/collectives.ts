@@ -62,6 +62,8 @@ export class Collectives implements ProgressSource, GeometryHost, CreationHost {
   readonly #creations: Creations;
   /** The blocks of geometries that are being made. */
   readonly #blocks = new Map<Creation, MemRegion | undefined>();
+  /** The geometries that are being split, by what is made of them. */
+  readonly #wholes = new Map<Creation, GeometryCore>();
   /** By id. */
   readonly #leaving = new Map<number, Leaving>();
   /** Those with operations that poll. */
@@ -93,9 +95,10 @@ export class Collectives implements ProgressSource, GeometryHost, CreationHost {
 
   /**
    * Begins to make a geometry of these endpoints, of which this context's is one.
+   * @param whole is being split: once no operation of it can succeed, a member may never come to this
    * @throws PAMIR_NO_MEMORY: the context has 65,536 geometries
    */
-  begin(endpoints: readonly Endpoint[], userId: number): Creation {
+  begin(endpoints: readonly Endpoint[], userId: number, whole?: GeometryCore): Creation {
     const index = this.#free.pop() ?? this.#generations.push(1) - 1;
     if (index > INDEX_MASK)
       throw new PamiError("PAMIR_NO_MEMORY", `a context has at most ${INDEX_MASK + 1} geometries`);
@@ -118,14 +121,20 @@ export class Collectives implements ProgressSource, GeometryHost, CreationHost {
     this.#creations.begin(creation);
     const gone = endpoints.find((endpoint) => this.#gone.has(endpoint));
     if (gone !== undefined) this.#creations.abandon(creation, `${nameOf(gone)} has ended`);
+    else if (whole?.isBroken) this.giveUp(creation, whole.lost);
+    else if (whole !== undefined && creation.geometry === undefined) this.#wholes.set(creation, whole);
     return creation;
+  }
+
+  broken(geometry: GeometryCore): void {
+    for (const [creation, whole] of [...this.#wholes]) if (whole === geometry) this.giveUp(creation, geometry.lost);
   }
 
   /** A geometry is made: its messages reach it from now on. */
   made(creation: Creation): void {
     const { endpoints, rank, own, table = [] } = creation;
     const region = this.#blocks.get(creation);
-    this.#blocks.delete(creation);
+    this.#forget(creation);
     const shared = this.#shared(creation);
     const geometry = new GeometryCore(this, {
       id: own.id,
@@ -154,6 +163,11 @@ export class Collectives implements ProgressSource, GeometryHost, CreationHost {
     creation.wake();
   }
 
+  #forget(creation: Creation): void {
+    this.#blocks.delete(creation);
+    this.#wholes.delete(creation);
+  }
+
   /** The active messages to a creation count no more. */
   #forgetEarly({ early }: Creation): void {
     for (const arrival of early) if (isActive(arrival)) this.unexpected.letGo(arrival.payload);
@@ -168,7 +182,7 @@ export class Collectives implements ProgressSource, GeometryHost, CreationHost {
   unmade(creation: Creation, hasLeft: boolean): void {
     const { id } = creation.own;
     const region = this.#blocks.get(creation);
-    this.#blocks.delete(creation);
+    this.#forget(creation);
     this.#freeId(id);
     this.#forgetEarly(creation);
     if (region === undefined) return;

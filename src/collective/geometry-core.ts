@@ -55,6 +55,8 @@ export interface GeometryHost {
   watch(endpoint: Endpoint): void;
   /** The geometry needs its id no more. */
   dropped(geometry: GeometryCore): void;
+  /** No operation of the geometry that begins from now on can succeed. */
+  broken(geometry: GeometryCore): void;
 }
 
 /** What the members have told each other when the geometry was made. */
@@ -187,6 +189,11 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
   /** Whether a member has ended, or has closed the geometry. */
   get isBroken(): boolean {
     return this.#brokenFrom !== undefined;
+  }
+
+  /** Which member is gone, in words. */
+  get lost(): string {
+    return this.#lost;
   }
 
   get goneRanks(): ReadonlySet<number> {
@@ -589,7 +596,10 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
   #hasFailed(number: number, result: Result, tells: boolean, why: string): void {
     const breaks = this.#breaksAt(number, result);
     if (result === SHUTDOWN) this.#lost ||= why || this.#describeEnd();
-    if (breaks) this.#brokenFrom = number;
+    if (breaks) {
+      this.#brokenFrom = number;
+      this.#host.broken(this);
+    }
     if (this.#failures.has(number) && !breaks) return;
     this.#failures.set(number, result);
     if (this.#failures.size > FAILURES_MAX) this.#failures.delete(this.#failures.keys().next().value as number);

@@ -69,8 +69,8 @@ export interface GeometryParts {
   readonly waits: LedWaits;
   until(condition: () => boolean, options: ProgressOptions): Promise<void>;
   shutdownError(text: string, to: Endpoint): Error;
-  /** Makes another geometry of this context. */
-  create(endpoints: readonly Endpoint[], options: ProgressOptions): Promise<Geometry>;
+  /** Makes another geometry of this context. @param whole the one that is split; the other one fails once it is broken */
+  create(endpoints: readonly Endpoint[], options: ProgressOptions, whole?: GeometryCore): Promise<Geometry>;
   readonly kernel: CollectiveKernel;
 }
 
@@ -454,6 +454,7 @@ export class Geometry {
     return this.#parts.create(
       ranks.map((rank) => this.endpoints[rank] as Endpoint),
       options,
+      this.#core,
     );
   }
 

@@ -1,6 +1,7 @@
 // Makes geometries: what client.createGeometry() loads.
 import { Collectives } from "../collective/collectives.js";
 import type { Creation } from "../collective/creation.js";
+import type { GeometryCore } from "../collective/geometry-core.js";
 import { type CollectiveKernel, selectCollectiveKernel } from "../collective/kernel.js";
 import { checkKeys, type Keys } from "../core/check.js";
 import { checkEndpoint, type Endpoint, nameOf } from "../core/endpoint.js";
@@ -84,6 +85,7 @@ async function make(
   endpoints: readonly Endpoint[],
   id: number,
   options: ProgressOptions,
+  whole?: GeometryCore,
 ): Promise<Geometry> {
   const { host } = context;
   const { core } = host;
@@ -98,7 +100,7 @@ async function make(
     waits = new LedWaits(host);
     waitsOf.set(core, waits);
   }
-  const creation = collectives.begin(endpoints, id);
+  const creation = collectives.begin(endpoints, id, whole);
   try {
     await waits.until(creation, options);
   } catch (error) {
@@ -115,7 +117,7 @@ async function make(
     until: host.until,
     waits,
     shutdownError: (text, to) => task.shutdownError(text, to),
-    create: (members, wait) => make(task, context, members, 0, wait),
+    create: (members, wait, split) => make(task, context, members, 0, wait, split),
     kernel,
   });
 }

@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest";
 import type { Geometry, KernelName } from "../../src/index.js";
 import { contextsOf, geometryOf, type Member, type Members, settled, tasksOf } from "../support/collective-rig.js";
+import { type Mortal, MortalJob } from "../support/mortal-members.js";
 import { NetworkedJob } from "../support/networked.js";
 import { portsJob } from "../support/ports-job.js";
 import { SEED } from "../support/seed.js";
@@ -116,6 +117,41 @@ describe.each([
       ).toEqual([1, 2, 3, 0, 4, 5].map((rank) => [rank, [3, 0, 1, 2, 4, 5]]));
     });
   });
+});
+
+describe.each(["one memory", "ports"] as const)("a member ends during split(), %s", (carrier) => {
+  it.each([0, 1, 2])(
+    "rank %i: the others have a geometry that works or an error, and none waits for ever",
+    async (rank) => {
+      for (let end = 0; ; end += 7) {
+        const job = new MortalJob(3, carrier);
+        try {
+          const endpoints = job.members.map(({ endpoint }) => endpoint);
+          const made = await job.outcomes((member) => member.geometry(endpoints));
+          const of = (member: Mortal): Geometry => made.get(member) as Geometry;
+          const odd = job.members[rank] as Mortal;
+          odd.end = odd.calls + end;
+          const outcomes = await job.outcomes((member) => of(member).split(0));
+          const hasEnded = odd.isDead;
+          if (!odd.isDead) job.kill(odd);
+          for (const [member, outcome] of outcomes) {
+            if (member === odd) continue;
+            if (outcome instanceof Error) expect(outcome).toMatchObject({ code: "PAMIR_SHUTDOWN" });
+            else expect(outcome.endpoints).toEqual(endpoints);
+          }
+          // The others go on without it.
+          const left = await job.outcomes((member) => of(member).shrink());
+          for (const geometry of left.values()) expect((geometry as Geometry).size).toBe(2);
+          const halves = await job.outcomes((member) => (left.get(member) as Geometry).split(0, -member.number));
+          for (const geometry of halves.values()) expect((geometry as Geometry).size).toBe(2);
+          if (!hasEnded) return;
+        } finally {
+          await job.close();
+        }
+      }
+    },
+    60_000,
+  );
 });
 
 describe("splitByNode()", () => {

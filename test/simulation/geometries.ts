@@ -95,7 +95,7 @@ class Party {
       isGone: (endpoint: number) => this.gone.has(endpoint),
       watch: (endpoint: number) => void this.watched.add(endpoint),
       dropped: () => {},
-      describe: (signature: number) => `operation ${signature}`,
+      broken: () => {},
     };
     const ranks = Array.from({ length: size }, (_, member) => member);
     this.core = new GeometryCore(host, {
