@@ -16,7 +16,6 @@ import {
   OPERATIONS,
   type Operation,
 } from "../core/reduction.js";
-import { MemRegion } from "../core/region.js";
 import type { Memory } from "../kernel/kernel.js";
 import type { Given, UserOperation } from "./collective-parameters.js";
 
@@ -437,7 +436,8 @@ function viewOn(view: ArrayBufferView, buffer: ArrayBufferLike, byteOffset: numb
 /** @throws PAMIR_INVAL unless it is a view, whose bytes are there */
 export function bytesOf(type: CollectiveType | ActiveType, name: string, view: unknown): Uint8Array {
   if (!ArrayBuffer.isView(view)) {
-    const hint = view instanceof MemRegion ? ": give its bytes, or an array over them" : "";
+    const isRegion = ArrayBuffer.isView((view as { bytes?: unknown } | undefined | null)?.bytes);
+    const hint = isRegion ? ": give its bytes, or an array over them" : "";
     throw new PamiError("PAMIR_INVAL", `${name} of ${type}() is ${show(view)}, not an ArrayBufferView${hint}`);
   }
   try {
