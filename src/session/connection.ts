@@ -58,15 +58,18 @@ export class Connection {
   #seals: SessionSeals | undefined;
   /** With a key: the transmission numbers that came from the target. */
   #replayWindow: ReplayWindow | undefined;
+  /** When it began, in microseconds. */
+  readonly #begin: number;
   /** Connect packets that it has sent. */
   #sent = 0;
 
-  constructor(state: NodeState, initiator: Initiator, queue: TxQueue, reference: number) {
+  constructor(state: NodeState, initiator: Initiator, queue: TxQueue, reference: number, now: number) {
     const { random, incarnations } = state;
     this.#state = state;
     this.initiator = initiator;
     this.queue = queue;
     this.reference = reference;
+    this.#begin = now;
     this.#nonce = [(random() | 1) >>> 0, random(), random(), random()];
     this.#originEpoch = incarnations.epochFor(queue.node);
     this.#targetEpoch = incarnations.epochOf(queue.node);
@@ -107,7 +110,7 @@ export class Connection {
       connectNonce: this.#nonce,
     });
     const first = this.#nonce[0] as number;
-    this.session = new Session(first, this.queue, this.#state, 1 + SESSION_WINDOW, this.#sent, seal, true);
+    this.session = new Session(first, this.queue, this.#state, 1 + SESSION_WINDOW, this.#sent, seal, 0);
   }
 
   /** Whether a packet is the first answer to its connect packet. @param echo offset of the repeated nonce */
@@ -121,7 +124,7 @@ export class Connection {
   }
 
   /** The target accepts the connection. */
-  accept(packet: ReceivedPacket): Session {
+  accept(packet: ReceivedPacket, now: number): Session {
     const { keySchedule, node } = this.#state;
     const responder = packet.at(ACCEPT_RESPONDER_OFFSET);
     const seals = keySchedule?.session({
@@ -139,7 +142,15 @@ export class Connection {
     const seal = seals?.toTarget;
     if (this.session === undefined) {
       const limit = packet.at(ACCEPT_LIMIT_OFFSET);
-      this.session = new Session(responder, this.queue, this.#state, limit, this.#sent, seal);
+      this.session = new Session(
+        responder,
+        this.queue,
+        this.#state,
+        limit,
+        this.#sent,
+        seal,
+        Math.max(1, now - this.#begin),
+      );
     } else this.session.accept(responder, seal);
     return this.session;
   }

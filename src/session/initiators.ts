@@ -104,7 +104,7 @@ export class Initiators {
   }
 
   #connect(index: number, initiator: Initiator, queue: TxQueue, now: number): void {
-    const connection = new Connection(this.#state, initiator, queue, this.#state.nextReference(index));
+    const connection = new Connection(this.#state, initiator, queue, this.#state.nextReference(index), now);
     initiator.open = connection;
     this.#connections.set(connection.reference, connection);
     this.#sendConnect(connection, now);
@@ -337,7 +337,7 @@ export class Initiators {
       return;
     }
     counts.taken++;
-    const session = connection.accept(packet);
+    const session = connection.accept(packet, now);
     incarnations.note(queue.node, epoch);
     this.#state.routes.note(queue.node, packet.from);
     if (!this.#queues.has(queue)) {

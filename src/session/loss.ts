@@ -20,8 +20,10 @@ const REORDERING_ROUND_TRIPS_MAX = 4;
 const REORDERING_MARGIN = 1.25;
 /** and shrinks with each acknowledged packet: to the half within some 1,400 packets. */
 const REORDERING_DECAY = 1 / 2048;
-/** The probe timeout before the first round-trip sample, and its bounds. */
+/** The least probe timeout before the first round-trip sample, and the bounds of all. */
 const INITIAL_PTO = 20_000;
+/** Parts of a round trip: what a first sample makes of it. */
+const INITIAL_ROUND_TRIPS = 3;
 const PTO_MIN = 1000;
 const PTO_MAX = 1_000_000;
 
@@ -70,6 +72,8 @@ export interface Reordering {
 export class LossDetector {
   readonly #rtt: RttEstimator;
   readonly #reordering: Reordering;
+  /** The probe timeout before the first round-trip sample. */
+  readonly #initial: number;
   /** Packets that are not acknowledged, by number. */
   readonly #inFlight = new Map<number, SentPacket>();
   /**
@@ -86,9 +90,12 @@ export class LossDetector {
   #ptoCount = 0;
   #deadline = Number.POSITIVE_INFINITY;
 
-  constructor(rtt: RttEstimator, reordering: Reordering) {
+  /** @param handshake how long the target took to answer; 0: it has not */
+  constructor(rtt: RttEstimator, reordering: Reordering, handshake: number) {
     this.#rtt = rtt;
     this.#reordering = reordering;
+    // Where this is shorter than a round trip, an origin with a key would open session after session.
+    this.#initial = Math.max(INITIAL_PTO, INITIAL_ROUND_TRIPS * handshake);
   }
 
   /** Packets in flight. */
@@ -227,7 +234,7 @@ export class LossDetector {
   /** RFC 9002, section 6.2.1, with the reordering delay on top. */
   #probeTimeout(): number {
     const { smoothed, variation } = this.#rtt;
-    const pto = smoothed === 0 ? INITIAL_PTO : smoothed + 4 * variation + ACK_DELAY_MAX + this.#reorderingDelay;
+    const pto = smoothed === 0 ? this.#initial : smoothed + 4 * variation + ACK_DELAY_MAX + this.#reorderingDelay;
     return Math.min(Math.max(pto, PTO_MIN) * 2 ** this.#ptoCount, PTO_MAX);
   }
 

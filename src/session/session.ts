@@ -65,6 +65,7 @@ export class Session {
    * @param route of outgoing packets: its address may change
    * @param sent transmissions of the connect packet
    * @param seal of outgoing packets; undefined: they are not sealed
+   * @param handshake microseconds from the first connect packet to its answer; 0: with 0-RTT
    */
   constructor(
     id: number,
@@ -73,7 +74,7 @@ export class Session {
     limit: number,
     sent: number,
     seal: Seal | undefined,
-    isZeroRtt = false,
+    handshake: number,
   ) {
     this.id = id;
     this.#currentId = id;
@@ -82,8 +83,8 @@ export class Session {
     this.#shared = shared;
     this.#limit = limit;
     this.#sent = sent;
-    this.#isZeroRtt = isZeroRtt;
-    this.#loss = new LossDetector(this.#rtt, shared);
+    this.#isZeroRtt = handshake === 0;
+    this.#loss = new LossDetector(this.#rtt, shared, handshake);
     this.#congestion = shared.makeController(this.#rtt, sent);
   }
 

@@ -12,10 +12,14 @@ const RTT = 10_000;
 class Harness {
   readonly rtt = new RttEstimator();
   readonly reordering = { reorderingDelay: 0 };
-  readonly loss = new LossDetector(this.rtt, this.reordering);
+  readonly loss: LossDetector;
   readonly packets: SentPacket[] = [];
   readonly #came = new Set<number>();
   #sent = 0;
+
+  constructor(handshake = 0) {
+    this.loss = new LossDetector(this.rtt, this.reordering, handshake);
+  }
 
   /** Sends new packets, numbered from 1. */
   send(count: number, now: number): void {
@@ -216,6 +220,17 @@ describe("probe timeout (RFC 9002, 6.2)", () => {
     session.send(1, 0);
     session.acknowledge([1], RTT);
     expect(session.loss.deadline).toBe(Number.POSITIVE_INFINITY);
+  });
+
+  it.each([
+    [0, INITIAL_PTO],
+    [1000, INITIAL_PTO],
+    [40_000, 120_000],
+    [800_000, 1_000_000],
+  ])("before the first sample: after a handshake of %i µs, it is %i", (handshake, timeout) => {
+    const session = new Harness(handshake);
+    session.send(1, 7);
+    expect(session.loss.deadline).toBe(7 + timeout);
   });
 
   it("6.2.2: without a sample it is the initial one, from the first packet on", () => {

@@ -267,6 +267,32 @@ describe("handshakes that are refused", () => {
   });
 });
 
+describe("nodes that are far from each other", () => {
+  it.each([20_000, 100_000, 400_000])("go on after a cut, with a key: %i µs one way", (hopMicroseconds) => {
+    // The cut lasts for so many probes that the origin takes the session for forgotten, and opens others.
+    const simulation = new Simulation({ seed: 27, nodes: 2, hopMicroseconds, key: keyOf(27) });
+    const [begin, end] = [10 * hopMicroseconds, 10 * hopMicroseconds + 3_000_000];
+    let isCut = false;
+    simulation.network.isLost = () => isCut;
+    for (let i = 0; i < 40; i++) simulation.network.at((i * begin) / 10, () => simulation.submit(0, 1, text(i)));
+    simulation.network.at(begin, () => {
+      isCut = true;
+    });
+    simulation.network.at(end, () => {
+      isCut = false;
+    });
+    const connects = (): number => simulation.nodes[0]?.sessions.counts.connects ?? 0;
+    let before = 0;
+    simulation.network.at(end + 1_000_000, () => {
+      before = connects();
+    });
+    expect(simulation.run(30e6)).toBe(true);
+    expect(simulation.given.get("0>4")).toEqual(expected(40));
+    expect(simulation.lost).toEqual([]);
+    expect(connects() - before, "connect packets later than a second after the cut").toBeLessThanOrEqual(4);
+  });
+});
+
 describe("disconnect packets that are lost", () => {
   const isKind = (packet: Uint8Array, kind: number): boolean => packet[2] === kind;
 
