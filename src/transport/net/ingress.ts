@@ -204,7 +204,8 @@ export class Ingress {
   keep(): void {
     const records = this.#borrower?.records ?? [];
     for (let i = Math.max(0, records.length - this.#borrowed); i < records.length; i++) {
-      records[i] = (records[i] as LaneRecord).copied();
+      const { kind, meta, body, counts } = records[i] as LaneRecord;
+      records[i] = recordOf(kind, meta, body.slice(), counts);
     }
     this.#borrower = undefined;
   }

@@ -99,11 +99,6 @@ export class LaneRecord {
     }
     for (let done = 0; done < padded; done += 4) words[(pointer + done) >>> 2] = this.#frame.getInt32(at + done, true);
   }
-
-  /** The same with a body of its own. */
-  copied(): LaneRecord {
-    return recordOf(this.kind, this.meta, this.body.slice(), this.counts);
-  }
 }
 
 /** A record whose body is not in a frame. */
