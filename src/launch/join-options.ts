@@ -25,6 +25,8 @@ export type JoinOptions = Pick<LimitOptions, "contexts" | "laneBytes" | "heapByt
 
 /** The same seed gives the same faults to the same packets. */
 export interface SeededImpairments extends Impairments {
+  /** Milliseconds that each packet takes more. */
+  readonly delay?: number | undefined;
   readonly seed?: number | undefined;
 }
 
@@ -47,6 +49,7 @@ const IMPAIRMENTS: Keys<SeededImpairments> = {
   duplicate: true,
   reorder: true,
   reorderPackets: true,
+  delay: true,
   seed: true,
 };
 const IMPAIRMENTS_NAME = "impairments of PAMIR_OPTIONS";
@@ -54,6 +57,8 @@ const IMPAIRMENTS_NAME = "impairments of PAMIR_OPTIONS";
 /** Milliseconds. A node that runs may still not answer for some tens of them. */
 const SILENCE_MIN = 100;
 const SILENCE_MAX = 86_400_000;
+/** Milliseconds: a way to the moon. */
+const DELAY_MAX = 1300;
 /** The least that the links take. */
 const PACKET_BYTES_MIN = 1232;
 export const PORT_MAX = 65_535;
@@ -96,12 +101,13 @@ function checkOneOf(name: string, value: unknown, choices: readonly [string, str
 function checkImpairments(impairments: SeededImpairments): void {
   checkObject(IMPAIRMENTS_NAME, impairments);
   checkKeys(IMPAIRMENTS_NAME, impairments, IMPAIRMENTS);
-  const { loss = 0, duplicate = 0, reorder = 0, reorderPackets = 1, seed = 0 } = impairments;
+  const { loss = 0, duplicate = 0, reorder = 0, reorderPackets = 1, delay = 0, seed = 0 } = impairments;
   for (const [name, value] of Object.entries({ loss, duplicate, reorder })) {
     if (typeof value === "number" && value >= 0 && value <= 1) continue;
     const text = `${name} in ${IMPAIRMENTS_NAME} is ${show(value)}, not a probability from 0 to 1`;
     throw new PamiError("PAMIR_INVAL", text);
   }
   checkInteger(`reorderPackets in ${IMPAIRMENTS_NAME}`, reorderPackets, 1, 1000);
+  checkInteger(`delay in ${IMPAIRMENTS_NAME}`, delay, 0, DELAY_MAX);
   checkInteger(`seed in ${IMPAIRMENTS_NAME}`, seed, 0, 2 ** 32 - 1);
 }

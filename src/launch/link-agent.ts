@@ -6,6 +6,7 @@ import { sharedAtomics } from "../kernel/atomics.js";
 import { memoryOf } from "../kernel/kernel.js";
 import { openMemory, selectKernel, selectPacketKernel } from "../kernel/select.js";
 import { isAbsent, isAbsentHere } from "../link/absence.js";
+import { DelayedLink } from "../link/delayed-link.js";
 import type { Address, Link } from "../link/link.js";
 import { LossyLink } from "../link/lossy-link.js";
 import { openUdpLink, type UdpLink } from "../link/udp-link.js";
@@ -17,6 +18,7 @@ import type { FutexSetup } from "../process/futex.js";
 import { futexWithBells } from "../process/pipe-bell.js";
 import { nodeKeyScheduleOf } from "../seal/node.js";
 import { BuddyArena } from "../session/buddy-arena.js";
+import { systemClock } from "../support/clock.js";
 import { after, type NodePort, nodeModule } from "../support/host.js";
 import { seededWords } from "../support/randomness.js";
 import { serveNode } from "./agent-thread.js";
@@ -102,8 +104,9 @@ function open(isNode: (address: Address) => boolean): Promise<UdpLink | WebSocke
 function impaired(link: Link): Link {
   const { impairments, node } = setup;
   if (impairments === undefined) return link;
-  const { seed = 0, ...faults } = impairments;
-  return new LossyLink(link, faults, seededWords(seed + node));
+  const { seed = 0, delay = 0, ...faults } = impairments;
+  const far = delay > 0 ? new DelayedLink(link, delay, systemClock) : link;
+  return new LossyLink(far, faults, seededWords(seed + node));
 }
 
 async function serve(): Promise<void> {

@@ -172,7 +172,8 @@ describe.skipIf(!isLinux)("processes that find each other by a rendezvous", { ti
     ['{"packetBytes":1234}', /packetBytes of PAMIR_OPTIONS is 1234, not a multiple of 4/],
     ['{"port":0}', /port of PAMIR_OPTIONS is 0, not an integer from 1 to 65535/],
     ['{"impairments":{"loss":2}}', /loss in impairments of PAMIR_OPTIONS is 2, not a probability from 0 to 1/],
-    ['{"impairments":{"delay":2}}', /impairments of PAMIR_OPTIONS: there is no "delay"/],
+    ['{"impairments":{"jitter":2}}', /impairments of PAMIR_OPTIONS: there is no "jitter"/],
+    ['{"impairments":{"delay":1.5}}', /delay in impairments of PAMIR_OPTIONS is 1.5, not an integer from 0 to 1300/],
     ['{"impairments":{"seed":-1}}', /seed in impairments of PAMIR_OPTIONS is -1, not an integer from 0/],
   ])("PAMIR_OPTIONS is nonsense: %s", async (text, message) => {
     const { codes, errors } = await start(1, [], { PAMIR_OPTIONS: text });
@@ -351,6 +352,13 @@ describe.skipIf(!isLinux)("processes in several nodes, joined by a link", { time
     { name: link, link, size: 4, perNode: 2 },
     { name: `${link} that loses packets`, link, impairments: FAULTS, size: 3, perNode: 1 },
     { name: `${link} that loses packets`, link, impairments: FAULTS, size: 4, perNode: 2 },
+    {
+      name: `${link} with 20 ms of delay and losses`,
+      link,
+      impairments: { ...FAULTS, delay: 20 },
+      size: 2,
+      perNode: 1,
+    },
   ]);
   it.each(ROWS)(
     "messages, offers, puts, gets and rmws by $name: $size tasks, $perNode in each node",

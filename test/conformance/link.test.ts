@@ -1,9 +1,11 @@
 // The contract of a link, for each of them.
-import { setImmediate as nextTurn } from "node:timers/promises";
+import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promises";
+import { DelayedLink } from "../../src/link/delayed-link.js";
 import type { Link } from "../../src/link/link.js";
 import { LossyLink } from "../../src/link/lossy-link.js";
 import { type NetworkOptions, SimulatedNetwork } from "../../src/link/simulated-network.js";
-import { openUdpLink } from "../../src/link/udp-link.js";
+import { openUdpLink, type UdpLink } from "../../src/link/udp-link.js";
+import { systemClock } from "../../src/support/clock.js";
 import { portsRig } from "../support/ports-rig.js";
 import { randomOf } from "../support/random.js";
 import { SEED } from "../support/seed.js";
@@ -72,6 +74,23 @@ linkSuite("a lossy link over UDP on 127.0.0.1", async () => {
   const around = (link: Link) => new LossyLink(link, FAULTS, () => random(2 ** 32));
   return { ...(await udpRig("127.0.0.1", { around })), hasFaults: true };
 });
+
+/** Links of UDP over which packets take some milliseconds more. */
+async function delayed(open?: () => Promise<UdpLink>): Promise<LinkRig> {
+  const around = (link: Link) => new DelayedLink(link, 3, systemClock);
+  const rig = await udpRig("127.0.0.1", open ? { around, open } : { around });
+  const settle = async (): Promise<void> => {
+    await delay(10);
+    await rig.settle();
+  };
+  return { ...rig, settle };
+}
+
+linkSuite("a link with a delay over UDP on 127.0.0.1", () => delayed());
+
+linkSuite("a link with a delay over UDP on 127.0.0.1, where the system takes 4 packets", () =>
+  delayed(() => slowLink("127.0.0.1", { sendPackets: 4 })),
+);
 
 if (await hasIpv6()) {
   linkSuite("UDP on ::1", () => udpRig("[::1]"));
