@@ -1,8 +1,32 @@
 // What a context advances besides the lanes that it polls.
 
-/** Counts what the progress sources of one context have to do, all together: at 0, `advance()` asks none of them. */
+/** The waits of a thread that sleep without blocking it. */
+export interface Sleepers {
+  readonly sleepers: number;
+  /** Wakes them. */
+  ring(): void;
+}
+
+/**
+ * Counts what the progress sources of one context have to do, all together: at 0, `advance()` asks none of them. Code of the
+ * thread may begin something while a progress() sleeps. Nothing else wakes that, so this does.
+ */
 export class Activity {
-  busy = 0;
+  readonly #thread: Sleepers | undefined;
+  #busy = 0;
+
+  constructor(thread?: Sleepers) {
+    this.#thread = thread;
+  }
+
+  get busy(): number {
+    return this.#busy;
+  }
+
+  set busy(busy: number) {
+    if (busy > this.#busy && this.#thread !== undefined && this.#thread.sleepers > 0) this.#thread.ring();
+    this.#busy = busy;
+  }
 }
 
 /**

@@ -96,7 +96,8 @@ export class Parker {
   #wake: (() => void) | undefined;
   /** The one asynchronous sleep of this thread. All its asynchronous waits share it. */
   #asleep: Promise<unknown> | undefined;
-  #sleepers = 0;
+  /** Waits in that sleep. */
+  sleepers = 0;
   #doorbell: Bell | undefined;
   /** Time of the last known turn of the event loop. */
   #turn = 0;
@@ -169,7 +170,7 @@ export class Parker {
         }
       }
       // An asynchronous wait of this thread may still be asleep on the same bell.
-      if (this.#sleepers === 0) this.#kernel.bellDisarm(this.#slot);
+      if (this.sleepers === 0) this.#kernel.bellDisarm(this.#slot);
       if (awaited.poll(1)) return true;
       if (deadline !== Number.POSITIVE_INFINITY && this.#clock.now() >= deadline) return false;
     }
@@ -251,13 +252,13 @@ export class Parker {
       this.#asleep ??= this.#bell(seen);
       if (this.#asleep !== undefined) return this.#asleep;
     }
-    if (this.#sleepers === 0) this.#kernel.bellDisarm(this.#slot);
+    if (this.sleepers === 0) this.#kernel.bellDisarm(this.#slot);
     return undefined;
   }
 
   /** Begins an asynchronous sleep. Returns the timer that ends it, if the wait is restless(). */
   #beginSleep(awaited: Awaited, now: number): ReturnType<typeof setTimeout> | undefined {
-    this.#sleepers++;
+    this.sleepers++;
     this.#keepalive.begin();
     this.#fallsAsleep(awaited, now);
     return awaited.restless() ? setTimeout(() => this.ring(), RESTLESS_MS) : undefined;
@@ -273,12 +274,12 @@ export class Parker {
     if (timer !== undefined) clearTimeout(timer);
     if (this.#asleep === rung) this.#asleep = undefined;
     this.#keepalive.end();
-    this.#sleepers--;
+    this.sleepers--;
     const now = this.#woke(awaited, start);
     // If only this task rings, a microtask of another wait may have rung: then the event loop had no turn.
     if (!this.#isAlone) this.#hadTurn(now);
     // A wait that has fallen asleep since keeps the flag up.
-    if (this.#sleepers === 0) this.#kernel.bellDisarm(this.#slot);
+    if (this.sleepers === 0) this.#kernel.bellDisarm(this.#slot);
   }
 
   /** Resolves when the bell rings; undefined: it has rung already. */

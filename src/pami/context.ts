@@ -685,7 +685,6 @@ export class Context {
     this.#checkOpen("post");
     if (typeof work !== "function") throw new PamiError("PAMIR_INVAL", `work is ${show(work)}, not a function`);
     this.#core.work.push(work);
-    this.#task.parker.ring();
   }
 
   /**

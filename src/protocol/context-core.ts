@@ -110,7 +110,7 @@ export class ContextCore {
   isClosed = false;
   /** Events processed so far, modulo 2^32. */
   events = 0;
-  readonly #activity = new Activity();
+  readonly #activity: Activity;
   readonly #sources: ProgressSource[] = [];
   readonly #task: Task;
   readonly #owner: CoreOwner;
@@ -131,7 +131,8 @@ export class ContextCore {
     const block = contextBlock(map, ordinal);
     const engine = new ContextEngine(kernel, map, ordinal);
     const lanes = transport.lanes(ordinal);
-    const activity = this.#activity;
+    const activity = new Activity(task.parker);
+    this.#activity = activity;
     this.endpoint = endpointOf(task.number, index);
     const parts = task.observers.parts(this.endpoint);
     const completions = parts.completions(activity);

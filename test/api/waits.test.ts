@@ -1,5 +1,14 @@
 // Waiting: nobody who sleeps is forgotten, and each wait ends in the way that its caller asked for.
-import { EAGAIN, INTERRUPTED, type MemRegion, type ProgressOptions, SUCCESS, TIMEDOUT } from "pamir";
+import {
+  type Context,
+  EAGAIN,
+  type Endpoint,
+  INTERRUPTED,
+  type MemRegion,
+  type ProgressOptions,
+  SUCCESS,
+  TIMEDOUT,
+} from "pamir";
 import { describe, expect, it } from "vitest";
 import {
   awaitFlag,
@@ -73,6 +82,57 @@ function waitSuite(variant: Variant): void {
           }
         },
       ));
+
+    describe("a progress() that sleeps sees what other code of its thread begins", () => {
+      const SENT = 50;
+      it.each<[string, (context: Context, me: Endpoint, region: MemRegion, done: () => void) => unknown]>([
+        ["a put", (context, to, local, onLocal) => context.put({ ...place(to, local), onLocal })],
+        [
+          "a large put",
+          (context, to, local, onRemote) => context.put({ ...place(to, local), bytes: 2 ** 20, onRemote }),
+        ],
+        ["a get", (context, to, local, onLocal) => context.get({ ...place(to, local), onLocal })],
+        [
+          "an rmw",
+          (context, to, { handle: remote }, onDone) => context.rmw({ to, remote, operation: "add", value: 1, onDone }),
+        ],
+        ["a fence", (context, to, _, done) => context.fence(to, done)],
+        ["a message with a callback", (context, to, _, onLocal) => context.send({ to, dispatch: DATA, onLocal })],
+        ["work", (context, _to, _region, done) => context.post(done)],
+        ["a callback for room", (context, to, _, done) => context.whenRoom(to, 8, done)],
+        [
+          "messages without room",
+          (context, to, _, done) => {
+            let came = 0;
+            context.dispatch(OTHER, () => {
+              if (++came === SENT) done();
+            });
+            for (let i = 0; i < SENT; i++) context.sendImmediate(to, OTHER, null, new Uint8Array(200));
+          },
+        ],
+      ])("%s", (_, begin) =>
+        withJob(variant, { tasks: 1, laneBytes: 1024, context: { spin: 0 } }, async ({ client, context }) => {
+          const region = client.createRegion(2 ** 22);
+          context.dispatch(DATA, () => {});
+          let isDone = false;
+          const loop = (async () => {
+            while (!isDone) await progress(context);
+          })();
+          await pause(20);
+          begin(context, client.endpoint(0), region, () => {
+            isDone = true;
+          });
+          await loop;
+        }),
+      );
+      const place = (to: Endpoint, local: MemRegion) => ({
+        to,
+        local,
+        remote: local.handle,
+        remoteOffset: 2 ** 21,
+        bytes: 8,
+      });
+    });
 
     it("advanceUntil() asks once more when it is about to sleep: what comes from then on rings", () =>
       withJob(variant, { tasks: 1, context: { spin: 0 } }, ({ context }) => {
