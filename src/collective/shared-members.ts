@@ -178,8 +178,12 @@ export class SharedMembers {
     return this.#haveAll(MEMBER_ARRIVED_OFFSET, number);
   }
 
-  /** Whether all members, but perhaps for one, have stored the number of an operation in a word of their slots. */
+  /**
+   * Whether all members, but perhaps for one, have stored the number of an operation in a word of their slots. Of two, the
+   * other is rung in any case: a look at its slot, behind the store, would take a barrier 165 instead of 125 ns (Zen 5).
+   */
   #haveAll(offset: number, number: number, but?: number): boolean {
+    if (this.size <= 2) return true;
     for (let rank = 0; rank < this.size; rank++) {
       if (rank !== but && this.kernel.loadWord(this.slotOf(rank, number) + offset) >>> 0 !== number) return false;
     }
