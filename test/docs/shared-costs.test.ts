@@ -123,6 +123,19 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
   "alltoallv direct any": [various(undefined)],
 };
 
+/** Rows in which each member waits for all others. */
+const OF_ALL = new Set([
+  "barrier flags 0",
+  "allreduce flat up to 88",
+  "reduce slices more",
+  "allreduce slices more",
+  "reduceScatter slices any",
+  "allgather direct up to 88",
+  "allgather direct more",
+  "alltoall direct more",
+  "alltoallv direct any",
+]);
+
 const COLUMNS = ["written", "read", "readByAll", "rings", "local"] as const satisfies readonly (keyof Cost)[];
 
 const rows = new Map(
@@ -156,7 +169,9 @@ it.each(Object.entries(CASES))("%s: costs what the table says, for 2 to 64 membe
         for (const [i, column] of COLUMNS.entries()) {
           const formula = formulas[i] as string;
           const what = `${column} of ${n} members, ${m} bytes: ${formula}`;
-          const should = evaluated(formula, symbols);
+          // Of two members, the one that is not the last looks, too.
+          const times = column === "rings" && n === 2 && OF_ALL.has(title) ? 2 : 1;
+          const should = times * evaluated(formula, symbols);
           if (formula.startsWith("≤")) expect(cost[column], what).toBeLessThanOrEqual(should);
           else expect(cost[column], what).toBeCloseTo(should, 6);
         }
