@@ -3,6 +3,7 @@
 import type { Clock } from "../support/clock.js";
 import { after } from "../support/host.js";
 import { type Address, checkPacket, type Link } from "./link.js";
+import { LinkDecorator } from "./link-decorator.js";
 
 /** Bytes that may be on their way. Further packets are lost, as in a router whose queue is full: 64 MiB are 20 ms at 3 GB/s. */
 const WAY_BYTES = 2 ** 26;
@@ -14,42 +15,19 @@ interface Delayed {
   readonly due: number;
 }
 
-export class DelayedLink implements Link {
-  readonly isFaithful = false;
-  readonly #link: Link;
+export class DelayedLink extends LinkDecorator {
   readonly #delay: number;
   readonly #clock: Clock;
   #way: Delayed[] = [];
   #bytes = 0;
   #stop: (() => void) | undefined;
-  onRoom: Link["onRoom"] = () => {};
 
   /** @param delay milliseconds */
   constructor(link: Link, delay: number, clock: Clock) {
-    this.#link = link;
+    super(link);
     this.#delay = delay;
     this.#clock = clock;
     link.onRoom = () => this.#release();
-  }
-
-  get packetBytes(): number {
-    return this.#link.packetBytes;
-  }
-
-  get onMove(): Link["onMove"] {
-    return this.#link.onMove;
-  }
-
-  set onMove(callback: Link["onMove"]) {
-    this.#link.onMove = callback;
-  }
-
-  get onPacket(): Link["onPacket"] {
-    return this.#link.onPacket;
-  }
-
-  set onPacket(callback: Link["onPacket"]) {
-    this.#link.onPacket = callback;
   }
 
   send(to: Address, packet: Uint8Array): boolean {
@@ -75,7 +53,7 @@ export class DelayedLink implements Link {
     for (const { to, packet, due } of this.#way) {
       // A timer may be a millisecond early.
       if (due > now + 1) break;
-      if (!this.#link.send(to, packet)) break;
+      if (!this.link.send(to, packet)) break;
       this.#bytes -= packet.length;
       count++;
     }
@@ -87,6 +65,6 @@ export class DelayedLink implements Link {
   close(): void {
     this.#stop?.();
     this.#way = [];
-    this.#link.close();
+    this.link.close();
   }
 }

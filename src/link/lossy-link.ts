@@ -2,6 +2,7 @@
 // can thus be tried on one machine as on a bad network. It needs no clock: a held packet leaves after later packets have
 // overtaken it.
 import { type Address, checkPacket, type Link } from "./link.js";
+import { LinkDecorator } from "./link-decorator.js";
 
 /** What may happen to each outgoing packet. The first three are probabilities from 0 to 1. */
 export interface Impairments {
@@ -22,33 +23,30 @@ interface HeldPacket {
   left: number;
 }
 
-export class LossyLink implements Link {
-  readonly isFaithful = false;
+export class LossyLink extends LinkDecorator {
   /**
    * Outgoing packets, and what happened to them. Packets that are still held when sending stops, or that
    * find no room when their time comes, are lost, too.
    */
   readonly counts = { sent: 0, lost: 0, duplicated: 0, reordered: 0 };
-  readonly #link: Link;
   readonly #impairments: { readonly [Name in keyof Impairments]-?: number };
   readonly #random: () => number;
   #held: HeldPacket[] = [];
   /** Whether send() has returned false since the last onRoom(). The caller knows nothing of the other refusals. */
   #hasRefused = false;
-  onRoom: Link["onRoom"] = () => {};
 
   /**
    * @param random returns any u32; the same numbers give the same impairments
    * @throws RangeError if a probability is not from 0 to 1, or reorderPackets not from 1 to 1000
    */
   constructor(link: Link, impairments: Impairments, random: () => number) {
+    super(link);
     const { loss = 0, duplicate = 0, reorder = 0, reorderPackets = 8 } = impairments;
     for (const [name, value] of Object.entries({ loss, duplicate, reorder }))
       if (!(value >= 0 && value <= 1))
         throw new RangeError(`${name} of a lossy link is ${value}, not a probability from 0 to 1`);
     if (!Number.isInteger(reorderPackets) || reorderPackets < 1 || reorderPackets > 1000)
       throw new RangeError(`reorderPackets of a lossy link is ${reorderPackets}, not an integer from 1 to 1000`);
-    this.#link = link;
     this.#impairments = { loss, duplicate, reorder, reorderPackets };
     this.#random = random;
     link.onRoom = () => {
@@ -56,26 +54,6 @@ export class LossyLink implements Link {
       this.#hasRefused = false;
       this.onRoom();
     };
-  }
-
-  get packetBytes(): number {
-    return this.#link.packetBytes;
-  }
-
-  get onMove(): Link["onMove"] {
-    return this.#link.onMove;
-  }
-
-  set onMove(callback: Link["onMove"]) {
-    this.#link.onMove = callback;
-  }
-
-  get onPacket(): Link["onPacket"] {
-    return this.#link.onPacket;
-  }
-
-  set onPacket(callback: Link["onPacket"]) {
-    this.#link.onPacket = callback;
   }
 
   send(to: Address, packet: Uint8Array): boolean {
@@ -94,7 +72,7 @@ export class LossyLink implements Link {
       if (isTwice) this.#repeat(to, packet);
       return true;
     }
-    const isTaken = this.#link.send(to, packet);
+    const isTaken = this.link.send(to, packet);
     if (!isTaken) this.#hasRefused = true;
     else if (isTwice) this.#repeat(to, packet);
     return isTaken;
@@ -102,12 +80,12 @@ export class LossyLink implements Link {
 
   #repeat(to: Address, packet: Uint8Array): void {
     this.counts.duplicated++;
-    this.#link.send(to, packet);
+    this.link.send(to, packet);
   }
 
   /** One more packet overtakes the held ones. Sends those that enough packets have overtaken. */
   #releaseOvertaken(): void {
-    for (const held of this.#held) if (held.left-- === 0) this.#link.send(held.to, held.packet);
+    for (const held of this.#held) if (held.left-- === 0) this.link.send(held.to, held.packet);
     this.#held = this.#held.filter(({ left }) => left >= 0);
   }
 
@@ -117,6 +95,6 @@ export class LossyLink implements Link {
 
   close(): void {
     this.#held = [];
-    this.#link.close();
+    this.link.close();
   }
 }

@@ -1,0 +1,35 @@
+// What decorators of links have in common: packets come to the caller as they came.
+import type { Address, Link } from "./link.js";
+
+export abstract class LinkDecorator implements Link {
+  readonly isFaithful = false;
+  protected readonly link: Link;
+  onRoom: Link["onRoom"] = () => {};
+
+  constructor(link: Link) {
+    this.link = link;
+  }
+
+  get packetBytes(): number {
+    return this.link.packetBytes;
+  }
+
+  get onMove(): Link["onMove"] {
+    return this.link.onMove;
+  }
+
+  set onMove(callback: Link["onMove"]) {
+    this.link.onMove = callback;
+  }
+
+  get onPacket(): Link["onPacket"] {
+    return this.link.onPacket;
+  }
+
+  set onPacket(callback: Link["onPacket"]) {
+    this.link.onPacket = callback;
+  }
+
+  abstract send(to: Address, packet: Uint8Array): boolean;
+  abstract close(): void;
+}
