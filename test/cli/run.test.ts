@@ -78,7 +78,8 @@ describe.runIf(HAS_TERMINAL)("pamir run on a terminal", () => {
     ["--nodes", "-n 2 --nodes 1"],
   ])("%s: labels have the colors of their tasks", (_, options) => {
     const command = `"${process.execPath}" "${cli}" run ${options} "${app}"`;
-    const env = { ...process.env, TERM: "xterm-256color", NO_COLOR: undefined, FORCE_COLOR: undefined };
+    // Variables such as CI, NO_COLOR and TMUX change what Node says of a terminal.
+    const env = { PATH: process.env.PATH, HOME: process.env.HOME, TERM: "xterm-256color" };
     const { stdout } = spawnSync("script", ["-qec", command, "/dev/null"], { encoding: "utf8", env, timeout: 60_000 });
     for (const [task, color] of [36, 33].entries()) {
       expect(stdout).toContain(`\u001b[${color}m[${task}]\u001b[0m {"task":${task},`);
