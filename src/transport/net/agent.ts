@@ -461,6 +461,8 @@ export class Agent implements Remote {
   #taskEnded(slot: number): void {
     this.#wakes.delete(slot);
     for (let context = 0; context < this.#map.contexts; context++) this.#letGo(ordinalOf(this.#map, slot, context));
+    // The engine may have acknowledged the end before, so that the others have found the task's memory in use.
+    announceStart(this.#kernel, this.#map);
     this.#tellOfTask(slot);
   }
 

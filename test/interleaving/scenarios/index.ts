@@ -8,6 +8,7 @@ import { DEATH_SCENARIOS } from "./death.js";
 import { ENGINE_SCENARIOS } from "./engine.js";
 import { ENGINE_DIES_SCENARIOS } from "./engine-dies.js";
 import { ENGINE_DIES_CHAIN_SCENARIOS } from "./engine-dies-chain.js";
+import { FAR_DEATH_SCENARIOS } from "./far-death.js";
 import { GIVEN_UP_SCENARIOS } from "./given-up.js";
 import { HEAP_SCENARIOS } from "./heap.js";
 import { LANE_SCENARIOS } from "./lane.js";
@@ -41,6 +42,7 @@ export const SCENARIOS: readonly Scenario[] = [
   ...BIND_SCENARIOS,
   ...PURGE_SCENARIOS,
   ...PURGE_OFFER_SCENARIOS,
+  ...FAR_DEATH_SCENARIOS,
   ...MEMBER_SCENARIOS,
   ...MEMBER_DEATH_SCENARIOS,
 ];

@@ -63,6 +63,8 @@ const OFFERED = 6;
 export const PUT = 50;
 export const OFFER = 51;
 export const TAKEN = 52;
+/** Plus the number of a task of this node: the news that this task has ended. */
+export const END = 53;
 /** Words that name the rget FIFO of an offer, in a request to send and in all that is said about it. */
 const PLACE_WORDS = 4;
 
@@ -128,7 +130,8 @@ class Others implements Pipe {
       const answer = { answer: frame.ask, result: TRANSFER_DONE, data: undefined };
       this.#answers.push(() => this.onFrame(to, from, answer));
       this.#note(to, PUT);
-    } else if ("chain" in frame) this.#chained(from, to, frame.chain, frame.words);
+    } else if ("end" in frame && frame.end === "task") this.#note(to, END + taskOf(from));
+    else if ("chain" in frame) this.#chained(from, to, frame.chain, frame.words);
     else if ("records" in frame) {
       for (const record of recordsIn(frame.records, NO_REST)?.records ?? []) this.#take(from, to, record);
     }
@@ -449,7 +452,12 @@ export function bindAll(world: World, ...tasks: readonly number[]): void {
   for (const task of tasks) if (addresses.bind(task, map.tasks) < 0) throw new Error(`no slot for task ${task}`);
 }
 
-/** The numbers that were noted of one task, in order. */
-export function of(task: number, notes: readonly number[] = []): number[] {
+/** What was noted of one task, in order. */
+export function allOf(task: number, notes: readonly number[] = []): number[] {
   return notes.filter((_, i) => i % 2 === 1 && notes[i - 1] === task);
+}
+
+/** The same without the ends of tasks. */
+export function of(task: number, notes?: readonly number[]): number[] {
+  return allOf(task, notes).filter((one) => one < END);
 }
