@@ -1,7 +1,6 @@
 // Makes a node that shares no memory with other nodes: its memory, its agent, and the clients of its tasks.
 import { JOB_STARTED_OFFSET, JOB_WORLD_OFFSET } from "../../assembly/layout.js";
 import { TaskErrors } from "../core/task-errors.js";
-import { announceStart } from "../node/liveness.js";
 import { dumpData } from "../observe/dump.js";
 import { recorded } from "../observe/trace.js";
 import { Client } from "../pami/client.js";
@@ -50,11 +49,7 @@ export function makePortsNode(
   const ports = new PortPipe((connect, port) => tell({ connect }, [port]));
   const errors = new TaskErrors(new ArrayBuffer(TaskErrors.bytesFor(map.jobTasks)));
   const agent = new Agent(kernel, memory, map, ports, true);
-  const haveStarted = (tasks: number): void => {
-    kernel.storeWord(map.job + JOB_STARTED_OFFSET, tasks);
-    announceStart(kernel, map);
-  };
-  haveStarted(started);
+  kernel.storeWord(map.job + JOB_STARTED_OFFSET, started);
   kernel.storeWord(map.job + JOB_WORLD_OFFSET, started);
   const { client } = makeNodeTask({ ...parts, task: 0, errors }, agent);
   const hear: Hear = (news, [port]) => {
@@ -66,7 +61,7 @@ export function makePortsNode(
       const isTrace = news.what === "trace";
       const given = isTrace ? recorded(map, memory, kernel, 0) : dumpData(map, memory, kernel, systemClock);
       tell({ answer: news.ask, given });
-    } else if ("started" in news) haveStarted(news.started);
+    } else if ("started" in news) agent.hasStarted(news.started - 1);
     else if ("interrupt" in news) agent.interrupt(0);
     else client.close();
   };

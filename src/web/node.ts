@@ -7,9 +7,7 @@ import { LinkHost } from "../launch/link-host.js";
 import { LinkNode } from "../launch/link-node.js";
 import { makeNodeTask } from "../launch/private-node.js";
 import type { Link } from "../link/link.js";
-import type { MemoryMap } from "../memory/map.js";
 import { nodeLimits } from "../node/limits.js";
-import { announceStart } from "../node/liveness.js";
 import { kernelIn, makeJobMemory } from "../node/memory.js";
 import type { Client } from "../pami/client.js";
 import { BuddyArena } from "../session/buddy-arena.js";
@@ -44,8 +42,6 @@ export class WebNode {
   readonly client: Client;
   readonly #host: LinkHost;
   readonly #node: LinkNode;
-  readonly #kernel: Kernel;
-  readonly #map: MemoryMap;
 
   /** @throws PAMIR_INVAL, PAMIR_MEMORY */
   constructor(parts: WebNodeParts) {
@@ -58,8 +54,6 @@ export class WebNode {
     const kernel = selectKernel(kernelIn(room, wanted), shared, memory);
     kernel.storeWord(map.job + JOB_STARTED_OFFSET, started);
     kernel.storeWord(map.job + JOB_WORLD_OFFSET, 1);
-    this.#kernel = kernel;
-    this.#map = map;
     this.#host = new LinkHost(onLost);
     this.#node = new LinkNode(
       {
@@ -84,8 +78,7 @@ export class WebNode {
 
   /** The job has more tasks. */
   haveStarted(tasks: number): void {
-    this.#kernel.storeWord(this.#map.job + JOB_STARTED_OFFSET, tasks);
-    announceStart(this.#kernel, this.#map);
+    this.#node.agent.hasStarted(tasks - 1);
   }
 
   /** A node has ended. */

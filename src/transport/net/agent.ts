@@ -217,7 +217,7 @@ export class Agent implements Remote {
     const isFrom = task < jobTasks && contextOf(from) < contexts && this.#isElsewhere(task);
     if (isFrom) {
       this.#uses.set(task, ++this.#frames);
-      this.#hasStarted(task);
+      this.hasStarted(task);
     }
     if (isTo && isFrom) this.#meet(this.#pipe.firstTaskOf(task));
     const isRight = isTo && isFrom && this.#take(task, from, to, ordinal, frame);
@@ -230,8 +230,8 @@ export class Agent implements Remote {
     return isRight;
   }
 
-  /** A task of another node is there. If it is one that comes later, the first frame of its node says so. */
-  #hasStarted(task: number): void {
+  /** A task of another node is there. If it is one that comes later, the first frame of its node says so, or its host. */
+  hasStarted(task: number): void {
     const at = this.#map.job + JOB_STARTED_OFFSET;
     let known = this.#kernel.loadWord(at);
     if (task < known) return;
