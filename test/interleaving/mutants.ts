@@ -14,6 +14,7 @@ import { BIND_SCENARIOS } from "./scenarios/bind.js";
 import { BUFFER_SCENARIOS } from "./scenarios/buffer.js";
 import { CHAIN_SCENARIOS } from "./scenarios/chain.js";
 import { DEATH_SCENARIOS } from "./scenarios/death.js";
+import { FAR_DEATH_SCENARIOS } from "./scenarios/far-death.js";
 import { HEAP_SCENARIOS } from "./scenarios/heap.js";
 import { LANE_SCENARIOS } from "./scenarios/lane.js";
 import { PARK_SCENARIOS, PIPE_SCENARIOS } from "./scenarios/park.js";
@@ -59,6 +60,7 @@ export const SCENARIOS_OF: Readonly<Record<string, readonly Scenario[]>> = {
   "src/memory/regions.ts": RMA_ENDS_SCENARIOS,
   "src/protocol/eager/receiver.ts": RMA_ENDS_SCENARIOS,
   "src/node/liveness.ts": RMA_ENDS_SCENARIOS,
+  "src/transport/net/agent.ts": FAR_DEATH_SCENARIOS,
 };
 
 const SAY_PIPE =
@@ -475,6 +477,12 @@ ${COMMIT}`,
     file: "src/node/liveness.ts",
     find: "TASK_TOLD_OFFSET, 1);\n  notifyTasks(kernel, map);\n",
     replace: "TASK_TOLD_OFFSET, 1);\n",
+  },
+  {
+    name: "the agent does not tell that it has taken an ended task's lanes back",
+    file: "src/transport/net/agent.ts",
+    find: "    announceStart(this.#kernel, this.#map);\n    this.#tellOfTask(slot);\n",
+    replace: "    this.#tellOfTask(slot);\n",
   },
   {
     name: "what an ended task had is anybody's before all have heard of it",
