@@ -196,6 +196,35 @@ it("an error names eight members, and how many more are late", () =>
     expect(text).toMatch(/rank 8 \(context 8 of task 0\), 2 more$/);
   }));
 
+it("in debug mode, a member that has not called yet is named, also to one that needs nothing of it", async () => {
+  const job = await launch(null, { tasks: 1, join: true, contexts: 3, debug: true });
+  try {
+    const contexts = Array.from({ length: 3 }, () => job.client.createContext());
+    const endpoints = contexts.map(({ endpoint }) => endpoint);
+    const geometries = await Promise.all(
+      contexts.map((context) => job.client.createGeometry(endpoints, { context, timeout: PATIENCE })),
+    );
+    const broadcast = (rank: number, timeout: number): Promise<Int32Array> =>
+      (geometries[rank] as Geometry).broadcast({ buffer: Int32Array.of(7 - rank), root: 0 }, { timeout });
+    const other = broadcast(1, PATIENCE);
+    const { code, text } = await rejectionOf(broadcast(0, 30));
+    expect(code).toBe("PAMIR_TIMEDOUT");
+    expect(text).toBe("broadcast() of rank 0 still waits for rank 2 (context 2 of task 0)");
+    expect(geometries[0]?.barrierSync({ timeout: 5 })).toBe(TIMEDOUT);
+    expect(geometries[0]?.lastError?.message).toBe(
+      "barrierSync() of rank 0 still waits for rank 1 (context 1 of task 0), rank 2 (context 2 of task 0)",
+    );
+    // The operations are under way: they go on once all have called them.
+    const late = broadcast(2, PATIENCE);
+    const barriers = geometries.slice(1).map((geometry) => geometry.barrier(OPTIONS));
+    const last = (geometries as Geometry[]).map((geometry) => geometry.barrier(OPTIONS));
+    expect((await Promise.all([other, late])).map(([value]) => value)).toEqual([7, 7]);
+    await Promise.all([...barriers, ...last]);
+  } finally {
+    await job.terminate();
+  }
+});
+
 it("a geometry that one member does not make is named in time", () =>
   withMembers(3, "wasm", async ({ client, contexts }) => {
     const endpoints = contexts.map(({ endpoint }) => endpoint);
