@@ -3,13 +3,14 @@
 // A message of items of one kind and length has nothing else. In others, each run of items of one kind is behind two words,
 // its kind and its bytes, and begins at a multiple of 8. An item of a kind without a length is a run of its own.
 import type { Extension } from "../collective/extension.js";
+import type { Operation } from "../collective/operation.js";
 import { checkKeys, type Keys, NO_OPTIONS } from "../core/check.js";
 import { type Endpoint, nameOf } from "../core/endpoint.js";
 import { checkInteger, PamiError, show } from "../core/error.js";
 import { EAGAIN, type Result, SHUTDOWN, SUCCESS } from "../core/result.js";
 import type { Arrival } from "../protocol/late-handler.js";
 import { copyInto } from "../support/copy.js";
-import { type ExtensionHost, errorOf, makeTogether } from "./extension-host.js";
+import { type ExtensionHost, errorOf, Look, makeTogether } from "./extension-host.js";
 import { type Elements, ITEM_KEYS, type ItemArray, type ItemKind, type Kind, kindOf, kindsOf } from "./item-kind.js";
 import { checkProgress, checkWait, PROGRESS_KEYS, type ProgressOptions, type WaitOptions } from "./waits.js";
 
@@ -61,12 +62,11 @@ interface Outgoing {
 }
 
 /** A finish() that is under way: first all is sent, then members tell each other how much, then all of that comes. */
-interface Finishing {
+interface Finishing extends Look {
   /** Messages that come from each member. */
   readonly expected: Float64Array;
-  hasBegun: boolean;
-  /** Of the exchange; EAGAIN: it is not over. */
-  result: Result;
+  /** In which members tell each other; undefined: it has not begun. */
+  exchange: Operation | undefined;
 }
 
 /**
@@ -208,24 +208,23 @@ export class Aggregator<View extends ItemArray = ItemArray> {
   async whenRoom(rank: number, options: ProgressOptions = NO_OPTIONS): Promise<void> {
     const outgoing = this.#of("whenRoom", rank);
     checkProgress("whenRoom()", options);
-    let result: Result = EAGAIN;
-    await this.#host.until(() => {
-      result = this.#hasRoom(rank, outgoing);
-      return result !== EAGAIN;
-    }, options);
-    if ((result as Result) !== SUCCESS) throw errorOf(this.#host, "whenRoom()", result);
+    const room = new Look(() => this.#hasRoom(rank, outgoing));
+    await this.#host.until("whenRoom", room.isOver, options, () => [rank]);
+    if (room.result !== SUCCESS) throw errorOf(this.#host, "whenRoom", room.result);
   }
 
-  /** As whenRoom(), but blocks the thread. @returns SUCCESS, SHUTDOWN, TIMEDOUT or INTERRUPTED */
+  /**
+   * As whenRoom(), but blocks the thread. The geometry's `lastError` says why it has not succeeded.
+   * @returns SUCCESS, SHUTDOWN, TIMEDOUT or INTERRUPTED
+   */
   whenRoomSync(rank: number, options: WaitOptions = NO_OPTIONS): Result {
     const outgoing = this.#of("whenRoomSync", rank);
     checkWait("whenRoomSync()", options);
-    let result: Result = EAGAIN;
-    const waited = this.#host.advanceUntil(() => {
-      result = this.#hasRoom(rank, outgoing);
-      return result !== EAGAIN;
-    }, options);
-    return waited === SUCCESS ? result : waited;
+    const room = new Look(() => this.#hasRoom(rank, outgoing));
+    const waited = this.#host.untilSync("whenRoomSync", room.isOver, options, () => [rank]);
+    if (waited !== SUCCESS) return waited;
+    if (room.result !== SUCCESS) this.#host.noteError(errorOf(this.#host, "whenRoomSync", room.result));
+    return room.result;
   }
 
   /**
@@ -237,24 +236,16 @@ export class Aggregator<View extends ItemArray = ItemArray> {
     this.#checkOpen("finish");
     checkProgress("finish()", options);
     const finishing = this.#beginFinish();
-    let result: Result = EAGAIN;
     try {
-      await this.#host.until(() => {
-        result = this.#finish(finishing);
-        return result !== EAGAIN;
-      }, options);
+      await this.#host.until("finish", finishing.isOver, options, () => this.#awaited(finishing));
     } finally {
-      if (result === EAGAIN) this.#left = finishing;
+      if (finishing.result === EAGAIN) this.#left = finishing;
     }
-    if ((result as Result) === SUCCESS) return;
-    const rank = this.#lacking(finishing.expected);
-    if (rank < 0) throw errorOf(this.#host, "finish()", result);
-    const who = nameOf(this.#host.group.endpoints[rank] as Endpoint);
-    throw new PamiError("PAMIR_SHUTDOWN", `finish(): ${who} ended before all its items came`);
+    if (finishing.result !== SUCCESS) throw this.#errorOf("finish", finishing);
   }
 
   /**
-   * As finish(), but blocks the thread.
+   * As finish(), but blocks the thread. The geometry's `lastError` says why it has not succeeded.
    * @returns SUCCESS; SHUTDOWN (a member has ended); TIMEDOUT or INTERRUPTED: the next call goes on
    * @throws PAMIR_CLOSED, PAMIR_INVAL; as `advanceUntil()`
    */
@@ -262,39 +253,55 @@ export class Aggregator<View extends ItemArray = ItemArray> {
     this.#checkOpen("finishSync");
     checkWait("finishSync()", options);
     const finishing = this.#beginFinish();
-    let result: Result = EAGAIN;
     try {
-      const waited = this.#host.advanceUntil(() => {
-        result = this.#finish(finishing);
-        return result !== EAGAIN;
-      }, options);
-      return result === EAGAIN ? waited : result;
+      const waited = this.#host.untilSync("finishSync", finishing.isOver, options, () => this.#awaited(finishing));
+      if (finishing.result === EAGAIN) return waited;
     } finally {
-      if (result === EAGAIN) this.#left = finishing;
+      if (finishing.result === EAGAIN) this.#left = finishing;
     }
+    if (finishing.result !== SUCCESS) this.#host.noteError(this.#errorOf("finishSync", finishing));
+    return finishing.result;
   }
 
   #beginFinish(): Finishing {
-    const finishing = this.#left;
+    const left = this.#left;
     this.#left = undefined;
-    return finishing ?? { expected: new Float64Array(this.#outgoing.length), hasBegun: false, result: EAGAIN };
+    if (left !== undefined) return left;
+    const finishing: Finishing = Object.assign(new Look(() => this.#finish(finishing)), {
+      expected: new Float64Array(this.#outgoing.length),
+      exchange: undefined,
+    });
+    return finishing;
   }
 
   /** @returns EAGAIN: it is not over */
   #finish(finishing: Finishing): Result {
     const { expected } = finishing;
     this.#checkOpen("finish");
-    if (!finishing.hasBegun) {
+    if (finishing.exchange === undefined) {
       if (this.flush() === EAGAIN) return EAGAIN;
       const send = Float64Array.from(this.#outgoing, ({ sent }) => sent);
-      const onDone = (_: unknown, result: Result): void => {
-        finishing.result = result;
-      };
-      finishing.hasBegun = this.#host.group.collective("alltoall", { send, receive: expected, onDone }) === SUCCESS;
+      finishing.exchange = this.#host.exchange({ send, receive: expected });
     }
-    if (finishing.result !== SUCCESS) return finishing.result;
+    const { exchange } = finishing;
+    if (exchange.result !== SUCCESS) return exchange.result;
     if (this.#lacking(expected) >= 0) return SHUTDOWN;
     return this.#hasCome(expected) ? SUCCESS : EAGAIN;
+  }
+
+  /** Ranks of the members for which a finish() waits. */
+  #awaited({ exchange, expected }: Finishing): number[] {
+    if (exchange?.isOver === false) return this.#host.awaitedOf(exchange);
+    const waits = (rank: number): boolean =>
+      exchange === undefined ? this.#outgoing[rank]?.filled !== 0 : this.#lacks(rank, expected);
+    return [...expected.keys()].filter(waits);
+  }
+
+  #errorOf(call: string, { expected, result }: Finishing): Error {
+    const rank = this.#lacking(expected);
+    if (rank < 0) return errorOf(this.#host, call, result);
+    const who = nameOf(this.#host.group.endpoints[rank] as Endpoint);
+    return new PamiError("PAMIR_SHUTDOWN", `${call}(): ${who} ended before all its items came`);
   }
 
   /** Ends the aggregator at this member: items that wait are dropped, and so are those that come. */

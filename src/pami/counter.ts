@@ -79,17 +79,17 @@ export class Counter {
     this.#checkOpen("next");
     checkProgress("next()", options);
     for (;;) {
-      const number = await this.#fetchAdd("next()", this.#from, 1, options);
+      const number = await this.#fetchAdd("next", this.#from, 1, options);
       if (number < (this.#ends[this.#from] as number)) return number;
       if (!this.#goOn()) return undefined;
     }
   }
 
-  /** As next(), but blocks the thread. @throws also PAMIR_TIMEDOUT */
+  /** As next(), but blocks the thread. @throws also PAMIR_TIMEDOUT, which names the member that has the word */
   nextSync(options: WaitOptions = NO_OPTIONS): number | undefined {
     this.#checkOpen("nextSync");
     for (;;) {
-      const number = this.#fetchAddSync("nextSync()", this.#from, 1, options);
+      const number = this.#fetchAddSync("nextSync", this.#from, 1, options);
       if (number < (this.#ends[this.#from] as number)) return number;
       if (!this.#goOn()) return undefined;
     }
@@ -104,13 +104,13 @@ export class Counter {
   async add(value: number, options: ProgressOptions = NO_OPTIONS): Promise<number> {
     this.#checkAdd("add", value);
     checkProgress("add()", options);
-    return this.#fetchAdd("add()", this.#root, value, options);
+    return this.#fetchAdd("add", this.#root, value, options);
   }
 
   /** As add(), but blocks the thread. @throws also PAMIR_TIMEDOUT */
   addSync(value: number, options: WaitOptions = NO_OPTIONS): number {
     this.#checkAdd("addSync", value);
-    return this.#fetchAddSync("addSync()", this.#root, value, options);
+    return this.#fetchAddSync("addSync", this.#root, value, options);
   }
 
   /** Ends the counter once all members have called this. @throws as `geometry.barrier()` */
@@ -140,10 +140,13 @@ export class Counter {
 
   async #fetchAdd(call: string, rank: number, value: number, options: ProgressOptions): Promise<number> {
     if (isLocal(this.#host.task, this.#host.group.endpoints[rank] as number)) return this.#now(call, rank, value);
-    while (this.#free.length === 0) await this.#host.until(() => this.#free.length > 0, options);
+    const { until } = this.#host;
+    const asked = (): number[] => [rank];
+    while (this.#free.length === 0) await until(call, () => this.#free.length > 0, options, asked);
     const fetched = this.#begin(rank, value);
+    const isOver = (): boolean => fetched.result !== EAGAIN || this.#tries(fetched, rank, value);
     try {
-      await this.#host.until(() => fetched.result !== EAGAIN || this.#tries(fetched, rank, value), options);
+      await until(call, isOver, options, asked);
     } catch (error) {
       this.#giveUp(fetched);
       throw error;
@@ -153,16 +156,17 @@ export class Counter {
 
   #fetchAddSync(call: string, rank: number, value: number, options: WaitOptions): number {
     if (isLocal(this.#host.task, this.#host.group.endpoints[rank] as number)) return this.#now(call, rank, value);
-    checkWait(call, options);
-    const { advanceUntil } = this.#host;
-    const whenFree = this.#free.length > 0 ? SUCCESS : advanceUntil(() => this.#free.length > 0, options);
-    if (whenFree !== SUCCESS) throw errorOf(this.#host, call, whenFree);
+    checkWait(`${call}()`, options);
+    const { untilSync } = this.#host;
+    const asked = (): number[] => [rank];
+    const whenFree = untilSync(call, () => this.#free.length > 0, options, asked);
+    if (whenFree !== SUCCESS) throw this.#host.group.lastError;
     const fetched = this.#begin(rank, value);
-    const waited = advanceUntil(() => fetched.result !== EAGAIN || this.#tries(fetched, rank, value), options);
+    const isOver = (): boolean => fetched.result !== EAGAIN || this.#tries(fetched, rank, value);
+    const waited = untilSync(call, isOver, options, asked);
     if (waited === SUCCESS) return this.#end(call, fetched);
     this.#giveUp(fetched);
-    const code = fetched.result === EAGAIN && this.#host.context.closed ? "PAMIR_CLOSED" : "PAMIR_TIMEDOUT";
-    throw new PamiError(code, `${call} has no answer from rank ${rank}`);
+    throw this.#host.group.lastError;
   }
 
   /** In this memory, where the old value is there at once. */

@@ -1,8 +1,9 @@
 // What shared regions, counters, grids and aggregators need of the geometry upon which they are built.
 import type { GeometryCore } from "../collective/geometry-core.js";
+import type { Operation } from "../collective/operation.js";
 import { type Endpoint, nameOf, taskOf } from "../core/endpoint.js";
 import { PamiError } from "../core/error.js";
-import { type Result, SUCCESS } from "../core/result.js";
+import { EAGAIN, type Result, SUCCESS } from "../core/result.js";
 import type { Task } from "../protocol/task.js";
 import type { ExchangeParameters } from "./collective-parameters.js";
 import type { Context } from "./context.js";
@@ -14,8 +15,8 @@ export interface Group {
   readonly size: number;
   readonly endpoints: readonly Endpoint[];
   readonly closed: boolean;
+  readonly lastError: Error | undefined;
   allgather(parameters: ExchangeParameters<Float64Array>, options: ProgressOptions): Promise<Float64Array>;
-  collective(type: "alltoall", parameters: ExchangeParameters<Float64Array>): Result;
   barrier(options: ProgressOptions): Promise<void>;
 }
 
@@ -24,12 +25,20 @@ export interface ExtensionHost {
   readonly core: GeometryCore;
   readonly task: Task;
   readonly context: Context;
-  advanceUntil(condition: () => boolean, options: WaitOptions): Result;
-  until(condition: () => boolean, options: ProgressOptions): Promise<void>;
-  /** Awaits a wait, whose timeout names the members that `awaited` returns. */
-  named(call: string, wait: Promise<void>, awaited: () => readonly number[]): Promise<void>;
-  /** Sets the geometry's `lastError`: a blocking call has given up, or failed. */
-  noteLate(call: string, result: Result, ranks: readonly number[]): void;
+  /** Blocks the thread until the condition holds. If it gives up, `lastError` names the members that `awaited` returns. */
+  untilSync(call: string, condition: () => boolean, options: WaitOptions, awaited: () => readonly number[]): Result;
+  /** Resolves once the condition holds. A timeout names the members that `awaited` returns. */
+  until(
+    call: string,
+    condition: () => boolean,
+    options: ProgressOptions,
+    awaited: () => readonly number[],
+  ): Promise<void>;
+  /** Begins an alltoall whose buffers are not used again. */
+  exchange(parameters: ExchangeParameters<Float64Array>): Operation;
+  /** Ranks for which an operation waits. */
+  awaitedOf(operation: Operation): number[];
+  /** Sets the geometry's `lastError`: a blocking call has failed. */
   noteError(error: Error): void;
 }
 
@@ -100,9 +109,24 @@ export function isLocal(task: Task, endpoint: Endpoint): boolean {
   return slot >= 0 && slot < task.map.locals && !task.hasEnded(slot);
 }
 
-/** The error of an operation of an extension that has not come to SUCCESS. */
-export function errorOf({ core, task }: ExtensionHost, what: string, result: Result): Error {
+/** The error of a call of an extension that has not come to SUCCESS. */
+export function errorOf({ core, task }: ExtensionHost, call: string, result: Result): Error {
+  const what = `${call}()`;
   if (result === SUCCESS) throw new Error(`${what} has no error`);
   if (core.isClosed) return new PamiError("PAMIR_CLOSED", `${what}: the geometry was closed`);
   return core.errorOf(what, result, "", (text, to) => task.shutdownError(text, to));
+}
+
+/** What a wait looks for. */
+export class Look {
+  /** What the last look has returned; EAGAIN: it is not over. */
+  result: Result = EAGAIN;
+  readonly isOver: () => boolean;
+
+  constructor(look: () => Result) {
+    this.isOver = () => {
+      this.result = look();
+      return this.result !== EAGAIN;
+    };
+  }
 }

@@ -54,7 +54,7 @@ import type { Counter, CounterOptions } from "./counter.js";
 import type { ExtensionHost } from "./extension-host.js";
 import type { CellArray, Grid, GridParameters } from "./grid.js";
 import type { ItemArray } from "./item-kind.js";
-import { lateError, named } from "./late-members.js";
+import { awaitedOf, lateError, named } from "./late-members.js";
 import type { LedWaits } from "./led-waits.js";
 import type { SharedRegion } from "./shared-region.js";
 import { checkProgress, checkWait, type ProgressOptions, type WaitOptions } from "./waits.js";
@@ -120,8 +120,8 @@ export class Geometry {
 
   /**
    * Why the last blocking call that did not return SUCCESS has not: the error that a promise would have. It names the members
-   * that were awaited, the one that has ended, or the one that differs. Also of a grid's `exchangeSync()`. undefined: all have
-   * succeeded so far.
+   * that were awaited, the one that has ended, or the one that differs. So it is for the blocking calls of the geometry's grids,
+   * counters and aggregators. undefined: all have succeeded so far.
    */
   get lastError(): Error | undefined {
     return this.#lastError;
@@ -525,12 +525,14 @@ export class Geometry {
       core: this.#core,
       task,
       context,
-      advanceUntil,
-      until,
-      named: (call, wait, awaited) => named(this, call, wait, awaited),
-      noteLate: (call, result, ranks) => {
-        this.#lastError = lateError(this, call, result, ranks);
+      until: (call, condition, options, awaited) => named(this, call, until(condition, options), awaited),
+      untilSync: (call, condition, options, awaited) => {
+        const result = advanceUntil(condition, options);
+        if (result !== SUCCESS) this.#lastError = lateError(this, call, result, awaited());
+        return result;
       },
+      exchange: (parameters) => this.#begin("alltoall", parameters, false),
+      awaitedOf,
       noteError: (error) => {
         this.#lastError = error;
       },
@@ -704,11 +706,6 @@ function checkType(type: CollectiveType | ActiveType): void {
   if (Object.hasOwn(COLLECTIVE_KEYS, type)) return;
   const types = [...COLLECTIVE_TYPES, ...ACTIVE_TYPES].join(", ");
   throw new PamiError("PAMIR_INVAL", `type ${show(type)} is unknown; there are ${types}`);
-}
-
-/** Ranks for which an operation waits. */
-function awaitedOf(operation: Begun): number[] {
-  return (operation.check ?? operation).awaited();
 }
 
 function isActive(type: CollectiveType | ActiveType): type is ActiveType {

@@ -146,6 +146,11 @@ export class Grid<View extends CellArray = Float64Array> {
     return true;
   };
 
+  /** Ranks of the neighbors whose cells are awaited. */
+  readonly #awaited = (): number[] => [
+    ...new Set(this.#links.filter(({ arrived }) => arrived < this.#begun).map(({ rank }) => rank)),
+  ];
+
   /** @internal */
   constructor(
     host: ExtensionHost,
@@ -262,12 +267,9 @@ export class Grid<View extends CellArray = Float64Array> {
   async exchange(field = 0, options: ProgressOptions = NO_OPTIONS): Promise<void> {
     checkProgress("exchange()", options);
     this.#beginOnce("exchange", field);
-    if (!this.#isOver()) {
-      const { named, until } = this.#host;
-      await named("exchange", until(this.#isOver, options), () => this.#awaited());
-    }
+    if (!this.#isOver()) await this.#host.until("exchange", this.#isOver, options, this.#awaited);
     const result = this.#end();
-    if (result !== SUCCESS) throw errorOf(this.#host, "exchange()", result);
+    if (result !== SUCCESS) throw errorOf(this.#host, "exchange", result);
   }
 
   /**
@@ -279,20 +281,12 @@ export class Grid<View extends CellArray = Float64Array> {
     if (options !== NO_OPTIONS) checkWait("exchangeSync()", options);
     this.#beginOnce("exchangeSync", field);
     if (!this.#isOver()) {
-      const waited = this.#host.advanceUntil(this.#isOver, options);
-      if (waited !== SUCCESS) {
-        this.#host.noteLate("exchangeSync", waited, this.#awaited());
-        return waited;
-      }
+      const waited = this.#host.untilSync("exchangeSync", this.#isOver, options, this.#awaited);
+      if (waited !== SUCCESS) return waited;
     }
     const result = this.#end();
-    if (result !== SUCCESS) this.#host.noteError(errorOf(this.#host, "exchangeSync()", result));
+    if (result !== SUCCESS) this.#host.noteError(errorOf(this.#host, "exchangeSync", result));
     return result;
-  }
-
-  /** Ranks of the neighbors whose cells are awaited. */
-  #awaited(): number[] {
-    return [...new Set(this.#links.filter(({ arrived }) => arrived < this.#begun).map(({ rank }) => rank))];
   }
 
   /** Ends the grid once all members have called this. Its cells must not be used any more. @throws as `geometry.barrier()` */

@@ -1,4 +1,5 @@
 // Waits for members of a geometry that give up: their errors name the members.
+import type { Operation } from "../collective/operation.js";
 import { type Endpoint, nameOf } from "../core/endpoint.js";
 import { PamiError } from "../core/error.js";
 import { type Result, TIMEDOUT } from "../core/result.js";
@@ -27,6 +28,11 @@ export function lateError(
       ? (["PAMIR_TIMEDOUT", "still"] as const)
       : (["PAMIR_INTERRUPTED", "was interrupted, and"] as const);
   return new PamiError(code, `${call}() of rank ${own} ${how} waits for ${named.join(", ")}`, { cause });
+}
+
+/** Ranks for which an operation waits. */
+export function awaitedOf(operation: Operation): number[] {
+  return (operation.check ?? operation).awaited();
 }
 
 /** Awaits a wait, whose timeout names the members that `awaited` returns. @throws as the wait */

@@ -1,10 +1,21 @@
 // What is built upon geometries, between threads and processes; bad input, and the death of a member.
-import { type Client, type Context, EAGAIN, type Geometry, launch, SHUTDOWN, SUCCESS, TIMEDOUT } from "pamir";
+import {
+  type Aggregator,
+  type Client,
+  type Context,
+  EAGAIN,
+  type Geometry,
+  launch,
+  SHUTDOWN,
+  SUCCESS,
+  TIMEDOUT,
+} from "pamir";
 import { describe, expect, it } from "vitest";
 import { fillHeap, PATIENCE, rejectionOf, thrownBy, VARIANTS, withJob } from "./support.js";
 import { count, exchangeUntilDeath, rotate, scatterUpdates } from "./tasks/members.js";
 
 const OPTIONS = { timeout: PATIENCE };
+const WAITS = "still waits for rank 1 (context 1 of task 0)";
 
 describe.each(VARIANTS)("$name", (variant) => {
   it("tasks exchange halos, share counters, and update each other's words", () =>
@@ -171,6 +182,61 @@ it("a finish that gives up waiting is gone on with by the next one", () =>
     expect((await rejectionOf(one.finish(OPTIONS))).code).toBe("PAMIR_SHUTDOWN");
     one.close();
     expect(thrownBy(() => one.finishSync(OPTIONS)).code).toBe("PAMIR_CLOSED");
+  }));
+
+it("a wait of an aggregator that gives up names the members that it awaits", () =>
+  withMembers(async ({ geometries: [first, second], contexts: [, other] }) => {
+    const make = (geometry: Geometry): Promise<Aggregator<Uint8Array>> =>
+      geometry.createAggregator({ type: Uint8Array, bytes: 4096, onItems() {}, ...OPTIONS });
+    const [one, two] = await Promise.all([make(first), make(second)]);
+    const late = async (call: string, wait: Promise<unknown>): Promise<void> => {
+      expect(await rejectionOf(wait)).toMatchObject({ code: "PAMIR_TIMEDOUT", text: `${call}() of rank 0 ${WAITS}` });
+    };
+    const lateSync = (call: string, result: number): void => {
+      expect(result).toBe(TIMEDOUT);
+      expect(first.lastError).toMatchObject({ code: "PAMIR_TIMEDOUT", message: `${call}() of rank 0 ${WAITS}` });
+    };
+    // The other member has not called it.
+    await late("finish", one.finish({ timeout: 5 }));
+    lateSync("finishSync", one.finishSync({ timeout: 5 }));
+    await Promise.all([one.finish(OPTIONS), two.finish(OPTIONS)]);
+    while (one.push(1, Uint8Array.of(1)) === SUCCESS);
+    await late("whenRoom", one.whenRoom(1, { timeout: 5 }));
+    lateSync("whenRoomSync", one.whenRoomSync(1, { timeout: 5 }));
+    // No room to send the last items.
+    await late("finish", one.finish({ timeout: 5 }));
+    lateSync("finishSync", one.finishSync({ timeout: 5 }));
+    other?.close();
+    expect(one.whenRoomSync(1, OPTIONS)).toBe(SHUTDOWN);
+    expect(first.lastError).toMatchObject({
+      code: "PAMIR_SHUTDOWN",
+      message: expect.stringContaining("whenRoomSync()"),
+    });
+    expect(one.finishSync(OPTIONS)).toBe(SHUTDOWN);
+    expect(first.lastError).toMatchObject({ code: "PAMIR_SHUTDOWN", message: expect.stringContaining("finishSync()") });
+  }));
+
+it("a wait for shared regions, counters, grids or aggregators names the members that have not called it", () =>
+  withMembers(async ({ geometries: [first, second] }) => {
+    const late = { timeout: 5 };
+    const makes: ((geometry: Geometry, options: object) => Promise<{ close(options?: object): unknown }>)[] = [
+      (geometry, options) => geometry.shareRegion(8, options),
+      (geometry, options) => geometry.createCounter(options),
+      (geometry, options) => geometry.createGrid({ size: [4], ...options }),
+      (geometry, options) => geometry.createAggregator({ type: Uint8Array, onItems() {}, ...options }),
+    ];
+    for (const [place, make] of makes.entries()) {
+      const [one, two] = await Promise.all([make(first, OPTIONS), make(second, OPTIONS)]);
+      if (place < 3) {
+        expect(await rejectionOf(one.close(late) as Promise<void>)).toMatchObject({
+          text: expect.stringContaining(WAITS),
+        });
+      }
+      await two.close(OPTIONS);
+    }
+    for (const make of makes) {
+      expect(await rejectionOf(make(first, late))).toMatchObject({ text: expect.stringContaining(WAITS) });
+    }
   }));
 
 it("an item whose handler throws does not take those behind it along", () =>

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { launch } from "../../src/index.js";
+import { type Counter, launch } from "../../src/index.js";
 import { NetworkedJob } from "../support/networked.js";
 import { SEED } from "../support/seed.js";
 import { extensionsSuite, type Members, type WithMembers } from "./extensions.suite.js";
@@ -64,6 +64,25 @@ extensionsSuite("nodes of a task each", nodes(1));
 extensionsSuite("nodes of two tasks each", nodes(2));
 
 describe("nodes of a network that loses, repeats and reorders", () => {
+  it("a counter that has no answer in time names the member that has the word", () =>
+    nodes(1)(3, async ({ geometries, drive }) => {
+      const counters = await drive(
+        Promise.all(geometries.map((geometry) => geometry.createCounter({ root: 1, ...OPTIONS }))),
+      );
+      const [counter] = counters as [Counter];
+      const text = "of rank 0 still waits for rank 1 (context 0 of task 1)";
+      for (const [name, call] of [
+        ["next", () => counter.next({ timeout: 0 })],
+        ["add", () => counter.add(1, { timeout: 0 })],
+      ] as const) {
+        await expect(drive(call())).rejects.toMatchObject({ code: "PAMIR_TIMEDOUT", message: `${name}() ${text}` });
+      }
+      // So many are under way that the next one waits for a place.
+      const asked = Array.from({ length: 256 }, () => counter.next(OPTIONS));
+      await expect(drive(counter.next({ timeout: 0 }))).rejects.toThrow(`next() ${text}`);
+      await drive(Promise.all(asked));
+    }));
+
   it.each([1, 2])("a task ends, %i a node: exchanges fail for all that still exchange", (tasksPerNode) =>
     nodes(tasksPerNode)(6, async ({ geometries, drive }, job) => {
       const parameters = { size: [12, 30], processes: [6, 1], ...OPTIONS };
