@@ -139,7 +139,6 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
   #lost = "";
   /** What is built upon this geometry, by number. */
   readonly #extensions = new Map<number, Extension>();
-  #extended = 0;
 
   constructor(host: GeometryHost, membership: Membership) {
     const { id, rank, endpoints, ids, nodes, isChecked, shared, table, release } = membership;
@@ -426,9 +425,9 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
       .sendLong(this.endpoints[rank] as Endpoint, number, tag, signature, payload, onSent);
   }
 
-  /** Adds an extension. All members add theirs in the same order. @returns its number */
+  /** Adds an extension, before the operation in which members tell each other of it. @returns its number: that of the operation */
   extend(extension: Extension): number {
-    const number = this.#extended++;
+    const number = this.nextNumber;
     this.#extensions.set(number, extension);
     for (let rank = 0; rank < this.size; rank++) if (rank !== this.rank) this.watch(rank);
     return number;

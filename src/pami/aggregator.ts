@@ -455,7 +455,7 @@ export class Aggregator<View extends ItemArray = ItemArray> {
 }
 
 /** @throws as `geometry.createAggregator` */
-export async function createAggregator(
+export function createAggregator(
   host: ExtensionHost,
   given: AggregatorParameters | KindsParameters,
 ): Promise<Aggregator> {
@@ -476,6 +476,5 @@ export async function createAggregator(
     return [];
   };
   const making = { call: "createAggregator()", bytes: 0, width: 0, make, undo: () => made?.close() };
-  await makeTogether(host, making, { timeout, signal });
-  return made as unknown as Aggregator;
+  return makeTogether(host, making, { timeout, signal }).then(() => made as unknown as Aggregator);
 }

@@ -238,7 +238,7 @@ interface Fetched {
 }
 
 /** @throws as `geometry.createCounter` */
-export async function createCounter(host: ExtensionHost, options: CounterOptions): Promise<Counter> {
+export function createCounter(host: ExtensionHost, options: CounterOptions): Promise<Counter> {
   checkKeys("options of createCounter()", options, KEYS);
   const { root = 0, start = 0, limit, striped = false, ...wait } = options;
   const { size, rank } = host.group;
@@ -260,12 +260,8 @@ export async function createCounter(host: ExtensionHost, options: CounterOptions
     results = host.task.regions.create((UNDER_WAY_MAX + 1) * WORD_BYTES);
   };
   const undo = (): void => results?.close();
-  const region = await shareRegion(host, WORD_BYTES, wait, "createCounter()", prepare, undo);
-  return new Counter(
-    host,
-    region,
-    results as unknown as MemRegion,
-    striped ? undefined : root,
-    striped ? firsts.slice(1) : new Array<number>(size).fill(end),
+  const ends = striped ? firsts.slice(1) : new Array<number>(size).fill(end);
+  return shareRegion(host, WORD_BYTES, wait, "createCounter()", prepare, undo).then(
+    (region) => new Counter(host, region, results as unknown as MemRegion, striped ? undefined : root, ends),
   );
 }

@@ -474,18 +474,16 @@ export class Geometry {
    * @throws PAMIR_NO_MEMORY (names the member), PAMIR_INVAL; PAMIR_COLLECTIVE (another member has a wrong length); as
    *   `barrier()`
    */
-  async shareRegion(bytes: number, options: ProgressOptions = NO_OPTIONS): Promise<SharedRegion> {
-    const { shareRegion } = await this.#extensions("shareRegion");
-    return shareRegion(this.#host, bytes, options);
+  shareRegion(bytes: number, options: ProgressOptions = NO_OPTIONS): Promise<SharedRegion> {
+    return this.#extend("shareRegion", ({ shareRegion }) => shareRegion(this.#host, bytes, options));
   }
 
   /**
    * Makes a counter that all members share, to deal out numbers: pieces of work, places in a file. All members call it.
    * @throws PAMIR_INVAL; as shareRegion()
    */
-  async createCounter(options: CounterOptions = NO_OPTIONS): Promise<Counter> {
-    const { createCounter } = await this.#extensions("createCounter");
-    return createCounter(this.#host, options);
+  createCounter(options: CounterOptions = NO_OPTIONS): Promise<Counter> {
+    return this.#extend("createCounter", ({ createCounter }) => createCounter(this.#host, options));
   }
 
   /**
@@ -497,9 +495,8 @@ export class Geometry {
   createAggregator<Views extends readonly ItemArray[]>(
     parameters: KindsParameters<Views>,
   ): Promise<Aggregator<Views[number]>>;
-  async createAggregator(parameters: AggregatorParameters | KindsParameters): Promise<Aggregator> {
-    const { createAggregator } = await this.#extensions("createAggregator");
-    return createAggregator(this.#host, parameters);
+  createAggregator(parameters: AggregatorParameters | KindsParameters): Promise<Aggregator> {
+    return this.#extend("createAggregator", ({ createAggregator }) => createAggregator(this.#host, parameters));
   }
 
   /**
@@ -507,15 +504,19 @@ export class Geometry {
    * it, with the same parameters.
    * @throws PAMIR_INVAL (also if a block is narrower than the halo); as shareRegion()
    */
-  async createGrid<View extends CellArray = Float64Array>(parameters: GridParameters<View>): Promise<Grid<View>> {
-    const { createGrid } = await this.#extensions("createGrid");
-    return createGrid(this.#host, parameters);
+  createGrid<View extends CellArray = Float64Array>(parameters: GridParameters<View>): Promise<Grid<View>> {
+    return this.#extend("createGrid", ({ createGrid }) => createGrid(this.#host, parameters));
   }
 
-  /** Loads what is built upon geometries. */
-  #extensions(call: string): Promise<typeof import("./extensions.js")> {
+  /** Loads what is built upon geometries. @param make throws if the arguments are refused */
+  async #extend<T>(call: string, make: (extensions: typeof import("./extensions.js")) => Promise<T>): Promise<T> {
     this.#checkOpen(call);
-    return import("./extensions.js");
+    const extensions = await import("./extensions.js");
+    try {
+      return make(extensions);
+    } catch (error) {
+      throw this.#refused(error, "allgather");
+    }
   }
 
   get #host(): ExtensionHost {

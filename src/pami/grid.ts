@@ -438,13 +438,23 @@ function parcelOf(type: PayloadView<CellArray>, cells: number, elementBytes: num
 }
 
 /** @throws as `geometry.createGrid` */
-export async function createGrid<View extends CellArray>(
+export function createGrid<View extends CellArray>(
   host: ExtensionHost,
   given: GridParameters<View>,
 ): Promise<Grid<View>> {
   checkKeys("parameters of createGrid()", given, KEYS);
   const { timeout, signal, type = Float64Array as unknown as PayloadView<View> } = given;
-  const plan = planOf(given, type, host.group.size);
+  const options = { timeout, signal };
+  checkProgress("createGrid()", options);
+  return make(host, planOf(given, type, host.group.size), type, options);
+}
+
+async function make<View extends CellArray>(
+  host: ExtensionHost,
+  plan: GridPlan,
+  type: PayloadView<View>,
+  options: ProgressOptions,
+): Promise<Grid<View>> {
   const block = blockOf(plan, host.group.rank);
   const sides = sidesOf(plan, block);
   const layout = layoutOf(plan, block, sides);
@@ -464,7 +474,7 @@ export async function createGrid<View extends CellArray>(
   };
   const number = host.core.extend(extension);
   try {
-    const region = await shareRegion(host, layout.bytes, { timeout, signal }, "createGrid()");
+    const region = await shareRegion(host, layout.bytes, options, "createGrid()");
     grid = new Grid(host, plan, block, sides, layout, type, number, region);
   } catch (error) {
     host.core.unextend(number);

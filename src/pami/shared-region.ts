@@ -90,9 +90,9 @@ export class SharedRegion {
  * @param call as which it was called
  * @param prepare writes what others may read once this resolves
  * @param undo takes back what `prepare` has made
- * @throws as `geometry.shareRegion`
+ * @throws PAMIR_INVAL at once, as all functions of extensions.ts; else its promise rejects as that of `geometry.shareRegion`
  */
-export async function shareRegion(
+export function shareRegion(
   host: ExtensionHost,
   bytes: number,
   options: ProgressOptions,
@@ -118,7 +118,8 @@ export async function shareRegion(
     return [region.handle, region.length];
   };
   const wanted = typeof bytes === "number" ? bytes : Number.NaN;
-  const rows = await makeTogether(host, { call, bytes: wanted, width: 2, make, undo: take }, options);
-  const [handles, lengths] = [0, 1].map((column) => rows.map((row) => row[column] as number));
-  return new SharedRegion(host, region as unknown as MemRegion, handles as number[], lengths as number[]);
+  return makeTogether(host, { call, bytes: wanted, width: 2, make, undo: take }, options).then((rows) => {
+    const [handles, lengths] = [0, 1].map((column) => rows.map((row) => row[column] as number));
+    return new SharedRegion(host, region as unknown as MemRegion, handles as number[], lengths as number[]);
+  });
 }

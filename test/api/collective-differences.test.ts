@@ -4,6 +4,8 @@ import { describe, expect, it } from "vitest";
 import { MEMBER_INLINE_BYTES } from "../../assembly/layout.js";
 import { COLLECTIVE_TYPES, type CollectiveType } from "../../src/collective/signature.js";
 import { ERROR, type Geometry } from "../../src/index.js";
+// Loaded before members need it, which have so many rounds.
+import "../../src/pami/extensions.js";
 import { byEffort, SEED } from "../support/effort.js";
 import { type Carrier, type Mortal, MortalJob } from "../support/mortal-members.js";
 import { randomOf } from "../support/random.js";
@@ -241,7 +243,9 @@ describe.each(["one memory", "ports"] as const)("%s", (carrier) => {
   );
 });
 
-/** Calls that one member's own checks refuse, and what the others call. */
+const ITEMS = { type: Int32Array, onItems(): void {} };
+
+/** Calls that one member's own checks refuse. */
 const REFUSED: readonly (readonly [string, (geometry: Geometry) => unknown, RegExp])[] = [
   ["an option", (one) => one.allreduce({ send: Int32Array.of(1), operation: "sum" }, { timeout: -1 }), /timeout is -1/],
   ["a blocking form's option", (one) => one.barrierSync({ timeout: -1 }), /timeout is -1/],
@@ -252,7 +256,34 @@ const REFUSED: readonly (readonly [string, (geometry: Geometry) => unknown, RegE
   ["a type", (one) => one.collective("median" as "barrier", {}), /"median" is unknown/],
   ["a block", (one) => one.allgatherv({ send: new Int8Array(2), counts: new Array(one.size).fill(1) }), /1/],
   ["a color", (one) => one.split(-1), /color is -1/],
+  ["an option of a region", (one) => one.shareRegion(8, { timeout: -1 }), /timeout is -1/],
+  ["a counter's root", (one) => one.createCounter({ root: 9 }), /root of createCounter\(\) is 9/],
+  ["a counter's option", (one) => one.createCounter({ timeout: -1 }), /timeout is -1/],
+  ["a grid's size", (one) => one.createGrid({ size: [] }), /size of createGrid\(\)/],
+  ["a grid's option", (one) => one.createGrid({ size: [99], timeout: -1 }), /timeout is -1/],
+  [
+    "an aggregator's bytes",
+    (one) => one.createAggregator({ ...ITEMS, bytes: 1 }),
+    /bytes of createAggregator\(\) is 1/,
+  ],
+  ["an aggregator's option", (one) => one.createAggregator({ ...ITEMS, timeout: -1 }), /timeout is -1/],
 ];
+
+/** What the others call: each makes an extension, so that its number has to be the same afterwards. */
+const OTHERS: readonly ((geometry: Geometry) => Promise<unknown>)[] = [
+  (geometry) => geometry.allreduce({ send: Int32Array.of(1), operation: "sum" }),
+  (geometry) => geometry.createGrid({ size: [99] }),
+  (geometry) => geometry.createAggregator(ITEMS),
+];
+
+/** Members know a grid by the same number. */
+async function extensionsWork(geometry: Geometry): Promise<void> {
+  const grid = await geometry.createGrid({ size: [geometry.size], periodic: true });
+  grid.cells[grid.index(0)] = geometry.rank;
+  await grid.exchange();
+  if (grid.cells[grid.index(1)] !== (geometry.rank + 1) % geometry.size) throw new Error("a wrong halo");
+  await grid.close();
+}
 
 describe.each(["one memory", "ports"] as const)("%s: a member's arguments are refused", (carrier) => {
   it.each([2, 3, 5])("%i members: the others hear which and why, and all stay in step", async (size) => {
@@ -265,7 +296,7 @@ describe.each(["one memory", "ports"] as const)("%s: a member's arguments are re
         const outcomes = await job.outcomes(async (member) => {
           const geometry = geometries.get(member) as Geometry;
           if (geometry.rank === odd) await call(geometry);
-          else await geometry.allreduce({ send: Int32Array.of(1), operation: "sum" });
+          else await OTHERS[place % OTHERS.length]?.(geometry);
         });
         for (const [{ number }, error] of outcomes) {
           const { code, message } = error as Error & { code: string };
@@ -275,6 +306,8 @@ describe.each(["one memory", "ports"] as const)("%s: a member's arguments are re
         }
         const after = await job.outcomes((member) => sums(geometries.get(member) as Geometry, 3));
         expect([...after.values()], name).toEqual(job.members.map(() => undefined));
+        const extended = await job.outcomes((member) => extensionsWork(geometries.get(member) as Geometry));
+        expect([...extended.values()], name).toEqual(job.members.map(() => undefined));
       }
       // Two at once: all others hear of the first one.
       const two = await job.outcomes(async (member) => {

@@ -17,6 +17,8 @@ import { portsJob } from "./ports-job.js";
 
 /** Rounds within which all is to be over. Nothing takes a tenth of it. */
 const ROUNDS_MAX = 3000;
+/** Rounds after which the event loop has a turn. */
+const TURN_ROUNDS = 50;
 /** Rounds after which nothing is left to do. */
 const ROUNDS_QUIET = 30;
 
@@ -200,6 +202,8 @@ export class MortalJob {
         const late = members.filter((member) => !member.isDead && !found.has(member));
         throw new Error(`members ${late.map(({ number }) => number)} wait for ever`);
       }
+      // A member may load code.
+      if (round % TURN_ROUNDS === TURN_ROUNDS - 1) await nextTurn();
       await this.round();
     }
     for (const member of members) if (member.isDead) found.delete(member);
