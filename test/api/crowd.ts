@@ -38,9 +38,13 @@ export interface Crowd {
 }
 
 /** Runs a job of which the test is task 0. Of the other tasks, the first half has one process, the rest another. */
-export async function withCrowd(options: CrowdOptions, body: (crowd: Crowd) => Promise<void>): Promise<void> {
+export async function withCrowd(
+  options: CrowdOptions,
+  body: (crowd: Crowd) => Promise<void>,
+  by: typeof launch = launch,
+): Promise<void> {
   const defaults = { tasks: 5, processes: 2, join: true, onError: "ignore", heapBytes: 8 * 2 ** 20 } as const;
-  const job = await launch(CROWD, { ...defaults, ...options });
+  const job = await by(CROWD, { ...defaults, ...options });
   const context = job.client.createContext();
   context.dispatch(DATA, (message) => void message.receive(new Uint8Array(message.payloadBytes)));
   context.dispatch(OTHER, () => {});

@@ -1,6 +1,15 @@
 // Jobs whose tasks run in processes that share a memory: how processes end, stop and go on, and what they leave behind.
 import { type ChildProcess, execFileSync, type StdioOptions, spawn, spawnSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, readSync, rmSync } from "node:fs";
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  readSync,
+  realpathSync,
+  rmSync,
+} from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
@@ -11,6 +20,7 @@ import { INTERRUPTED, type Job, launch, type MemRegion, type PamiError, type Res
 import { afterAll, describe, expect, inject, it } from "vitest";
 import { JOB_HEAP_LOCK_OFFSET } from "../../assembly/layout.js";
 import { byEffort } from "../support/effort.js";
+import { mixed, OTHER_NODE } from "../support/launches.js";
 import { CROWD, endOf, leaveAll, stateOf, untilTraffic, withCrowd } from "./crowd.js";
 import { allowing, copyOfPackage, run } from "./run-program.js";
 import {
@@ -356,6 +366,22 @@ function suite(): void {
         await endOf(pid);
       }));
   });
+
+  it.runIf(OTHER_NODE !== undefined)("of two versions of Node share a memory, whichever is killed", () =>
+    withCrowd(
+      {},
+      async (crowd) => {
+        const { context, to, processOf, signal } = crowd;
+        const others = await Promise.all([1, 3].map(async (task) => (await processOf(task)).pid));
+        const programs = [OTHER_NODE as string, process.execPath].map((path) => realpathSync(path));
+        expect(others.map((pid) => readlinkSync(`/proc/${pid}/exe`))).toEqual(programs);
+        signal(others[0] as number, "SIGKILL");
+        for (const task of [1, 2]) await context.whenEnded(to(task), { timeout: PATIENCE });
+        await leaveAll(crowd, [3, 4]);
+      },
+      mixed(launch),
+    ),
+  );
 
   describe("the API of a job with processes", () => {
     it("terminate(task) ends that task only; to call terminate() twice takes no longer", async () => {

@@ -12,6 +12,7 @@ import {
 } from "pamir";
 import { expect } from "vitest";
 import { SEED } from "../support/effort.js";
+import { linked, mixed, OTHER_NODE } from "../support/launches.js";
 import { LOOK_MS, makeFlags } from "./tasks/flags.js";
 
 /** `memoryBase` is internal, so the package's types do not have it. */
@@ -26,6 +27,8 @@ export interface Variant {
   readonly processes?: "each" | "pairs";
   /** Those processes share no memory: a link joins them. */
   readonly isLinked?: true;
+  /** The first, third, … of those processes run another version of Node. */
+  readonly isMixed?: true;
 }
 
 const HEAP_BYTES = 8 * 1024 ** 2;
@@ -39,10 +42,17 @@ const IN_PROCESSES: readonly Variant[] = [
 const LINKED: readonly Variant[] = [
   { name: "wasm, linked processes", kernels: ["wasm"], processes: "each", isLinked: true },
 ];
+const MIXED: readonly Variant[] = [
+  { name: "wasm with ts, processes of two Nodes", kernels: ["wasm", "ts"], processes: "each", isMixed: true },
+];
+const LINKED_MIXED: readonly Variant[] = [
+  { name: "wasm, linked processes of two Nodes", kernels: ["wasm"], processes: "each", isLinked: true, isMixed: true },
+];
 const WITH_ENGINE: readonly Variant[] = [
   { name: "wasm, engine thread, processes", kernels: ["wasm"], engine: "thread", processes: "each" },
 ];
 const hasProcesses = process.platform === "linux";
+const hasOtherNode = hasProcesses && OTHER_NODE !== undefined;
 
 /** Every suite runs over these. */
 export const VARIANTS: readonly Variant[] = [
@@ -52,9 +62,14 @@ export const VARIANTS: readonly Variant[] = [
   { name: "ts with wasm", kernels: ["ts", "wasm"] },
   { name: "wasm with ts, straddling 2^31", kernels: ["wasm", "ts"], memoryBase: STRADDLING },
   ...(hasProcesses ? IN_PROCESSES : []),
+  ...(hasOtherNode ? MIXED : []),
 ];
 /** Suites of messages run over these too: processes that share no memory, joined by sealed UDP. */
-export const LINKED_VARIANTS: readonly Variant[] = [...VARIANTS, ...(hasProcesses ? LINKED : [])];
+export const LINKED_VARIANTS: readonly Variant[] = [
+  ...VARIANTS,
+  ...(hasProcesses ? LINKED : []),
+  ...(hasOtherNode ? LINKED_MIXED : []),
+];
 /** Suites of transfers, of regions and of ends run over these too: what an engine thread is a part of. */
 export const ENGINE_VARIANTS: readonly Variant[] = [
   ...VARIANTS,
@@ -105,16 +120,10 @@ export interface JobRequest extends TestLaunchOptions {
   context?: ContextOptions;
 }
 
-/** launch(), on a system that seems not to share memory between processes if a link is to join them. */
-async function launchBy({ isLinked }: Variant, entry: URL, options: TestLaunchOptions): Promise<Job> {
-  if (isLinked !== true) return launch(entry, options);
-  const { platform } = process;
-  Object.defineProperty(process, "platform", { value: "freebsd" });
-  try {
-    return await launch(entry, options);
-  } finally {
-    Object.defineProperty(process, "platform", { value: platform });
-  }
+/** launch() for a variant. */
+function launchFor({ isLinked, isMixed }: Variant): typeof launch {
+  const launched = isLinked === true ? linked(launch) : launch;
+  return isMixed === true ? mixed(launched) : launched;
 }
 
 /** Runs a job of which the test is task 0; all its tasks are gone when this resolves. */
@@ -137,7 +146,7 @@ export async function withJob<T>(
     args: { scenario, flags: place, ...(args as object | undefined) },
     ...rest,
   };
-  const job = await launchBy(variant, new URL(`tasks/${module}`, import.meta.url), options);
+  const job = await launchFor(variant)(new URL(`tasks/${module}`, import.meta.url), options);
   try {
     return await body({ job, client: job.client, context: job.client.createContext(context), flags });
   } finally {
