@@ -4,7 +4,7 @@
 import { randomFrom } from "../../api/tasks/random.js";
 
 /** @typedef {import("../draw.js").KernelName} KernelName */
-/** @typedef {import("pamir").CollectiveType} CollectiveType */
+/** @typedef {import("pamir").CollectiveType | import("pamir").ActiveType} CollectiveType */
 
 /**
  * How a member ends: at once, by itself (throw, exit, closed, context, geometry, suicide), or within any step of JavaScript
@@ -135,10 +135,16 @@ const TYPES = [
   "alltoallv",
   "scan",
   "reduceScatter",
+  "amBroadcast",
+  "amScatter",
+  "amGather",
+  "amReduce",
 ];
 const LENGTHS = [0, 1, 1, 2, 7, 8, 9, 20, 300, 1000, 5000, 20_000];
 /** Elements of all blocks of a member, at most. */
 const WHOLE = 60_000;
+/** Elements of a block that goes to handlers: a member that comes late keeps less than its bound. */
+const TO_HANDLERS = 200;
 const ELEMENTS = /** @type {const} */ (["u8", "i32", "f64"]);
 /** `throws` is a function that does nothing else. */
 const OPERATIONS = /** @type {const} */ (["sum", "max", "min", "combine", "throws"]);
@@ -177,7 +183,11 @@ export function caseOf({ seed, longest }, key, size) {
     element: one(ELEMENTS),
     operation: drawn === "throws" && maySkip ? "sum" : drawn,
     root: below(size),
-    count: Math.min(one(LENGTHS), longest, Math.floor(WHOLE / size)),
+    count: Math.min(
+      one(LENGTHS),
+      longest,
+      type === "amBroadcast" || type === "amScatter" ? TO_HANDLERS : Math.floor(WHOLE / size),
+    ),
     isUneven: below(2) === 0,
     inPlace: below(4) === 0,
     exclusive: below(2) === 0,

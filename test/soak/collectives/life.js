@@ -9,7 +9,7 @@ import { mapShared } from "../../api/tasks/flags.js";
 import { pattern, randomFrom } from "../../api/tasks/random.js";
 import { Book } from "../model.js";
 import { caseOf, fateOf, geometriesOf, STRUCK_ENDS } from "./draw.js";
-import { ARRAYS, partOf } from "./model.js";
+import { ARRAYS, answerOf, partOf } from "./model.js";
 import { Pages, SHRINKS } from "./pages.js";
 
 /**
@@ -20,7 +20,7 @@ import { Pages, SHRINKS } from "./pages.js";
  * @typedef {import("./draw.js").Case} Case
  */
 
-/** Dispatch id of messages among members, and bytes of a long one. */
+/** Dispatch id of messages among members, and of their geometries' active messages, and bytes of a long one. */
 const MESSAGE = 1;
 const LONG_BYTES = 20_000;
 /** Operations of a geometry that was shrunk, each time. */
@@ -174,14 +174,16 @@ export async function live(client, { round, pages: given, places, epoch: only })
    * @param {boolean} wasBroken when it began
    */
   function finished(membership, what, one, result, wasBroken) {
+    const isActive = one.type.startsWith("am");
     const throws =
       one.operation === "throws" && one.type === "allreduce" && membership.tasks.length > 1 && one.count > 0;
     if (result === SUCCESS) {
-      if (wasBroken) fail("others", `${what} has worked behind one that had not`);
+      if (wasBroken && !isActive) fail("others", `${what} has worked behind one that had not`);
       if (throws) fail("others", `${what} has worked`);
     } else if (result === SHUTDOWN) {
       if (!membership.isMortal) fail("others", `${what} came to SHUTDOWN`);
-      membership.isBroken = true;
+      // Another operation may need nothing of the member that has ended.
+      if (!isActive) membership.isBroken = true;
     } else if (result === TIMEDOUT) fail("hung", `${what} has not ended`);
     else if (!(throws && result === ERROR) && !isThrough()) fail("others", `${what} came to ${result}`);
   }
@@ -228,11 +230,18 @@ export async function live(client, { round, pages: given, places, epoch: only })
     const takesCallback = type === "barrier" && one.algorithm > 0;
     const blocks = contexts.length === 1 && !takesCallback && below(2) === 0;
     if (isThrough()) return;
+    const isActive = type.startsWith("am");
+    // The root alone begins these. What is shrunk may close before they are over.
+    if (isActive && (number === undefined || one.root !== geometry.rank)) return;
     const { takeOf, giveBack } = memory();
     const { parameters, problem } = partOf(one, geometry.rank, size, takeOf(one.element));
     const algorithms = geometry.algorithms(type).filter(({ always }) => always);
     const algorithm = one.algorithm === 0 ? undefined : algorithms[one.algorithm % algorithms.length]?.name;
-    const all = { ...parameters, ...(algorithm === undefined ? {} : { algorithm }) };
+    const all = {
+      ...parameters,
+      ...(algorithm === undefined ? {} : { algorithm }),
+      ...(isActive ? { dispatch: MESSAGE, header: Int32Array.of(number ?? 0) } : {}),
+    };
     const what = `${type} ${begun++} (${number}) of ${name}, rank ${geometry.rank} of ${size}, ${one.element} × ${one.count}, ${one.operation}, ${algorithm}`;
     const wasBroken = membership.isBroken;
     const options = { timeout: patience };
@@ -284,6 +293,17 @@ export async function live(client, { round, pages: given, places, epoch: only })
     if (result !== SUCCESS) fail("others", `${what} was refused: ${result}`);
   }
 
+  /** Answers the active messages of a geometry. @param {Geometry} geometry @param {string} name */
+  function answer(geometry, name) {
+    geometry.dispatch(MESSAGE, (message) => {
+      const [number = 0] = new Int32Array(message.header.slice().buffer);
+      const { answer: own, problem } = answerOf(caseOf(round, number, geometry.size), geometry.rank, message);
+      if (problem !== undefined) fail("contents", `active message ${number} of ${name}: ${problem}`);
+      book.count("messages");
+      return own;
+    });
+  }
+
   /** Messages to members, between operations. @param {Membership} membership */
   function talk({ geometry, context }) {
     const to = geometry.endpoint(below(geometry.size));
@@ -331,6 +351,7 @@ export async function live(client, { round, pages: given, places, epoch: only })
     async function create(context, endpoints, tasks, index) {
       try {
         const geometry = await client.createGeometry(endpoints, { context, id: index, timeout: patience });
+        answer(geometry, `geometry ${epoch}.${index}`);
         made[index]?.push(new Membership(`geometry ${epoch}.${index}`, geometry, context, tasks, true));
       } catch (error) {
         const code = codeOf(error);
@@ -441,6 +462,7 @@ export async function live(client, { round, pages: given, places, epoch: only })
     }
   }
   const geometry = await client.world({ timeout: patience });
+  answer(geometry, "the world");
   const everybody = Array.from({ length: survivors }, (_, task) => task);
   const world = new Membership("the world", geometry, first, everybody, false);
   // What this task has sent from other contexts may still wait for room.

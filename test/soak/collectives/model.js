@@ -147,6 +147,25 @@ export function partOf(one, rank, size, take) {
       const expected = () => valuesOf(one, pair(root, rank), receive.length, plain);
       return part({ send, receive, root, ...extra }, receive, expected);
     }
+    case "amBroadcast":
+      return part({ payload: valuesOf(one, root, count, take) });
+    case "amScatter": {
+      const counts = ranks.map((other) => countOf(one, other));
+      return part({ send: blocks(counts, (other) => pair(root, other), take), counts });
+    }
+    case "amGather": {
+      const receive = empty(count * size);
+      const counts = ranks.map(() => count);
+      return part({ send: valuesOf(one, rank, count, take), receive }, receive, () =>
+        blocks(counts, (other) => other, plain),
+      );
+    }
+    case "amReduce": {
+      const receive = empty(count);
+      return part({ send: valuesOf(one, rank, count, take), receive, ...reduction }, receive, () =>
+        reduced(ranks, 0, count),
+      );
+    }
     default: {
       const counts = ranks.map((other) => (type === "alltoallv" ? countBetween(one, rank, other) : count));
       const outgoing = (/** @type {number} */ other) => pair(rank, other);
@@ -156,6 +175,25 @@ export function partOf(one, rank, size, take) {
       return part({ send, receive, ...extra }, receive, () => blocks(counts, (other) => pair(other, rank), plain));
     }
   }
+}
+
+/**
+ * What a handler of an active message answers, and what is wrong with the message.
+ * @param {Case} one
+ * @param {number} rank
+ * @param {import("pamir").ActiveMessage} message
+ */
+export function answerOf(one, rank, { type, root, payload }) {
+  const Class = ARRAYS[one.element];
+  const plain = (/** @type {number} */ elements) => new Class(elements);
+  const isCall = type === one.type && root === one.root;
+  const answer = type === "amGather" || type === "amReduce" ? valuesOf(one, rank, one.count, plain) : undefined;
+  const expected =
+    type === "amBroadcast"
+      ? valuesOf(one, root, one.count, plain)
+      : valuesOf(one, pair(root, rank), type === "amScatter" ? countOf(one, rank) : 0, plain);
+  const isSame = Buffer.compare(payload, new Uint8Array(expected.buffer)) === 0;
+  return { answer, problem: isCall && isSame ? undefined : `${type} of ${root}, ${payload.length} bytes` };
 }
 
 /** @param {View} got @param {View} expected */
