@@ -7,7 +7,7 @@ import type { AbortSignalLike, Client } from "../index.js";
 import { openWebSocketLink } from "../link/websocket-server.js";
 import { checkTimeout } from "../pami/waits.js";
 import { selectKeySchedules } from "../seal/select.js";
-import { after } from "../support/host.js";
+import { after, isNode } from "../support/host.js";
 import { randomBytes } from "./bytes.js";
 import type { Admission, JobState, Refusal } from "./channel.js";
 import { WebNode } from "./node.js";
@@ -57,9 +57,9 @@ class Joining {
   #node: WebNode | undefined;
   #state: JobState = { serial: 0, started: 1, ended: [] };
   #isOver = false;
-  /** A browser may close the connections of a page that it closes without a word. */
-  readonly #onHide = ({ persisted }: { readonly persisted?: boolean }): void => {
-    if (persisted !== true) this.#link?.leave();
+  /** A browser may close the connections of a page that it closes without a word, as a process that exits does. */
+  readonly #onHide = (event: unknown): void => {
+    if ((event as { readonly persisted?: boolean }).persisted !== true) this.#link?.leave();
   };
 
   constructor(ticket: Ticket) {
@@ -130,6 +130,7 @@ class Joining {
     });
     this.#node = made;
     if (typeof document !== "undefined") addEventListener("pagehide", this.#onHide);
+    else if (isNode()) process.once("exit", this.#onHide);
     for (const ended of this.#state.ended) made.lose(ended);
     return made;
   }
@@ -163,6 +164,7 @@ class Joining {
 
   #close(node: WebNode): void {
     if (typeof document !== "undefined") removeEventListener("pagehide", this.#onHide);
+    else if (isNode()) process.off("exit", this.#onHide);
     node.close();
   }
 }

@@ -1,5 +1,6 @@
 // pamir/web in Node: tickets and their misuse, connections that are cut, ends of nodes and of the host.
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { connect, createServer, type Socket } from "node:net";
 import { join as pathOf, resolve as rooted } from "node:path";
@@ -344,6 +345,25 @@ describe("ends", () => {
     clients[1].close();
     await Promise.all(pumping);
   });
+
+  // The limit is less than a host waits for a connection to come back.
+  it("a process exits: the others hear SHUTDOWN at once", async () => {
+    await using job = await open();
+    const context = job.client.createContext();
+    void pump(context);
+    const { ticket, joined } = job.invite();
+    const code = `import { join } from "pamir/web";
+      await join(${JSON.stringify(ticket)}, { insecure: true });
+      process.once("SIGTERM", () => process.exit(1));
+      console.log("joined");`;
+    const child = spawn(process.execPath, ["--input-type=module", "-e", code], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    await once(child.stdout, "data");
+    const ended = endOf(context, await joined);
+    child.kill();
+    expect(await ended).toBe(SHUTDOWN);
+  }, 8000);
 
   // The limit is less than an agent waits for the last acknowledgments.
   it("a node that leaves while its host is out of reach awaits nothing after the silence", async () => {
