@@ -8,6 +8,7 @@ import {
   info,
   type Job,
   type KernelName,
+  type LaunchOptions,
   launch,
   type Message,
   type RmwOperation,
@@ -47,8 +48,13 @@ import {
 const TIMEOUT = { timeout: 20_000 };
 const MIB = 1024 ** 2;
 
+/** What the suite takes of a job. Some launchers have neither interrupts nor traces. */
+export type SuiteJob = Pick<Job, "client" | "exited"> &
+  Partial<Pick<Job, "interrupt" | "trace">> & { terminate(): Promise<unknown> };
+export type SuiteLaunch = (entry: URL, options: LaunchOptions) => Promise<SuiteJob>;
+
 interface Given {
-  readonly job: Job;
+  readonly job: SuiteJob;
   readonly client: Client;
   readonly context: Context;
 }
@@ -63,7 +69,7 @@ export interface ApiSuite {
   /** Tasks of the largest job (default 200). */
   readonly many?: number;
   /** Starts the jobs (default: pamir's). */
-  readonly launch?: typeof launch;
+  readonly launch?: SuiteLaunch;
 }
 
 /** Of jobs whose tasks die on purpose. */
@@ -110,7 +116,7 @@ export function apiSuite(suite: ApiSuite): void {
   async function withJob(
     tasks: number,
     body: (given: Given) => Promise<void>,
-    options: NonNullable<Parameters<typeof launch>[1]> = {},
+    options: LaunchOptions = {},
   ): Promise<void> {
     const entry = new URL("./tasks/peer.js", import.meta.url);
     const kernel = Array.from({ length: tasks }, (_, task) => kernels[task % kernels.length] as KernelName);
@@ -787,7 +793,7 @@ export function apiSuite(suite: ApiSuite): void {
         ask(4);
         const wait = () => context.waitWordSync(own, 40, (word) => word === 4, TIMEOUT);
         if (client.capabilities.blockingWaits) expect(wait()).toBe(SUCCESS);
-        else expect(wait).toThrow(/Cross-Origin-Opener-Policy|must not block/);
+        else expect(wait).toThrow(/Cross-Origin-Opener-Policy|must not block|share no memory/);
         expect(await context.waitWord(own, 40, (word) => word === 4, TIMEOUT)).toBe(4);
       }));
 
@@ -905,9 +911,11 @@ export function apiSuite(suite: ApiSuite): void {
         expect(await never(1, { timeout: 20 })).toBe("PAMIR_TIMEDOUT");
         expect(await never(1, { signal: AbortSignal.timeout(20) })).toBe("PAMIR_CANCELED");
         expect(await never(1, { signal: AbortSignal.abort() })).toBe("PAMIR_CANCELED");
-        const interrupted = never(1, TIMEOUT);
-        setTimeout(() => job.interrupt(0), 20);
-        expect(await interrupted).toBe("PAMIR_INTERRUPTED");
+        if (job.interrupt !== undefined) {
+          const interrupted = never(1, TIMEOUT);
+          setTimeout(() => job.interrupt?.(0), 20);
+          expect(await interrupted).toBe("PAMIR_INTERRUPTED");
+        }
         // The longer one is not held up by the shorter, nor the other way round.
         const [longer, shorter] = [never(1, { timeout: 60 }), never(2, { timeout: 10 })];
         expect(await shorter).toBe("PAMIR_TIMEDOUT");
@@ -969,8 +977,10 @@ export function apiSuite(suite: ApiSuite): void {
       withJob(2, async ({ job, context }) => {
         expect(await codeOf(context.progress({ timeout: 20 }))).toBe("PAMIR_TIMEDOUT");
         expect(await codeOf(context.progress({ signal: AbortSignal.timeout(20) }))).toBe("PAMIR_CANCELED");
-        setTimeout(() => job.interrupt(0), 20);
-        expect(await codeOf(context.progress(TIMEOUT))).toBe("PAMIR_INTERRUPTED");
+        if (job.interrupt !== undefined) {
+          setTimeout(() => job.interrupt?.(0), 20);
+          expect(await codeOf(context.progress(TIMEOUT))).toBe("PAMIR_INTERRUPTED");
+        }
         let posted = false;
         setTimeout(
           () =>
@@ -987,7 +997,7 @@ export function apiSuite(suite: ApiSuite): void {
       withJob(1, async ({ client, context }) => {
         const wait = () => context.advanceUntil(() => true);
         if (client.capabilities.blockingWaits) expect(wait()).toBe(SUCCESS);
-        else expect(wait).toThrow(/Cross-Origin-Opener-Policy|must not block/);
+        else expect(wait).toThrow(/Cross-Origin-Opener-Policy|must not block|share no memory/);
       }));
 
     it("a task closes: what it sent before is delivered, then all to it is SHUTDOWN", () =>
@@ -1152,8 +1162,10 @@ export function apiSuite(suite: ApiSuite): void {
             [0, 1],
             [1, 5],
           ]);
+          const trace = job.trace?.bind(job);
+          if (trace === undefined) return;
           const isShared = client.localTasks.length === client.size;
-          const count = (ph: string): number => job.trace().traceEvents.filter((event) => event.ph === ph).length;
+          const count = (ph: string): number => trace().traceEvents.filter((event) => event.ph === ph).length;
           // Six sends and five handlers of this task's; of the other one's five of each.
           const end = performance.now() + TIMEOUT.timeout;
           while (count("s") < (isShared ? 11 : 6) && performance.now() < end);
