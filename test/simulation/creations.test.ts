@@ -106,3 +106,37 @@ describe.each<[carrier: Carrier, cases: number]>([
     }
   });
 });
+
+it("more members leave than a late one remembers: what it begins ends, and memory comes back", {
+  timeout: 60_000,
+}, async () => {
+  const size = 67;
+  const job = new MortalJob(size, "one memory", { heapBytes: 2 ** 26, regions: 512 });
+  try {
+    const endpoints = job.members.map(({ endpoint }) => endpoint);
+    const [first] = job.members as [Mortal];
+    const late = job.members[size - 1] as Mortal;
+    const leavers = job.members.slice(1, -1);
+    let round = 0;
+    job.order = () => {
+      // The first one has sent the table by now, and the others give up before they get it.
+      if (++round === 2) for (const member of leavers) member.look();
+      return round < 3 ? [first] : round < 20 ? job.members.filter((member) => member !== late) : job.members;
+    };
+    const outcomes = await job.outcomes(async (member) => {
+      const isLeaver = leavers.includes(member);
+      const geometry = await member.geometry(endpoints, 0, isLeaver ? 0 : Number.POSITIVE_INFINITY);
+      await geometry.barrier().finally(() => geometry.close());
+    });
+    for (const [member, outcome] of outcomes) {
+      expect((outcome as { code?: string }).code).toBe(leavers.includes(member) ? "PAMIR_TIMEDOUT" : "PAMIR_SHUTDOWN");
+    }
+    for (let time = 0; time < 2; time++) {
+      await job.quiet();
+      for (const { task } of job.living) task.reclaim();
+    }
+    expect(job.regionBytes()).toEqual([]);
+  } finally {
+    await job.close();
+  }
+});
