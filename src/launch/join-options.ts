@@ -3,6 +3,7 @@ import { PACKET_BYTES_MAX } from "../../assembly/layout.js";
 import { checkKeys, checkObject, type Keys } from "../core/check.js";
 import { checkInteger, PamiError, show } from "../core/error.js";
 import type { KernelName } from "../core/kernel-name.js";
+import { PACKET_BYTES_MIN } from "../link/link.js";
 import type { Impairments } from "../link/lossy-link.js";
 import { SILENCE_DEFAULT } from "../session/sessions-options.js";
 import { environment } from "../support/host.js";
@@ -59,8 +60,6 @@ const SILENCE_MIN = 100;
 const SILENCE_MAX = 86_400_000;
 /** Milliseconds: a way to the moon. */
 const DELAY_MAX = 1300;
-/** The least that the links take. */
-const PACKET_BYTES_MIN = 1232;
 export const PORT_MAX = 65_535;
 export const SILENCE_DEFAULT_MS: number = SILENCE_DEFAULT / 1000;
 

@@ -2,6 +2,9 @@
 // has a case for each sentence, but for that of `onMove`.
 import { PamiError } from "../core/error.js";
 
+/** The smallest packets that a link may be configured for: the least MTU of IPv6 (1,280), less the headers of UDP. */
+export const PACKET_BYTES_MIN = 1232;
+
 /**
  * Where a node is. Only the link knows what the text means. Packets from a node come from the same address that packets to
  * it are sent to.

@@ -9,7 +9,7 @@ import { checkInteger, PamiError } from "../core/error.js";
 import { copyInto } from "../support/copy.js";
 import { nodeModule } from "../support/host.js";
 import { Queue } from "../support/queue.js";
-import { type Address, checkPacket, type Link } from "./link.js";
+import { type Address, checkPacket, type Link, PACKET_BYTES_MIN } from "./link.js";
 import { notOpened } from "./socket-errors.js";
 import { formatUdpAddress, isLoopback, parseUdpAddress, type UdpEndpoint } from "./udp-address.js";
 
@@ -21,8 +21,6 @@ const ETHERNET_PACKET_BYTES = 1452;
  */
 const LOOPBACK_PACKET_BYTES = 65_504;
 const LOOPBACK_PACKETS = 32;
-/** The smallest packets that may be configured: the least MTU of IPv6 (1,280), less its headers. */
-const PACKET_BYTES_MIN = 1232;
 /** The most packets that wait for the kernel. */
 const SEND_PACKETS = 64;
 /** Bytes of the socket's receive buffer to ask for: the first that the system grants. Linux grants less without an error. */

@@ -11,7 +11,7 @@ import { PACKET_BYTES_MAX } from "../../assembly/layout.js";
 import { checkInteger, PamiError } from "../core/error.js";
 import { systemClock } from "../support/clock.js";
 import { after } from "../support/host.js";
-import { type Address, checkPacket, type Link } from "./link.js";
+import { type Address, checkPacket, type Link, PACKET_BYTES_MIN } from "./link.js";
 import { parseWebSocketAddress } from "./websocket-address.js";
 
 /** The subprotocol, by which the sides of a connection know each other. */
@@ -20,7 +20,6 @@ export const PROTOCOL = "pamir.1";
 export const FROM = "from";
 
 const PACKET_BYTES = 32_768;
-const PACKET_BYTES_MIN = 1232;
 const QUEUE_BYTES = 1_048_576;
 /** Bytes of the longest head of a frame. They count too, so that a queue of empty packets has a bound. */
 const HEAD_BYTES = 14;
