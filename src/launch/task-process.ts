@@ -104,7 +104,10 @@ interface ProcessEnd {
 
 function lostBy({ child, failure, code, signal }: ProcessEnd): string {
   const name = child?.pid === undefined ? "its process" : `its process ${child.pid}`;
-  if (failure !== undefined) return `${name} can't be started: ${failure.message}`;
+  if (failure !== undefined) {
+    const hint = failure.message.endsWith("EMFILE") ? ": see ulimit -n" : "";
+    return `${name} can't be started: ${failure.message}${hint}`;
+  }
   return signal === null ? `${name} exited with code ${code}` : `${name} was killed by ${signal}`;
 }
 

@@ -290,9 +290,17 @@ describe.skipIf(!isLinux)("pamir run --hosts", { timeout: 60_000 }, () => {
 
 describe.skipIf(!isLinux)("pamir run, too few descriptors", { timeout: 60_000 }, () => {
   it.each([
-    ["--nodes 2", 2, /^pamir: task \d+ can't be started: too many open files\n$/],
-    ["--processes 30", 1, /^pamir: task \d+ is lost, the job ends: its process can't be started: .*EMFILE\n$/],
-    ["--processes 29", 1, /^pamir: task \d+ is lost, the job ends: its process can't be started: .*EMFILE\n$/],
+    ["--nodes 2", 2, /^pamir: task \d+ can't be started: too many open files: see ulimit -n\n$/],
+    [
+      "--processes 30",
+      1,
+      /^pamir: task \d+ is lost, the job ends: its process can't be started: .*EMFILE: see ulimit -n\n$/,
+    ],
+    [
+      "--processes 29",
+      1,
+      /^pamir: task \d+ is lost, the job ends: its process can't be started: .*EMFILE: see ulimit -n\n$/,
+    ],
   ])("%s: all tasks end, and one line says why", async (options, code, text) => {
     const mark = `${process.pid}-${performance.now()}`;
     const line = `ulimit -n 40; exec "$0" "${cli}" run -n 30 ${options} -x PAMIR_MARK=${mark} "${app}" hang`;
@@ -301,6 +309,17 @@ describe.skipIf(!isLinux)("pamir run, too few descriptors", { timeout: 60_000 },
     expect(status).toBe(code);
     while (processesWith("PAMIR_MARK", mark).length > 0) await new Promise((resolve) => setTimeout(resolve, 20));
   });
+});
+
+// From Node 24 on, V8 reserves less where the system refuses so much.
+const reserves = Number(process.versions.node.split(".")[0]) < 24;
+it.runIf(isLinux && reserves)("pamir run --processes, too few addresses: the text names the limit", () => {
+  const line = `ulimit -v 6000000; exec "$0" "${cli}" run -n 2 --processes 2 "${app}"`;
+  const { status, stderr } = spawnSync("sh", ["-c", line, process.execPath], { encoding: "utf8", timeout: 50_000 });
+  expect(stderr).toMatch(
+    /^pamir: this host refuses \d+ bytes .*10 GiB of addresses \(see ulimit -v\).* \(PAMIR_MEMORY\)\n$/,
+  );
+  expect(status).toBe(2);
 });
 
 describe("pamir run, wrong input", () => {

@@ -60,7 +60,8 @@ export class TaskProcess implements LaunchedTask {
     if (pid === undefined) {
       // Its text comes later. Node makes no streams if this process has too many open files.
       child.on("error", () => {});
-      const why = child.stdio === undefined ? "too many open files" : "this system starts no more processes";
+      const why =
+        child.stdio === undefined ? "too many open files: see ulimit -n" : "this system starts no more processes";
       throw new UsageError(`task ${options.task} can't be started: ${why}`);
     }
     guard.add(pid);
