@@ -85,6 +85,12 @@ export class Initiators {
     return this.#queues.submit(node, origin, target, kind, content);
   }
 
+  /** Sends now what was submitted for a node, as far as its session may. */
+  pump(node: number, now: number): void {
+    const connection = this.#find(({ queue }) => queue.node === node);
+    if (connection?.session !== undefined && this.#state.out.hasRoom) this.#pump(connection, now);
+  }
+
   // ── Turns ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
   /** Connects free contexts to the nodes that wait, in round-robin order. */

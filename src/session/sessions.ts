@@ -77,6 +77,11 @@ export class Sessions {
     return this.#initiators.submit(node, origin, target, kind, content);
   }
 
+  /** Sends now what was submitted for a node, as far as its session may. */
+  pump(node: number): void {
+    this.#initiators.pump(node, this.#state.time.now());
+  }
+
   /** Restarts the streams to an endpoint at order number 0, because its node has restarted. */
   forgetTarget(target: number): void {
     this.#initiators.forgetTarget(target);

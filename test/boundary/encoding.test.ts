@@ -21,9 +21,9 @@ import {
 } from "../../assembly/layout.js";
 import { decode, encode, FRAME_VERSION, HEAD_WORDS_MAX } from "../../src/transport/net/encoding.js";
 import type { Frame } from "../../src/transport/net/frames.js";
-import { NO_REST, recordOf, recordsIn } from "../../src/transport/net/records.js";
+import { copyBody } from "../../src/transport/net/records.js";
 import { word } from "../support/arbitraries.js";
-import { frameWith } from "../support/record.js";
+import { frameWith, recordsIn } from "../support/record.js";
 import { assertProperty, replayNote } from "../support/seed.js";
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex");
@@ -165,7 +165,7 @@ describe("the bytes of a record in a frame", () => {
     body.set([1, 2, 3, 4], RTS_SIZE);
     const frame = frameWith(KIND_RTS, (4 << META_HEADER_SHIFT) | 1, body);
     expect(hex(frame.subarray(8))).toBe(words(1, 5, 9, 13, 17, 21, 25, 99, 0, 0, 0x04030201));
-    const [record] = recordsIn(frame, NO_REST)?.records ?? [];
+    const [record] = recordsIn(frame) ?? [];
     expect([record?.kind, record?.meta, hex(record?.body as Uint8Array)]).toEqual([
       KIND_RTS,
       (4 << META_HEADER_SHIFT) | 1,
@@ -179,21 +179,18 @@ describe("the bytes of a record in a frame", () => {
       const body = Uint8Array.from({ length }, (_, i) => 1 + (i % 255));
       const frame = frameWith(KIND_MESSAGE, 0, body);
       expect(frame.subarray(8 + length).every((byte) => byte === 0)).toBe(true);
-      const [record] = recordsIn(frame, NO_REST)?.records ?? [];
-      for (const one of [record, recordOf(KIND_MESSAGE, 0, body, length)]) {
-        const words = new Int32Array(new SharedArrayBuffer(2048)).fill(-1);
-        const bytes = new Uint8Array(words.buffer);
-        one?.copyTo({ words, bytes }, 8);
-        expect(hex(bytes.subarray(8, 8 + length))).toBe(hex(body));
-        expect([words[1], words[2 + Math.ceil(length / 4)]], "what is around it").toEqual([-1, -1]);
-      }
+      const words = new Int32Array(new SharedArrayBuffer(2048)).fill(-1);
+      const bytes = new Uint8Array(words.buffer);
+      copyBody(new Int32Array(frame.buffer), 0, { words, bytes }, 8);
+      expect(hex(bytes.subarray(8, 8 + length))).toBe(hex(body));
+      expect([words[1], words[2 + Math.ceil(length / 4)]], "what is around it").toEqual([-1, -1]);
     },
   );
 
   it("of a kind that asks for memory of the other side, or of none, are refused", () => {
     for (const number of [0, 7, 255]) {
       const frame = Uint8Array.of(0, 0, 0, number, 1, 0, 0, 0);
-      expect(recordsIn(frame, NO_REST), `kind ${number}`).toBeUndefined();
+      expect(recordsIn(frame), `kind ${number}`).toBeUndefined();
     }
   });
 });

@@ -35,10 +35,10 @@ import type { ReceiveOptions } from "../../src/core/pacing.js";
 import { CANCELED, ERROR, type Result, SHUTDOWN, SUCCESS } from "../../src/core/result.js";
 import type { Context, ContextOptions } from "../../src/pami/context.js";
 import type { Frame } from "../../src/transport/net/frames.js";
-import { NO_REST, recordsIn } from "../../src/transport/net/records.js";
 import { scaled, stepsOf } from "../support/effort.js";
 import { type Posted, postedJob } from "../support/posted.js";
 import { randomOf } from "../support/random.js";
+import { recordsIn } from "../support/record.js";
 import { replayNote, SEED } from "../support/seed.js";
 
 const KIB = 1024;
@@ -174,9 +174,7 @@ function said({ frame }: Posted): string {
 
 /** How many messages to a dispatch id there are in frames. */
 function countOf(all: readonly Posted[], id: number): number {
-  const records = all.flatMap(({ frame }) =>
-    "records" in frame ? (recordsIn(frame.records, NO_REST)?.records ?? []) : [],
-  );
+  const records = all.flatMap(({ frame }) => ("records" in frame ? (recordsIn(frame.records) ?? []) : []));
   return records.filter(({ meta }) => (meta & META_DISPATCH_MASK) === id).length;
 }
 
@@ -281,7 +279,7 @@ describe.each(KERNELS.map((kernels) => ({ kernels })))("$kernels", ({ kernels })
     // The origin's rget FIFO, as its RTS says.
     await undefined;
     const { frame } = job.under[0] as Posted & { frame: { records: Uint8Array } };
-    const body = recordsIn(frame.records, NO_REST)?.records[0]?.body as Uint8Array;
+    const body = recordsIn(frame.records)?.[0]?.body as Uint8Array;
     const rts = new Int32Array(body.slice().buffer, 0, RTS_SIZE >>> 2);
     const offered = [RTS_BLOCK_INDEX_OFFSET, RTS_BLOCK_GENERATION_OFFSET, RTS_PLACE_OFFSET, RTS_FIFO_OFFSET];
     const rgetFifo = offered.map((offset) => rts[offset >>> 2] as number);

@@ -73,6 +73,7 @@ class Party {
     const segments = {
       contentMax,
       roomFor: (): number => this.room(),
+      pump: (): void => {},
       submit: (node: number, from: number, to: number, kind: number, content: Uint8Array): boolean => {
         expect([taskOf(to), content.length <= contentMax]).toEqual([node, true]);
         return submit({ from, to, kind, content: content.slice() });

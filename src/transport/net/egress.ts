@@ -251,7 +251,7 @@ export class Egress {
   /** Writes the records of an origin among events, each behind its prefix. */
   #fill(records: Uint8Array, origin: number, first: number, end: number): void {
     const { words } = this.#memory;
-    const frame = new DataView(records.buffer, records.byteOffset, records.length);
+    const frame = new Int32Array(records.buffer, records.byteOffset, records.length >>> 2);
     let at = 0;
     for (let event = first; event < end; event += EVENT_WORDS) {
       if (words[event + EVENT_ORIGIN] !== origin || this.#sizeOf(event) === 0) continue;
@@ -259,7 +259,7 @@ export class Egress {
       const body = (words[event + EVENT_BODY] as number) >>> 0;
       const length = isSwitch(commit) ? 0 : commit & RECORD_LENGTH_MASK;
       const kind = (commit >>> RECORD_KIND_SHIFT) & RECORD_KIND_MASK;
-      at += putRecord(frame, at, kind, words[event + 1] as number, this.#memory, body, length);
+      at = putRecord(frame, at, kind, words[event + 1] as number, this.#memory, body, length);
     }
   }
 

@@ -6,10 +6,25 @@ import { contextOf, type Endpoint, taskOf } from "../../core/endpoint.js";
 import type { Kernel, Memory } from "../../kernel/kernel.js";
 import { type MemoryMap, ordinalOf } from "../../memory/map.js";
 import { type Addresses, taskAt } from "../../node/address.js";
+import { copyInto } from "../../support/copy.js";
 import { ShmLanes } from "../shm/lanes.js";
 import { LANE_FULL, LANE_NO_MEMORY, LANE_READY } from "../transport.js";
 import type { SendFrame } from "./frames.js";
-import { begun, CREDIT_BYTES, isOver, type LaneRecord, NO_REST, type Rest, recordOf, recordsIn } from "./records.js";
+import {
+  begun,
+  CREDIT_BYTES,
+  copyBody,
+  isOver,
+  kindAt,
+  type LaneRecord,
+  lengthAt,
+  metaAt,
+  NO_REST,
+  type Rest,
+  recordAt,
+  restAfter,
+  wordBehind,
+} from "./records.js";
 
 /** Credit that a target collects before it gives it back, in bytes. */
 const CREDIT = CREDIT_BYTES / 4;
@@ -18,9 +33,11 @@ const CREDIT = CREDIT_BYTES / 4;
 interface Stream {
   readonly from: Endpoint;
   readonly to: Endpoint;
-  /** Records that had no room yet, and their bytes in frames. */
-  records: LaneRecord[];
+  /** Of frames, the records that had no room yet, and their bytes. All of them are right. */
+  readonly frames: Int32Array[];
   bytes: number;
+  /** What is left of the first of them, if it goes into its lane in packets. */
+  cut: LaneRecord | undefined;
   /** Bytes that have gone into the lane, whose credit is not given back yet. */
   credit: number;
   /** What is still to come of a message in packets. */
@@ -71,9 +88,8 @@ export class Ingress {
   readonly #incoming = new Map<number, Incoming>();
   /** Streams whose records wait for room, or for a slot. */
   readonly #waiting = new Set<Stream>();
-  /** The stream of the frame that file() took last, and the records of that frame: their bodies are in its bytes. */
+  /** The stream of the frame that file() took last, whose bytes are not its own. */
   #borrower: Stream | undefined;
-  #borrowed = 0;
   /** Whether records wait for memory or for a lock: no thread rings when there is some, or when it is free. */
   isRestless = false;
   /** The lane that had no room last, and the bytes of the record. */
@@ -161,7 +177,7 @@ export class Ingress {
     if (incoming === undefined) return false;
     if (incoming.ends.size > 0) return true;
     for (const targets of incoming.streams.values()) {
-      for (const stream of targets.values()) if (stream.records.length > 0 || !isOver(stream.rest)) return true;
+      for (const stream of targets.values()) if (stream.frames.length > 0 || !isOver(stream.rest)) return true;
     }
     return false;
   }
@@ -186,27 +202,37 @@ export class Ingress {
     const { streams } = this.#from(taskOf(from));
     const targets = streams.get(from) ?? new Map<Endpoint, Stream>();
     const known = targets.get(to);
-    if (known !== undefined && known.bytes > this.#waitingMax) return false;
-    const read = recordsIn(bytes, known?.rest ?? NO_REST);
-    if (read === undefined) return false;
-    const stream = known ?? { from, to, records: [], bytes: 0, credit: 0, rest: NO_REST, full: 0, needs: 0 };
+    if (bytes.length % 4 !== 0 || (known !== undefined && known.bytes > this.#waitingMax)) return false;
+    const { buffer, byteOffset, length } = bytes.byteOffset % 4 === 0 ? bytes : bytes.slice();
+    const words = new Int32Array(buffer, byteOffset, length >>> 2);
+    const rest = restAfter(words, known?.rest ?? NO_REST);
+    if (rest === undefined) return false;
+    const stream = known ?? {
+      from,
+      to,
+      frames: [],
+      bytes: 0,
+      cut: undefined,
+      credit: 0,
+      rest,
+      full: 0,
+      needs: 0,
+    };
     if (known === undefined) streams.set(from, targets.set(to, stream));
-    stream.rest = read.rest;
-    for (const record of read.records) stream.records.push(record);
+    stream.rest = rest;
+    if (length === 0) return true;
+    stream.frames.push(words);
+    stream.bytes += length;
     this.#borrower = stream;
-    this.#borrowed = read.records.length;
-    stream.bytes += bytes.length;
-    if (stream.records.length > 0) this.#waiting.add(stream);
+    this.#waiting.add(stream);
     return true;
   }
 
   /** The bytes of the frame that file() took last are valid no more: copies those that still wait. */
   keep(): void {
-    const records = this.#borrower?.records ?? [];
-    for (let i = Math.max(0, records.length - this.#borrowed); i < records.length; i++) {
-      const { kind, meta, body, counts } = records[i] as LaneRecord;
-      records[i] = recordOf(kind, meta, body.slice(), counts);
-    }
+    const frames = this.#borrower?.frames ?? [];
+    const last = frames.pop();
+    if (last !== undefined) frames.push(last.slice());
     this.#borrower = undefined;
   }
 
@@ -215,24 +241,27 @@ export class Ingress {
     let isAny = false;
     this.isRestless = false;
     for (const stream of this.#waiting) {
-      const { records, from } = stream;
+      const { frames, from } = stream;
       const slot = this.#host.bind(taskOf(from));
       if (slot < 0) continue;
       const origin = ordinalOf(this.#map, slot, contextOf(from));
       const target = this.#addresses.ordinalOf(stream.to);
-      let count = 0;
       let bytes = 0;
       this.#full = 0;
-      for (; count < records.length; count++) {
-        if (!this.#write(origin, target, records, count)) break;
-        bytes += (records[count] as LaneRecord).counts;
+      let count = 0;
+      for (const words of frames) {
+        const done = this.#write(origin, target, stream, words);
+        bytes += 4 * done;
+        if (done < words.length) {
+          frames[count] = words.subarray(done);
+          break;
+        }
+        count++;
       }
+      frames.splice(0, count);
       this.#noteRoom(stream, this.#lanes[origin]?.open[target] ?? 0);
       stream.bytes -= bytes;
-      if (count === records.length) {
-        stream.records = [];
-        this.#waiting.delete(stream);
-      } else if (count > 0) records.splice(0, count);
+      if (frames.length === 0) this.#waiting.delete(stream);
       if (bytes > 0) this.#giveBack(stream, bytes);
       if (bytes > 0) isAny = true;
     }
@@ -274,52 +303,72 @@ export class Ingress {
     }
   }
 
-  /** Writes a record of a stream into the lane of its pair. False: there is no room. */
-  #write(origin: number, target: number, records: LaneRecord[], place: number): boolean {
+  /** Writes records of a frame into the lane of their pair, while there is room. @returns words of those written */
+  #write(origin: number, target: number, stream: Stream, words: Int32Array): number {
     const lanes = this.#lanes[origin] ?? new ShmLanes(this.#kernel, this.#memory, this.#map, origin);
     this.#lanes[origin] = lanes;
     // Records for a target that has ended are dropped.
-    if (lanes.hasEnded(target)) return true;
-    const record = records[place] as LaneRecord;
-    if (record.kind === KIND_SWITCH)
-      return lanes.close(target) || this.#noRoom(lanes.open[target] as number, SWITCH_BYTES);
-    const state = lanes.ensure(target, record.length);
+    const hasEnded = lanes.hasEnded(target);
+    let at = 0;
+    while (at < words.length && (hasEnded || this.#writeRecord(lanes, target, stream, words, at))) {
+      stream.cut = undefined;
+      at = wordBehind(words, at);
+    }
+    return at;
+  }
+
+  #writeRecord(lanes: ShmLanes, target: number, stream: Stream, words: Int32Array, at: number): boolean {
+    const kind = kindAt(words, at) as number;
+    if (kind === KIND_SWITCH) return lanes.close(target) || this.#noRoom(lanes.open[target] as number, SWITCH_BYTES);
+    const { cut } = stream;
+    const length = cut?.body.length ?? lengthAt(words, at);
+    const state = lanes.ensure(target, length);
     const lane = lanes.open[target] as number;
     if (state === LANE_FULL) return this.#noRoom(lane, SWITCH_BYTES);
-    // A request to send can't be cut into packets: it waits for memory.
-    if (state === LANE_NO_MEMORY && lane !== 0 && record.kind !== KIND_RTS)
-      return this.#writePackets(target, lane, lanes.recordBodyMax(lane), records, place);
+    if (state === LANE_READY && cut === undefined && kind !== KIND_RTS) {
+      // Nearly all records: without an object for each.
+      const pointer = this.#kernel.laneReserve(lane, length);
+      if (pointer === 0) return this.#noRoom(lane, length);
+      copyBody(words, at, this.#memory, pointer);
+      this.#commit(target, lane, kind, length, metaAt(words, at));
+      return true;
+    }
+    const record = cut ?? recordAt(words, at);
     if (state === LANE_READY) return this.#put(target, lane, record);
+    // A request to send can't be cut into packets: it waits for memory.
+    if (state === LANE_NO_MEMORY && lane !== 0 && kind !== KIND_RTS)
+      return this.#writePackets(lanes, target, lane, stream, record);
     this.isRestless = true;
     return false;
   }
 
-  /**
-   * Writes a record that its lane does not take whole, as packets of at most `most` bytes. False: no room for all of them.
-   */
-  #writePackets(target: number, lane: number, most: number, records: LaneRecord[], place: number): boolean {
-    let record = begun(records[place] as LaneRecord);
+  /** Writes a record that its lane does not take whole, as packets. False: no room for all of them. */
+  #writePackets(lanes: ShmLanes, target: number, lane: number, stream: Stream, whole: LaneRecord): boolean {
+    const most = lanes.recordBodyMax(lane);
+    let record = begun(whole);
     for (;;) {
-      const { kind, meta, counts, body } = record;
-      if (!this.#put(target, lane, body.length <= most ? record : recordOf(kind, meta, body.subarray(0, most), counts)))
-        break;
+      const { body } = record;
+      if (!this.#put(target, lane, { ...record, body: body.subarray(0, most) })) {
+        if (record !== stream.cut) stream.cut = { ...record, body: body.slice() };
+        return false;
+      }
       if (body.length <= most) return true;
-      // The credit counts the record once: with its last packet.
-      record = recordOf(KIND_MORE, 0, body.subarray(most), counts);
+      record = { kind: KIND_MORE, meta: 0, body: body.subarray(most) };
     }
-    records[place] = record;
-    return false;
   }
 
   /** Writes a record into a lane that takes it; false: there is no room. */
-  #put(target: number, lane: number, record: LaneRecord): boolean {
-    const { kind, meta, length } = record;
-    const at = this.#kernel.laneReserve(lane, length);
-    if (at === 0) return this.#noRoom(lane, length);
-    record.copyTo(this.#memory, at);
+  #put(target: number, lane: number, { kind, meta, body }: LaneRecord): boolean {
+    const pointer = this.#kernel.laneReserve(lane, body.length);
+    if (pointer === 0) return this.#noRoom(lane, body.length);
+    copyInto(this.#memory.bytes, pointer, body);
+    this.#commit(target, lane, kind, body.length, meta);
+    return true;
+  }
+
+  #commit(target: number, lane: number, kind: number, length: number, meta: number): void {
     this.#host.hold(taskAt(this.#map, target));
     this.#kernel.laneCommit(lane, kind, length, meta);
-    return true;
   }
 
   /** A lane has no room for a record. The target rings once it has freed space. @returns false */

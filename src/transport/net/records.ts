@@ -38,7 +38,7 @@ import { copyInto } from "../../support/copy.js";
 export const CREDIT_BYTES = 1048576;
 /** Words before each record in a frame. */
 const PREFIX_WORDS = 2;
-export const PREFIX_BYTES = 4 * PREFIX_WORDS;
+const PREFIX_BYTES = 4 * PREFIX_WORDS;
 /**
  * Kinds of records that go from node to node, by number on a link. KIND_BUFFER does not go: it points to the origin's
  * memory.
@@ -64,46 +64,11 @@ const REQUEST_FIELDS = [
 /** Longest body that is copied word by word: up to that, making a view of it takes longer than the copy (Node 20, Zen 5). */
 const SHORT_BYTES = 256;
 
-/** A record on its way into a lane. Its body is in a frame, so that a short one needs no view of its own. */
-export class LaneRecord {
+/** A record taken out of a frame. A request to send has its words in the order of a lane. */
+export interface LaneRecord {
   readonly kind: number;
   readonly meta: number;
-  /** Bytes that it takes of the credit. */
-  readonly counts: number;
-  readonly length: number;
-  readonly #frame: DataView;
-  readonly #at: number;
-
-  /** @param at the body's first byte in the frame */
-  constructor(kind: number, meta: number, frame: DataView, at: number, length: number, counts: number) {
-    this.kind = kind;
-    this.meta = meta;
-    this.counts = counts;
-    this.length = length;
-    this.#frame = frame;
-    this.#at = at;
-  }
-
-  get body(): Uint8Array {
-    const { buffer, byteOffset } = this.#frame;
-    return new Uint8Array(buffer, byteOffset + this.#at, this.length);
-  }
-
-  /** Copies its body to memory. @param pointer a multiple of 4, with room for whole words */
-  copyTo({ words, bytes }: Pick<Memory, "words" | "bytes">, pointer: number): void {
-    const at = this.#at;
-    const padded = alignUp(this.length, 4);
-    if (padded > SHORT_BYTES || at + padded > this.#frame.byteLength) {
-      copyInto(bytes, pointer, this.body);
-      return;
-    }
-    for (let done = 0; done < padded; done += 4) words[(pointer + done) >>> 2] = this.#frame.getInt32(at + done, true);
-  }
-}
-
-/** A record whose body is not in a frame. */
-export function recordOf(kind: number, meta: number, body: Uint8Array, counts: number): LaneRecord {
-  return new LaneRecord(kind, meta, new DataView(body.buffer, body.byteOffset, body.length), 0, body.length, counts);
+  readonly body: Uint8Array;
 }
 
 /**
@@ -118,12 +83,13 @@ export const NO_REST: Rest = { prologue: 0, payload: 0 };
 
 /**
  * Writes the prefix of a record, and behind it the body, which is copied.
+ * @param frame the words of a frame
  * @param memory in which the body is
  * @param pointer to the body, a multiple of 4
- * @returns bytes that the record takes in a frame
+ * @returns the word of the frame behind the record
  */
 export function putRecord(
-  frame: DataView,
+  frame: Int32Array,
   at: number,
   kind: number,
   meta: number,
@@ -134,41 +100,43 @@ export function putRecord(
   const number = KINDS_ON_LINK.indexOf(kind);
   // Its receiver would drop the whole frame.
   if (number < 0) throw new Error(`a record of kind ${kind} does not go to another node`);
-  frame.setUint32(at, (number << LENGTH_BITS) | length, true);
-  frame.setUint32(at + 4, (meta & META_DISPATCH_MASK) | ((meta >>> META_HEADER_SHIFT) << HEADER_SHIFT), true);
-  putBody(frame, at + PREFIX_BYTES, memory, pointer, length);
-  if (kind === KIND_RTS) putRequest(frame, at + PREFIX_BYTES, memory.words, pointer >>> 2);
-  return recordBytes(length);
+  frame[at] = (number << LENGTH_BITS) | length;
+  frame[at + 1] = (meta & META_DISPATCH_MASK) | ((meta >>> META_HEADER_SHIFT) << HEADER_SHIFT);
+  putBody(frame, at + PREFIX_WORDS, memory, pointer, length);
+  if (kind === KIND_RTS) putRequest(frame, at + PREFIX_WORDS, memory.words, pointer >>> 2);
+  return wordBehind(frame, at);
 }
 
 /** Writes a body, and zeros to the next word: the frame's buffer may have held bytes for another node. */
 function putBody(
-  frame: DataView,
+  frame: Int32Array,
   at: number,
   { words, bytes }: Pick<Memory, "words" | "bytes">,
   pointer: number,
   length: number,
 ): void {
   if (length <= SHORT_BYTES) {
-    for (let done = 0; done < length; done += 4)
-      frame.setInt32(at + done, words[(pointer + done) >>> 2] as number, true);
-  } else copyInto(new Uint8Array(frame.buffer, frame.byteOffset), at, bytes.subarray(pointer, pointer + length));
-  for (let end = at + length; (end - at) & 3; end++) frame.setUint8(end, 0);
+    const first = pointer >>> 2;
+    for (let word = 0; word << 2 < length; word++) frame[at + word] = words[first + word] as number;
+  } else {
+    const place = new Uint8Array(frame.buffer, frame.byteOffset + 4 * at);
+    copyInto(place, 0, bytes.subarray(pointer, pointer + length));
+  }
+  const over = length % 4;
+  const last = at + (length >>> 2);
+  if (over > 0) frame[last] = (frame[last] as number) & ((1 << (8 * over)) - 1);
 }
 
 /** Writes the words of a request to send in their order on a link. */
-function putRequest(frame: DataView, at: number, words: Int32Array, request: number): void {
+function putRequest(frame: Int32Array, at: number, words: Int32Array, request: number): void {
   // In memory too, the other words of a request stay unwritten.
-  for (let offset = 0; offset < RTS_SIZE; offset += 4) frame.setInt32(at + offset, 0);
-  for (const [i, offset] of REQUEST_FIELDS.entries()) {
-    frame.setInt32(at + 4 * i, words[request + (offset >>> 2)] as number, true);
-  }
+  frame.fill(0, at, at + (RTS_SIZE >>> 2));
+  for (const [i, offset] of REQUEST_FIELDS.entries()) frame[at + i] = words[request + (offset >>> 2)] as number;
 }
 
 /** The body of a request to send, as it is in a lane. */
 function requestIn(body: Uint8Array): Uint8Array {
   const own = body.slice();
-  if (body.length < RTS_SIZE) return own;
   const words = new DataView(body.buffer, body.byteOffset, body.length);
   const view = new DataView(own.buffer);
   for (const [i, offset] of REQUEST_FIELDS.entries()) view.setUint32(offset, words.getUint32(4 * i, true), true);
@@ -185,33 +153,65 @@ export function recordBytes(length: number): number {
   return PREFIX_BYTES + alignUp(length, 4);
 }
 
-/**
- * The records of a frame, and the rest of a message that follows them.
- * @param before the rest of a message of the same pair that these records continue
- * @returns undefined: the bytes are no valid records
- */
-export function recordsIn(bytes: Uint8Array, before: Rest): { records: LaneRecord[]; rest: Rest } | undefined {
-  let rest = before;
-  const words = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
-  const records: LaneRecord[] = [];
-  for (let at = 0; at < bytes.length; ) {
-    if (bytes.length - at < PREFIX_BYTES) return undefined;
-    const first = words.getUint32(at, true);
-    const second = words.getUint32(at + 4, true);
-    const kind = KINDS_ON_LINK[first >>> LENGTH_BITS];
-    const length = first & LENGTH_MAX;
-    const counts = recordBytes(length);
-    if (bytes.length - at < counts || kind === undefined) return undefined;
-    const meta = ((second >>> HEADER_SHIFT) << META_HEADER_SHIFT) | (second & DISPATCH_MASK & META_DISPATCH_MASK);
-    let record = new LaneRecord(kind, meta, words, at + PREFIX_BYTES, length, counts);
-    if (kind === KIND_RTS) record = recordOf(kind, meta, requestIn(record.body), counts);
-    const behind = restBehind(record, rest);
-    if (behind === undefined) return undefined;
-    rest = behind;
-    records.push(record);
-    at += counts;
+/** The kind of the record at a word of a frame. Undefined: no such kind goes to another node. */
+export function kindAt(words: Int32Array, at: number): number | undefined {
+  return KINDS_ON_LINK[(words[at] as number) >>> LENGTH_BITS];
+}
+
+/** Bytes of its body. */
+export function lengthAt(words: Int32Array, at: number): number {
+  return (words[at] as number) & LENGTH_MAX;
+}
+
+/** Its dispatch id and header bytes, as in a lane. */
+export function metaAt(words: Int32Array, at: number): number {
+  const second = words[at + 1] as number;
+  return ((second >>> HEADER_SHIFT) << META_HEADER_SHIFT) | (second & DISPATCH_MASK & META_DISPATCH_MASK);
+}
+
+/** The word of the record behind it. */
+export function wordBehind(words: Int32Array, at: number): number {
+  return at + (recordBytes(lengthAt(words, at)) >>> 2);
+}
+
+/** Takes a record that restAfter() has found to be right out of a frame. Its body is a view of the frame, if it can be. */
+export function recordAt(words: Int32Array, at: number): LaneRecord {
+  const body = new Uint8Array(words.buffer, words.byteOffset + 4 * at + PREFIX_BYTES, lengthAt(words, at));
+  const kind = kindAt(words, at) as number;
+  return { kind, meta: metaAt(words, at), body: kind === KIND_RTS ? requestIn(body) : body };
+}
+
+/** Copies a body from a frame to memory. @param pointer a multiple of 4, with room for whole words */
+export function copyBody(
+  words: Int32Array,
+  at: number,
+  memory: Pick<Memory, "words" | "bytes">,
+  pointer: number,
+): void {
+  const length = lengthAt(words, at);
+  if (length > SHORT_BYTES) {
+    copyInto(memory.bytes, pointer, recordAt(words, at).body);
+    return;
   }
-  return { records, rest };
+  const first = at + PREFIX_WORDS;
+  const place = pointer >>> 2;
+  for (let word = 0; word << 2 < length; word++) memory.words[place + word] = words[first + word] as number;
+}
+
+/**
+ * Checks the records of a frame.
+ * @param before the rest of a message of the same pair that these records continue
+ * @returns the rest of a message that follows them; undefined: the words are no valid records
+ */
+export function restAfter(words: Int32Array, before: Rest): Rest | undefined {
+  let rest: Rest | undefined = before;
+  for (let at = 0; at < words.length && rest !== undefined; ) {
+    const end = at + PREFIX_WORDS > words.length ? Number.POSITIVE_INFINITY : wordBehind(words, at);
+    if (end > words.length) return undefined;
+    rest = restBehind(words, at, rest);
+    at = end;
+  }
+  return rest;
 }
 
 /**
@@ -219,8 +219,9 @@ export function recordsIn(bytes: Uint8Array, before: Rest): { records: LaneRecor
  * @param rest the rest of the message before the record
  * @returns undefined: the record is malformed, or may not come here
  */
-function restBehind(record: LaneRecord, rest: Rest): Rest | undefined {
-  const { kind, meta, length } = record;
+function restBehind(words: Int32Array, at: number, rest: Rest): Rest | undefined {
+  const kind = kindAt(words, at);
+  const length = lengthAt(words, at);
   if (kind === KIND_SWITCH) return rest;
   if (kind === KIND_MORE) {
     const { prologue, payload } = rest;
@@ -228,13 +229,13 @@ function restBehind(record: LaneRecord, rest: Rest): Rest | undefined {
     return prologue > 0 ? { prologue: prologue - length, payload } : { prologue, payload: payload - length };
   }
   if (kind === KIND_BROKEN) return length === 0 && !isOver(rest) ? NO_REST : undefined;
-  const headerBytes = meta >>> META_HEADER_SHIFT;
-  if (!isOver(rest)) return undefined;
+  if (kind === undefined || !isOver(rest)) return undefined;
+  const headerBytes = metaAt(words, at) >>> META_HEADER_SHIFT;
   if (kind === KIND_MESSAGE) return headerBytes <= length && length <= RECV_IMMEDIATE_MAX ? rest : undefined;
-  if (kind === KIND_RTS) return isOffer(record.body, headerBytes) ? rest : undefined;
+  const body = at + PREFIX_WORDS;
+  if (kind === KIND_RTS) return length === RTS_SIZE + headerBytes && isOffer(words, body) ? rest : undefined;
   if (length < FIRST_PREFIX_SIZE) return undefined;
-  const { body } = record;
-  const payloadBytes = new DataView(body.buffer, body.byteOffset).getUint32(0, true);
+  const payloadBytes = (words[body] as number) >>> 0;
   if (payloadBytes > MESSAGE_BYTES_MAX) return undefined;
   const space = alignUp(headerBytes, 8);
   const total = payloadBytes === 0 ? headerBytes : space + payloadBytes;
@@ -247,23 +248,22 @@ export function isOver({ prologue, payload }: Rest): boolean {
   return prologue + payload === 0;
 }
 
-/** Whether a body is a request to send, and the header behind it. */
-function isOffer(body: Uint8Array, headerBytes: number): boolean {
-  if (body.length !== RTS_SIZE + headerBytes) return false;
-  const words = new DataView(body.buffer, body.byteOffset);
-  const bytes = words.getUint32(RTS_BYTES_OFFSET, true);
+/** Whether the words of a request to send, in their order on a link, are one. */
+function isOffer(words: Int32Array, at: number): boolean {
+  const word = (offset: number): number => (words[at + REQUEST_FIELDS.indexOf(offset)] as number) >>> 0;
+  const bytes = word(RTS_BYTES_OFFSET);
   // A staged payload must not need more links than a chain may have.
-  const fragment = words.getUint32(RTS_FRAGMENT_OFFSET, true) || bytes;
+  const fragment = word(RTS_FRAGMENT_OFFSET) || bytes;
   return bytes > 0 && bytes <= MESSAGE_BYTES_MAX && Math.ceil(bytes / fragment) <= LINK_COUNT_MAX;
 }
 
 /** A record as the first of the packets that it is cut into. */
 export function begun(record: LaneRecord): LaneRecord {
-  const { kind, meta, body, counts } = record;
+  const { kind, meta, body } = record;
   if (kind !== KIND_MESSAGE) return record;
   const payloadBytes = Math.max(0, body.length - alignUp(meta >>> META_HEADER_SHIFT, 8));
   const bytes = new Uint8Array(FIRST_PREFIX_SIZE + body.length);
   new DataView(bytes.buffer).setUint32(0, payloadBytes, true);
   bytes.set(body, FIRST_PREFIX_SIZE);
-  return recordOf(KIND_FIRST, meta, bytes, counts);
+  return { kind: KIND_FIRST, meta, body: bytes };
 }

@@ -72,6 +72,8 @@ export interface SegmentSender {
   /** Bytes of content that the packet takes which is filled for a node now; negative: there is none. */
   roomFor(node: number): number;
   submit(node: number, origin: Endpoint, target: Endpoint, kind: number, content: Uint8Array): boolean;
+  /** Sends now what was submitted for a node, as far as its session may. */
+  pump(node: number): void;
   /** Drops what was submitted for a node. */
   abandon(node: number, isAbsent: boolean): void;
 }
@@ -226,8 +228,10 @@ export class SessionPipe implements Pipe {
     do {
       const left = size - frame.at;
       // A frame of several packets fills the one that is there, too.
-      const room = left > contentMax ? this.#segments.roomFor(node) : 0;
-      const bytes = Math.min(left, room >= PIECE_MIN ? room : contentMax);
+      const room = this.#segments.roomFor(node);
+      const bytes = Math.min(left, left > contentMax && room >= PIECE_MIN ? room : contentMax);
+      // A packet is full: it need not wait for those that follow.
+      if (room >= 0 && room < bytes) this.#segments.pump(node);
       // Offset in the data; negative: bytes of the head come first.
       const inData = frame.at - head.length;
       let content = data.subarray(Math.max(0, inData), inData + bytes);

@@ -43,8 +43,8 @@ import type { Context } from "../../../src/pami/context.js";
 import type { PutParameters } from "../../../src/protocol/rma/rma.js";
 import { Agent } from "../../../src/transport/net/agent.js";
 import type { Frame, OnFrame, Pipe } from "../../../src/transport/net/frames.js";
-import { type LaneRecord, NO_REST, recordsIn } from "../../../src/transport/net/records.js";
-import { frameWith } from "../../support/record.js";
+import type { LaneRecord } from "../../../src/transport/net/records.js";
+import { frameWith, recordsIn } from "../../support/record.js";
 import type { World } from "../world.js";
 import { handleOf, same, throws } from "./support.js";
 
@@ -133,7 +133,7 @@ class Others implements Pipe {
     } else if ("end" in frame && frame.end === "task") this.#note(to, END + taskOf(from));
     else if ("chain" in frame) this.#chained(from, to, frame.chain, frame.words);
     else if ("records" in frame) {
-      for (const record of recordsIn(frame.records, NO_REST)?.records ?? []) this.#take(from, to, record);
+      for (const record of recordsIn(frame.records) ?? []) this.#take(from, to, record);
     }
   }
 
