@@ -66,7 +66,7 @@ export class Collectives implements ProgressSource, GeometryHost, CreationHost {
   readonly #wholes = new Map<Creation, GeometryCore>();
   /** By id. */
   readonly #leaving = new Map<number, Leaving>();
-  /** Those with operations that poll. */
+  /** Those with operations that poll. One that has none any more stays until the next advance(), for its next operation. */
   readonly #polling: GeometryCore[] = [];
   /** By the low half of their ids. */
   readonly #geometries: (GeometryCore | undefined)[] = [];
@@ -257,11 +257,17 @@ export class Collectives implements ProgressSource, GeometryHost, CreationHost {
     this.busy += change;
     this.#activity.busy += change;
     geometry.polling += change;
-    if (change === 1 && geometry.polling === 1) this.#polling.push(geometry);
-    else if (geometry.polling === 0) {
-      const last = this.#polling.pop() as GeometryCore;
-      if (last !== geometry) this.#polling[this.#polling.indexOf(geometry)] = last;
-    }
+    if (change === -1 || geometry.isListed) return;
+    geometry.isListed = true;
+    this.#polling.push(geometry);
+  }
+
+  /** A geometry without operations that poll leaves the list of those, which gets its last one in that place. */
+  #unlist(geometry: GeometryCore): void {
+    if (!geometry.isListed) return;
+    geometry.isListed = false;
+    const last = this.#polling.pop() as GeometryCore;
+    if (last !== geometry) this.#polling[this.#polling.indexOf(geometry)] = last;
   }
 
   isGone(endpoint: Endpoint): boolean {
@@ -274,8 +280,9 @@ export class Collectives implements ProgressSource, GeometryHost, CreationHost {
     this.#core.watch(endpoint, () => this.#endpointGone(endpoint), undefined);
   }
 
-  dropped({ id }: GeometryCore): void {
-    this.#freeId(id);
+  dropped(geometry: GeometryCore): void {
+    this.#unlist(geometry);
+    this.#freeId(geometry.id);
   }
 
   // What a context asks of a source of progress.
@@ -287,7 +294,11 @@ export class Collectives implements ProgressSource, GeometryHost, CreationHost {
   advance(): number {
     const before = this.busy;
     // From the end: a geometry that leaves the list gets the last one in its place.
-    for (let place = this.#polling.length - 1; place >= 0; place--) this.#polling[place]?.advance();
+    for (let place = this.#polling.length - 1; place >= 0; place--) {
+      const geometry = this.#polling[place];
+      geometry?.advance();
+      if (geometry?.polling === 0) this.#unlist(geometry);
+    }
     return before - this.busy;
   }
 

@@ -117,6 +117,8 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
   readonly #active = new UnderWay();
   /** How many of them poll. */
   polling = 0;
+  /** Whether the context's list of those has it. */
+  isListed = false;
   readonly #early = new Map<number, Early[]>();
   /** In debug mode: what members have called, by number. */
   readonly #checks = new Map<number, Check>();

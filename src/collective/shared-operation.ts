@@ -195,7 +195,7 @@ export class SharedOperation extends Operation {
   }
 
   release(): void {
-    this.#giveBack();
+    if (this.#pieces.length > 0) this.#giveBack();
     this.#messages?.release();
     this.#messages = undefined;
   }

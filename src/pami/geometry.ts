@@ -724,6 +724,7 @@ class RecentCall {
   readonly #algorithm: Algorithm;
   readonly #sendBytes: number;
   readonly #receiveBytes: number;
+  readonly #isShared: boolean;
   /** An operation that can be begun again. */
   #operation: SharedOperation | undefined;
 
@@ -736,6 +737,9 @@ class RecentCall {
     this.#algorithm = algorithm;
     this.#sendBytes = prepared.request.send.length;
     this.#receiveBytes = prepared.request.receive.length;
+    this.#isShared = [prepared.request.send, prepared.request.receive].every(
+      ({ buffer }) => !(buffer instanceof ArrayBuffer),
+    );
   }
 
   /** Whether a call has the same parameters. */
@@ -743,8 +747,9 @@ class RecentCall {
     return type === this.#type && this.#isSame(given, this.#given) && this.#areViewsWhole;
   }
 
-  /** Whether the views have the lengths that they had. */
+  /** Whether the views have the lengths that they had. Those of shared memory always have. */
   get #areViewsWhole(): boolean {
+    if (this.#isShared) return true;
     const { send, receive } = this.#prepared.request;
     return send.length === this.#sendBytes && receive.length === this.#receiveBytes;
   }
