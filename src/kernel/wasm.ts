@@ -39,6 +39,7 @@ function digit(hex: string, place: number): number {
 class HotKernel {
   readonly name = "wasm";
   readonly #loadWord: Exports["loadWord"];
+  readonly #storeWord: Exports["storeWord"];
   readonly #laneSendWords: Exports["laneSendWords"];
   readonly #laneReserve: Exports["laneReserve"];
   readonly #laneCommit: Exports["laneCommit"];
@@ -51,6 +52,7 @@ class HotKernel {
 
   constructor(exports: Exports) {
     this.#loadWord = exports.loadWord;
+    this.#storeWord = exports.storeWord;
     this.#laneSendWords = exports.laneSendWords;
     this.#laneReserve = exports.laneReserve;
     this.#laneCommit = exports.laneCommit;
@@ -64,6 +66,10 @@ class HotKernel {
 
   loadWord(pointer: number): number {
     return this.#loadWord(pointer);
+  }
+
+  storeWord(pointer: number, value: number): void {
+    this.#storeWord(pointer, value);
   }
 
   laneSendWords(lane: number, bytes: number, meta: number, a: number, b: number): number {
