@@ -138,7 +138,7 @@ export class RegionTable {
   /**
    * @param isOurs whether pamir uses the region itself: then the user does not have to close it
    * @param isExposed whether others may use it from the start: then close() waits for them
-   * @throws PAMIR_INVAL, PAMIR_NO_MEMORY
+   * @throws PAMIR_INVAL, PAMIR_NO_MEMORY, PAMIR_BUSY
    */
   create(bytes: number, isOurs = false, isExposed = isOurs): MemRegion {
     const { job, regions, heapPages } = this.#map;
@@ -146,9 +146,10 @@ export class RegionTable {
     this.reclaim();
     let index = this.#takeIndex();
     if (index === NONE && this.#trim()) index = this.#takeIndex();
+    // The entry stays free if there is no memory, or the attempt throws.
+    if (index !== NONE) this.#free.push(index);
     const extent = index === NONE ? OPEN_NO_MEMORY : this.#allocate(bytes);
     if (extent === OPEN_NO_MEMORY) {
-      if (index !== NONE) this.#free.push(index);
       const waiting = this.#closed.reduce((sum, closed) => sum + closed.bytes, 0);
       const free = this.#kernel.heapFreePages(job) * PAGE_SIZE;
       const kept = keptBytes(this.#kernel, this.#map);
@@ -160,7 +161,7 @@ export class RegionTable {
               `${waiting} of closed regions wait for contexts to advance`,
       );
     }
-    return this.#enter(index, extent, extent, bytes, isOurs, false, isExposed);
+    return this.#enter(this.#free.pop() as number, extent, extent, bytes, isOurs, false, isExposed);
   }
 
   /**

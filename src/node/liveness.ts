@@ -63,10 +63,14 @@ export function markEngineDead(kernel: Pick<Kernel, Announcing | "exchangeIf">, 
   announceEnds(kernel, map, peers);
 }
 
-/** Without an agent, no message reaches the tasks of other nodes: marks them as dead. Returns the slots of those marked. */
+/**
+ * Without an agent, no message reaches the tasks of other nodes: marks them as dead, and releases the heap's lock that the
+ * agent took for one of them. Returns the slots of those marked.
+ */
 function markUnreachable(kernel: Pick<Kernel, "exchangeIf">, map: MemoryMap): number[] {
   const peers: number[] = [];
   for (let slot = map.locals; slot < map.tasks; slot++) {
+    kernel.exchangeIf(map.job + JOB_HEAP_LOCK_OFFSET, slot + 1, 0); // SYNC heap-lock (mend)
     const peer = taskSlot(map, slot) + TASK_STATE_OFFSET;
     // SYNC task-state (peer): after the agent's state, and bind() looks at that after its store.
     if (kernel.exchangeIf(peer, TASK_UP, TASK_DEAD) === TASK_UP) peers.push(slot);

@@ -59,7 +59,10 @@ export const ERROR_MAX = 511;
 export const SLICE = 16;
 /** And SHORT_BYTES, which is less. */
 export const SHORT = 8;
-/** BUSY_TRIES of what is explored: a thread that holds the heap's lock and has lost the turn must not make a livelock. */
+/**
+ * Attempts to take the heap's lock in what is explored, of the kernels and of a region: a thread that holds the lock and has
+ * lost the turn must not make a livelock.
+ */
 export const BUSY = 2;
 
 const CONTROL = Math.ceil(map.end / 65536) * 16384;

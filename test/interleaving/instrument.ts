@@ -111,24 +111,31 @@ function withNumber(text: string, before: string, number: number, after: string,
   return parts.join(`${before}${other}${after}`);
 }
 
-/** The text of the module, in which a slice is of SLICE bytes, and SHORT are short: there that number means nothing else. */
-function withSmallSlices(module: string): string {
+/** LOCK_TRIES of the heap. */
+const HEAP_TRIES = 1000;
+
+/**
+ * The text of the module, in which a slice is of SLICE bytes, SHORT are short, and the heap's lock is tried BUSY times: those
+ * numbers mean nothing else there.
+ */
+function withSmallNumbers(module: string): string {
   const [before, after] = ["(i32.const ", ")"];
   const sliced = withNumber(module, before, SLICE_BYTES, after, SLICE, Number.POSITIVE_INFINITY);
-  return withNumber(sliced, before, SHORT_BYTES, after, SHORT, 2);
+  const short = withNumber(sliced, before, SHORT_BYTES, after, SHORT, 2);
+  return withNumber(short, before, HEAP_TRIES, after, BUSY, 1);
 }
 
-/** As withSmallSlices(), for the source that defines both. */
+/** As withSmallNumbers(), for the source that defines both sizes. */
 function withSmallSizes(tuning: string): string {
   const sliced = withNumber(tuning, "SLICE_BYTES: u32 = ", SLICE_BYTES, ";", SLICE, 1);
   return withNumber(sliced, "SHORT_BYTES: u32 = ", SHORT_BYTES, ";", SHORT, 1);
 }
 
-/** A source; in that of regions, one waits for the heap's lock BUSY times. */
+/** A source; in those of regions and of the heap, its lock is tried BUSY times. */
 function withFewTries(path: string, text: string): string {
-  if (!/memory[\\/]regions\.ts$/.test(path)) return text;
-  const [before, after, ...others] = text.split(/(?<=BUSY_TRIES = )[\d_]+(?=;)/);
-  if (after === undefined || others.length > 0) throw new Error("BUSY_TRIES is not there once");
+  if (!/(memory[\\/]regions|twin[\\/]heap)\.ts$/.test(path)) return text;
+  const [before, after, ...others] = text.split(/(?<=(?:BUSY|LOCK)_TRIES = )[\d_]+(?=;)/);
+  if (after === undefined || others.length > 0) throw new Error(`the number of tries is not once in ${path}`);
   return `${before}${BUSY}${after}`;
 }
 
@@ -136,7 +143,7 @@ function withFewTries(path: string, text: string): string {
 export function instrument(wasm: Uint8Array): Uint8Array {
   const original = binaryen.readBinary(wasm);
   original.setFeatures(binaryen.Features.All);
-  const [module] = parse(withSmallSlices(original.emitText())) as [Node[]];
+  const [module] = parse(withSmallNumbers(original.emitText())) as [Node[]];
   original.dispose();
   const fields = module.slice(1);
   const isType = (field: Node): boolean => Array.isArray(field) && field[0] === "type";

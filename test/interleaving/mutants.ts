@@ -16,6 +16,7 @@ import { CHAIN_SCENARIOS } from "./scenarios/chain.js";
 import { DEATH_SCENARIOS } from "./scenarios/death.js";
 import { FAR_DEATH_SCENARIOS } from "./scenarios/far-death.js";
 import { HEAP_SCENARIOS } from "./scenarios/heap.js";
+import { HEAP_DEATH_SCENARIOS } from "./scenarios/heap-dies.js";
 import { LANE_SCENARIOS } from "./scenarios/lane.js";
 import { PARK_SCENARIOS, PIPE_SCENARIOS } from "./scenarios/park.js";
 import { READY_SCENARIOS } from "./scenarios/ready.js";
@@ -31,6 +32,40 @@ export interface Mutant {
   /** One of these is to catch it; default: those about its file. */
   readonly scenarios?: readonly Scenario[];
 }
+
+const DIVIDE = "        if (length > pages) storeWord(entry + (pages << 2), length - pages);\n";
+const NAME_EXTENT =
+  "        word = (state << EXTENT_STATE_SHIFT) | (owner << EXTENT_OWNER_SHIFT) | pages;\n        storeWord(entry, word);\n";
+const MEND = "  kernel.exchangeIf(map.job + JOB_HEAP_LOCK_OFFSET, task + 1, 0);\n";
+
+/** A task dies while it uses the heap. */
+const HEAP_DEATH_MUTANTS: readonly Mutant[] = [
+  {
+    name: "the monitor does not mend the heap's lock",
+    file: "src/node/liveness.ts",
+    find: MEND,
+    replace: "",
+  },
+  {
+    name: "the monitor does not mend the heap's lock where the agent held it",
+    file: "src/node/liveness.ts",
+    find: "    kernel.exchangeIf(map.job + JOB_HEAP_LOCK_OFFSET, slot + 1, 0);",
+    replace: "",
+  },
+  {
+    name: "an extent is entered before the rest of the free one that it was cut from",
+    file: "heap.ts",
+    find: `${DIVIDE}${NAME_EXTENT}`,
+    replace: `${NAME_EXTENT}${DIVIDE}`,
+  },
+  {
+    name: "an extent has its owner only once the heap's lock is free",
+    file: "heap.ts",
+    find: "  storeWord(lock, 0);\n  if (found",
+    replace:
+      "  storeWord(lock, 0);\n  if (found != OPEN_NO_MEMORY) {\n    const entry = table + (page << 2);\n    storeWord(entry, loadWord(entry) ^ (EXTENT_OWNER_MASK << EXTENT_OWNER_SHIFT));\n  }\n  if (found",
+  },
+].map((mutant) => ({ scenarios: HEAP_DEATH_SCENARIOS, ...mutant }));
 
 const LANES = [
   ...LANE_SCENARIOS,
@@ -663,6 +698,7 @@ ${COMMIT}`,
     replace: "    this.#kernel.heapFree(job, extent);\n    told();\n",
     scenarios: BUFFER_SCENARIOS,
   },
+  ...HEAP_DEATH_MUTANTS,
   ...ENGINE_MUTANTS,
   ...REORDER_MUTANTS,
   ...BIND_MUTANTS,

@@ -15,7 +15,8 @@ import { AT, KIND, NOTES_MAX } from "./control.js";
 
 export class World extends Rig {
   readonly kernel: PacketKernel;
-  readonly #me: number;
+  /** Number of the thread. */
+  readonly me: number;
   readonly #access: (kind: number, word: number) => number;
   readonly awaitEnd: (thread: number) => void;
   readonly isDead: (thread: number) => boolean;
@@ -39,7 +40,7 @@ export class World extends Rig {
   ) {
     super(kernel, kernel, memory, map);
     this.kernel = kernel;
-    this.#me = me;
+    this.me = me;
     this.#access = access;
     this.awaitEnd = awaitEnd;
     this.isDead = isDead;
@@ -71,7 +72,7 @@ export class World extends Rig {
   /** The thread's own record of what it saw, for the scenario's check. */
   note(value: number): void {
     const { words } = this.memory;
-    const at = AT.notes + (NOTES_MAX + 1) * this.#me;
+    const at = AT.notes + (NOTES_MAX + 1) * this.me;
     const count = (words[at] as number) + 1;
     if (count > NOTES_MAX) throw new Error(`more than ${NOTES_MAX} notes`);
     words[at] = count;
@@ -81,7 +82,7 @@ export class World extends Rig {
   /** What this thread has noted. */
   get notes(): number[] {
     const { words } = this.memory;
-    const at = AT.notes + (NOTES_MAX + 1) * this.#me;
+    const at = AT.notes + (NOTES_MAX + 1) * this.me;
     return [...words.subarray(at + 1, at + 1 + (words[at] as number))];
   }
 

@@ -8,7 +8,7 @@ import { markDead } from "../../../src/node/liveness.js";
 import type { Context } from "../../../src/pami/context.js";
 import type { Scenario } from "../scenario.js";
 import type { World } from "../world.js";
-import { ORIGIN, same, TARGET } from "./support.js";
+import { betweenProcesses, ORIGIN, same, TARGET } from "./support.js";
 
 const DISPATCH = 5;
 /** Note of a thread: its target has ended. */
@@ -163,7 +163,7 @@ function targetDies(name: string, send: (world: World, context: Context) => void
   };
 }
 
-export const DEATH_SCENARIOS: readonly Scenario[] = [
+const SCENARIOS: readonly Scenario[] = [
   originDies("an origin dies: its target gets what was sent, and the memory", (world, context) =>
     sendNumbers(context, endpointOf(0, 0), 2, world),
   ),
@@ -174,3 +174,9 @@ export const DEATH_SCENARIOS: readonly Scenario[] = [
   ),
   targetDies("a target dies while its lane is replaced", sendByTwoLanes),
 ];
+
+/** The same between processes, which a futex wakes. */
+export const DEATH_SCENARIOS: readonly Scenario[] = SCENARIOS.flatMap((scenario) => [
+  scenario,
+  betweenProcesses(scenario),
+]);

@@ -11,6 +11,7 @@ import { ENGINE_DIES_CHAIN_SCENARIOS } from "./engine-dies-chain.js";
 import { FAR_DEATH_SCENARIOS } from "./far-death.js";
 import { GIVEN_UP_SCENARIOS } from "./given-up.js";
 import { HEAP_SCENARIOS } from "./heap.js";
+import { HEAP_DEATH_SCENARIOS } from "./heap-dies.js";
 import { LANE_SCENARIOS } from "./lane.js";
 import { MEMBER_SCENARIOS } from "./members.js";
 import { MEMBER_DEATH_SCENARIOS } from "./members-die.js";
@@ -33,6 +34,7 @@ export const SCENARIOS: readonly Scenario[] = [
   ...CHAIN_SCENARIOS,
   ...ATTACH_SCENARIOS,
   ...DEATH_SCENARIOS,
+  ...HEAP_DEATH_SCENARIOS,
   ...RMA_ENDS_SCENARIOS,
   ...ENGINE_SCENARIOS,
   ...GIVEN_UP_SCENARIOS,

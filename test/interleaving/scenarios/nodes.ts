@@ -28,14 +28,13 @@ import {
   RTS_FIFO_OFFSET,
   RTS_SIZE,
   TRANSFER_DONE,
-  WAIT_TIMED_OUT,
 } from "../../../assembly/layout.js";
 import { alignUp } from "../../../assembly/seq.js";
 import { type Endpoint, endpointOf, taskOf } from "../../../src/core/endpoint.js";
 import type { Message } from "../../../src/core/message.js";
 import type { ReceiveOptions } from "../../../src/core/pacing.js";
 import type { MemRegion } from "../../../src/core/region.js";
-import { EAGAIN, type Result, SUCCESS } from "../../../src/core/result.js";
+import { EAGAIN, type Result, SHUTDOWN, SUCCESS } from "../../../src/core/result.js";
 import { engineSlot } from "../../../src/memory/map.js";
 import { Addresses } from "../../../src/node/address.js";
 import type { Client } from "../../../src/pami/client.js";
@@ -279,8 +278,8 @@ export function agent(...events: readonly Event[]) {
       const isIdle = !self.turn() && !isAny && !self.hasWork && turn >= events.length;
       if (isOver && isIdle) return;
       const sleeps = isIdle && ++idle % SPINS === 0;
-      if (sleeps && kernel.bellWait(slot, seen, others.isLate || self.isRestless ? 1 : -1) === WAIT_TIMED_OUT)
-        others.answerLate();
+      const longest = others.isLate || self.isRestless ? 1 : Number.POSITIVE_INFINITY;
+      if (sleeps && world.sleep(slot, seen, longest)) others.answerLate();
       kernel.bellDisarm(slot);
     }
   };
@@ -375,11 +374,12 @@ export class Own {
     same("the result of an offer", [result], [SUCCESS]);
   }
 
-  /** Tries until there is a slot for a task, and room. */
-  #insist(to: number, attempt: (target: Endpoint) => Result): void {
+  /** Tries until there is a slot for a task, and room. Returns what it came to then. */
+  #insist(to: number, attempt: (target: Endpoint) => Result): Result {
     const target = endpointOf(to, 0);
-    for (let result = attempt(target); result !== SUCCESS; result = attempt(target)) {
-      if (result !== EAGAIN) throw new Error(`an attempt came to ${result}`);
+    for (;;) {
+      const result = attempt(target);
+      if (result !== EAGAIN) return result;
       let isTold = false;
       this.context.whenRoom(target, 4, () => {
         isTold = true;
@@ -388,9 +388,20 @@ export class Own {
     }
   }
 
-  /** Sends a number. */
+  /** Sends a number. Returns SUCCESS, or SHUTDOWN if the target has ended. */
+  #say(to: number, number: number): Result {
+    return this.#insist(to, (target) => this.context.sendImmediate(target, DISPATCH, null, PAYLOADS[number]));
+  }
+
+  /** Sends a number to a task that goes on. */
   say(to: number, number: number): void {
-    this.#insist(to, (target) => this.context.sendImmediate(target, DISPATCH, null, PAYLOADS[number]));
+    same("what a message came to", [this.#say(to, number)], [SUCCESS]);
+  }
+
+  /** Sends a number to a task that may have ended. */
+  sayIfUp(to: number, number: number): void {
+    const result = this.#say(to, number);
+    if (result !== SHUTDOWN) same("what a message came to", [result], [SUCCESS]);
   }
 
   /** Sends a number whose place is reserved for some rounds, and notes it, unless there is no slot for its target. */
@@ -421,7 +432,7 @@ export class Own {
     const onRemote = (_: unknown, how: Result): void => {
       result = how;
     };
-    this.#insist(taskOf(put.to), () => this.context.put({ ...put, onRemote }));
+    same("what a put came to", [this.#insist(taskOf(put.to), () => this.context.put({ ...put, onRemote }))], [SUCCESS]);
     this.context.advanceUntil(() => result >= 0);
     same("the result of a put", [result], [SUCCESS]);
   }

@@ -17,7 +17,19 @@ import { pipeAwake, pipeOf, pipeSleep } from "../../../src/process/pipe-words.js
 import { Bells } from "../../../src/transport/net/bells.js";
 import type { Scenario } from "../scenario.js";
 import type { World } from "../world.js";
-import { messages, ORIGIN, OTHER, openAtStart, rest, same, send, smallLane, TARGET, take } from "./support.js";
+import {
+  betweenProcesses,
+  messages,
+  ORIGIN,
+  OTHER,
+  openAtStart,
+  rest,
+  same,
+  send,
+  smallLane,
+  TARGET,
+  take,
+} from "./support.js";
 
 /** Meta word of the second of messages(). */
 const SECOND = 2;
@@ -283,12 +295,7 @@ const STOPPED: Scenario = {
   },
 };
 
-/** The same between processes. No sleep ends by itself there: each needs its wake-up. */
-const PROCESS_SCENARIOS: readonly Scenario[] = THREAD_SCENARIOS.map((scenario) => ({
-  ...scenario,
-  name: `between processes: ${scenario.name}`,
-  processes: { sleepsEnd: false },
-}));
+const PROCESS_SCENARIOS: readonly Scenario[] = THREAD_SCENARIOS.map(betweenProcesses);
 
 /** Any process. */
 const PID = 7;

@@ -16,6 +16,7 @@ import { engineSlot } from "../../../src/memory/map.js";
 import { sleepUntilCalled } from "../../../src/node/serve.js";
 import type { Client } from "../../../src/pami/client.js";
 import { map } from "../control.js";
+import type { Scenario } from "../scenario.js";
 import type { World } from "../world.js";
 
 /** Ordinals of the endpoints: of tasks 0, 1 and 2, whose threads have the same numbers. */
@@ -24,6 +25,11 @@ export const ORIGIN = 2;
 export const OTHER = 4;
 
 export const PAGE = 4096;
+/** A scenario whose threads stand for processes. No sleep ends by itself there: each needs its wake-up. */
+export function betweenProcesses(scenario: Scenario): Scenario {
+  return { ...scenario, name: `between processes: ${scenario.name}`, processes: { sleepsEnd: false } };
+}
+
 /** Bytes of the regions that are there from the start. */
 const START_BYTES = 64;
 
