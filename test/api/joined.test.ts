@@ -45,6 +45,7 @@ interface Said {
   readonly pid: number;
   readonly kernel: string;
   readonly stopped: number;
+  readonly left: number;
   readonly leaving?: number;
 }
 
@@ -392,6 +393,18 @@ describe.skipIf(!isLinux)("processes in several nodes, joined by a link", { time
     expect(codes).toEqual([0, "SIGKILL", 0, 0]);
     expect(said.map(({ task, seen }) => [task, seen])).toEqual([0, 2, 3].map((task) => [task, { 1: SHUTDOWN }]));
   });
+
+  it.each(LINKS)(
+    "a node is killed in the middle of a collective operation: the others hear so, and go on without it, by %s",
+    async (link) => {
+      const env = { PAMIR_KEY_FILE: keyFile, PAMIR_OPTIONS: JSON.stringify({ link, silence: 86_400_000 }) };
+      const { said, codes, errors } = await start(4, ["collective"], env, 1);
+      expect({ errors, codes }).toEqual({ errors: ["", "", "", ""], codes: [0, 0, "SIGKILL", 0] });
+      expect(said.map(({ task, left, seen }) => [task, left, seen])).toEqual(
+        [0, 1, 3].map((task) => [task, 0 + 1 + 3, { 2: SHUTDOWN }]),
+      );
+    },
+  );
 
   it("the process with the agent is killed: its sibling is cut off at once, whatever the silence", async () => {
     const env = { PAMIR_KEY_FILE: keyFile, PAMIR_OPTIONS: JSON.stringify({ silence: 86_400_000 }) };

@@ -90,6 +90,26 @@ if (how === "exit") {
   while (client.task === 0 && ready < LAST) await context.progress(PATIENCE);
   for (let task = 0; task < client.size; task++) if (task < first !== client.task < first) await sees(task);
 }
+/** What the tasks that are left have summed up, by their numbers. */
+let left = 0;
+// A node is killed while all nodes reduce; the others go on without it.
+if (how === "collective") {
+  const world = await client.world(PATIENCE);
+  const [send, receive] = [new Float64Array(8192).fill(client.task), new Float64Array(8192)];
+  if (client.task === 2) setTimeout(() => process.kill(process.pid, "SIGKILL"), 50);
+  let code = "";
+  while (code === "") {
+    await world.allreduce({ send, receive, operation: "sum" }, PATIENCE).catch((error) => {
+      code = error.code;
+    });
+  }
+  if (code !== "PAMIR_SHUTDOWN") throw new Error(`the operation came to ${code}`);
+  const rest = await world.shrink(PATIENCE);
+  [left = -1] = await rest.allreduce({ send, receive, operation: "sum" }, PATIENCE);
+  await sees(2);
+  rest.close();
+  world.close();
+}
 /** Milliseconds from the stop of task 1 to its end. */
 let stopped = 0;
 // Task 0 stops task 1, until that is given up, and lets it go on.
@@ -141,6 +161,7 @@ console.log(
     local: client.localTasks,
     sum,
     seen,
+    left,
     success: SUCCESS,
     stopped,
     pid: process.pid,
