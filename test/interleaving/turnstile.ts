@@ -29,8 +29,6 @@ export class Turnstile {
   readonly #hook: Hook;
   /** Killed, and on its way out: whatever catches what was thrown through it comes no further than the next step. */
   #dying = false;
-  /** Was killed: from then on, another one goes on in its place, which does not die. */
-  #isDead = false;
 
   constructor({ words }: Memory, hook: Hook, me: number) {
     this.#words = words;
@@ -136,7 +134,6 @@ export class Turnstile {
     const wasKilled = this.#dying && !this.failed;
     if (this.#dying) this.#aim();
     this.#dying = false;
-    this.#isDead ||= wasKilled;
     return wasKilled;
   }
 
@@ -145,7 +142,6 @@ export class Turnstile {
     const words = this.#words;
     const { me } = this;
     this.survive();
-    this.#isDead = false;
     const isOver = words[AT.over] !== 0;
     words[AT.state + me] = dead && !isOver ? DEAD : DONE;
     this.#disable();
@@ -187,7 +183,7 @@ export class Turnstile {
     if (this.#dying) this.#die(step, entry);
     const to = this.#planned();
     if (to === KILL) {
-      if (this.#isDead || ((words[AT.mortal] as number) & (1 << this.me)) === 0) return;
+      if (((words[AT.mortal] as number) & (1 << this.me)) === 0) return;
       this.#die(step, entry);
     }
     if (to === this.me || !this.#can(to)) return;

@@ -130,33 +130,6 @@ const SCENARIOS: readonly Scenario[] = [
     ],
     check: expectFree,
   },
-  {
-    name: "two tasks die while they allocate and free",
-    mortal: [0, 1],
-    deaths: 2,
-    monitor: mend,
-    bound: 0,
-    setup() {},
-    threads: [(world) => useHeap(world, 0), (world) => useHeap(world, 1)],
-    check: expectFree,
-  },
-  {
-    name: "two tasks die while they allocate and free, and so does a third one, which goes on",
-    mortal: [0, 1],
-    deaths: 2,
-    monitor: mend,
-    bound: 0,
-    setup() {},
-    threads: [
-      (world) => useHeap(world, 0),
-      (world) => useHeap(world, 1),
-      (world) => {
-        useHeap(world, 2);
-        haveAll(world, 2, 0, 1);
-      },
-    ],
-    check: expectFree,
-  },
   clientDies("both open regions", 1, (own) => {
     const [one, two] = [own.region(PAGE), own.region(2 * PAGE)];
     one.close();
