@@ -148,7 +148,7 @@ const DEATHS = {
 /** @param {import("pamir").Client} client @param {Args} args */
 export async function die(client, args) {
   const task = await beginning(client, args);
-  const { round, all, one, asleep } = task;
+  const { round, book, all, one, asleep } = task;
   const { how, lifetime } = fateOf(round, client.task);
   const end = performance.now() + lifetime;
   const over = DEATHS[how];
@@ -166,6 +166,8 @@ export async function die(client, args) {
       new Script("forever()").runInThisContext({ timeout: over === undefined ? 2 * round.patience : lifetime });
     } catch (error) {
       if (/** @type {{ code?: string }} */ (error).code !== "ERR_SCRIPT_EXECUTION_TIMEOUT") throw error;
+      // Perhaps within a round of a context: its waits, which go on until the thread has ended, reject.
+      book.mute();
     }
     over?.();
   }

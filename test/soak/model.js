@@ -75,6 +75,8 @@ const PAGES = /** @type {const} */ ({
 /** @typedef {Record<keyof typeof PAGES, Int32Array<SharedArrayBuffer>>} Pages */
 
 export class Book {
+  #isMute = false;
+
   /** @param {number} places @param {number} contexts */
   static bytes(places, contexts) {
     return 4 * Object.values(PAGES).reduce((sum, words) => sum + words(places, places * contexts), 0);
@@ -104,8 +106,14 @@ export class Book {
     return Atomics.load(this.pages.counts, COUNTERS.indexOf(name));
   }
 
+  /** This thread was broken off in the midst of a step, so what fails in it from now on says nothing. */
+  mute() {
+    this.#isMute = true;
+  }
+
   /** Something is wrong; the first of these are kept with their reasons. @param {Failure} name @param {string} why */
   fail(name, why, by = 1) {
+    if (this.#isMute) return;
     this.count(name, by);
     const kind = FAILURES.indexOf(name);
     const place = Atomics.add(this.pages.noted, kind, 1);

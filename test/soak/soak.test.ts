@@ -1,7 +1,7 @@
 // The soak, as a user calls it: a few seconds find nothing, and its model is not blind.
 import { describe, expect, it } from "vitest";
 import { byEffort, SEED } from "../support/effort.js";
-import { FAULTS } from "./model.js";
+import { Book, FAULTS } from "./model.js";
 import { expectClean, soak } from "./support.js";
 
 describe("npm run soak", () => {
@@ -19,6 +19,16 @@ describe("npm run soak", () => {
   it("goes on until its time is over, and tells what it has seen", { timeout: 150_000 }, () => {
     const { operations } = expectClean(["--minutes", "0.05", "--seed", "5", "--seconds", "1"]);
     expect(operations).toBeGreaterThan(100);
+  });
+
+  it("a thread that was broken off in the midst of a step counts no failure any more, and others do", () => {
+    const buffer = new SharedArrayBuffer(Book.bytes(2, 1));
+    const [broken, whole] = [new Book(buffer, 2, 1), new Book(buffer, 2, 1)];
+    broken.mute();
+    broken.fail("others", "advance() is not re-entrant");
+    expect(whole.hasFailed).toBe(false);
+    whole.fail("others", "a message is lost");
+    expect(whole.notes).toEqual(["others: a message is lost"]);
   });
 
   it.each(Object.entries(FAULTS))(
