@@ -47,6 +47,12 @@ const HEAP_DEATH_MUTANTS: readonly Mutant[] = [
     replace: "",
   },
   {
+    name: "the monitor frees the heap's lock, whoever holds it",
+    file: "src/node/liveness.ts",
+    find: MEND,
+    replace: "  kernel.storeWord(map.job + JOB_HEAP_LOCK_OFFSET, 0);\n",
+  },
+  {
     name: "the monitor does not mend the heap's lock where the agent held it",
     file: "src/node/liveness.ts",
     find: "    kernel.exchangeIf(map.job + JOB_HEAP_LOCK_OFFSET, slot + 1, 0);",

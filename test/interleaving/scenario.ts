@@ -4,8 +4,10 @@ import type { World } from "./world.js";
 export interface Scenario {
   readonly name: string;
   readonly threads: readonly ((world: World) => void)[];
-  /** Threads that may die, one in a schedule, at any step. */
+  /** Threads that may die, at any step. */
   readonly mortal?: readonly number[];
+  /** How many of them may die in one schedule; 1 if not given. */
+  readonly deaths?: number;
   /** What is done for such a thread once it has died, in its place: what the monitor does. */
   readonly monitor?: (world: World) => void;
   /** Whether the job has an engine thread. */

@@ -29,6 +29,8 @@ export class Turnstile {
   readonly #hook: Hook;
   /** Killed, and on its way out: whatever catches what was thrown through it comes no further than the next step. */
   #dying = false;
+  /** Was killed: from then on, another one goes on in its place, which does not die. */
+  #isDead = false;
 
   constructor({ words }: Memory, hook: Hook, me: number) {
     this.#words = words;
@@ -134,6 +136,7 @@ export class Turnstile {
     const wasKilled = this.#dying && !this.failed;
     if (this.#dying) this.#aim();
     this.#dying = false;
+    this.#isDead ||= wasKilled;
     return wasKilled;
   }
 
@@ -142,6 +145,7 @@ export class Turnstile {
     const words = this.#words;
     const { me } = this;
     this.survive();
+    this.#isDead = false;
     const isOver = words[AT.over] !== 0;
     words[AT.state + me] = dead && !isOver ? DEAD : DONE;
     this.#disable();
@@ -183,7 +187,7 @@ export class Turnstile {
     if (this.#dying) this.#die(step, entry);
     const to = this.#planned();
     if (to === KILL) {
-      if (((words[AT.mortal] as number) & (1 << this.me)) === 0) return;
+      if (this.#isDead || ((words[AT.mortal] as number) & (1 << this.me)) === 0) return;
       this.#die(step, entry);
     }
     if (to === this.me || !this.#can(to)) return;
@@ -241,7 +245,8 @@ export class Turnstile {
     words[AT.steps] = step + 1;
     if (step === words[AT.stop] && step < STEPS_MAX - 1) {
       const to = this.#planned();
-      if (this.#can(to)) return to;
+      // A thread that can't go on does not die either. The bit of KILL would be that of a sleeper.
+      if (to !== KILL && this.#can(to)) return to;
     }
     const salt = words[AT.salt] as number;
     const first = salt === 0 ? 0 : Math.imul(salt, step + 1) >>> 30;

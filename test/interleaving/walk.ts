@@ -33,8 +33,8 @@ class Walk {
     runner.schedules = 0;
   }
 
-  /** Runs the plan, and every longer one that differs from it only behind step `from`. */
-  go(from: number, preemptions: number, killed: boolean): number {
+  /** Runs the plan, and every longer one that differs from it only behind step `from`. @param killed bit i: thread i died */
+  go(from: number, preemptions: number, killed: number): number {
     const runner = this.#runner;
     if (runner.schedules === this.#schedules) return WENT.enough;
     runner.schedules++;
@@ -43,23 +43,31 @@ class Walk {
     const choices = this.#choices(from, preemptions, killed);
     for (let i = 0; i < choices.length; i++) {
       const choice = choices[i] as number;
-      const [step, thread, forced] = [choice >>> 4, choice & 7, (choice & 8) !== 0];
+      const [step, me, thread, forced] = [choice >>> 6, (choice >>> 4) & 3, choice & 7, (choice & 8) !== 0];
       this.plan.push(step, thread);
       const kills = thread === KILL;
-      const went = this.go(step + 1, forced || kills ? preemptions : preemptions + 1, killed || kills);
+      const went = this.go(
+        step + 1,
+        forced || kills ? preemptions : preemptions + 1,
+        kills ? killed | (1 << me) : killed,
+      );
       if (went !== WENT.on) return went;
       this.plan.length -= 2;
     }
     return WENT.on;
   }
 
-  /** Where the last run could have gone on otherwise: step << 4 | forced << 3 | thread. */
-  #choices(from: number, preemptions: number, killed: boolean): number[] {
+  /** Where the last run could have gone on otherwise: step << 6 | thread that ran << 4 | forced << 3 | thread. */
+  #choices(from: number, preemptions: number, killed: number): number[] {
     const { log, steps } = this.#runner;
     const found: number[] = [];
     const preempts = preemptions < this.#bound;
+    const { deaths = 1 } = this.#runner.scenario;
+    const mayDie = [0, 1, 2].filter((thread) => ((killed >>> thread) & 1) === 1).length < deaths;
     for (let step = from; step < steps; step++) {
       const entry = log[step] as number;
+      const me = (entry >>> LOG.threadShift) & 3;
+      const at = (step << 6) | (me << 4);
       const forced = (entry & LOG.forced) !== 0;
       if (forced) {
         const chosen = ((log[step + 1] ?? 0) >>> LOG.threadShift) & 3;
@@ -67,19 +75,18 @@ class Walk {
           if (thread === chosen || ((entry >>> LOG.enabledShift) & (1 << thread)) === 0) continue;
           // That a timeout fires while another one could go on is as good as a preemption: else it would fire for ever.
           const fires = ((entry >>> LOG.sleepingShift) & (1 << thread)) !== 0;
-          if (!fires) found.push((step << 4) | 8 | thread);
-          else if (preempts) found.push((step << 4) | thread);
+          if (!fires) found.push(at | 8 | thread);
+          else if (preempts) found.push(at | thread);
         }
         continue;
       }
       if ((entry & LOG.resumed) !== 0 || this.#repeats(step)) continue;
-      const me = (entry >>> LOG.threadShift) & 3;
       if (preempts) {
         for (let thread = 0; thread < 3; thread++) {
-          if (thread !== me && ((entry >>> LOG.enabledShift) & (1 << thread)) !== 0) found.push((step << 4) | thread);
+          if (thread !== me && ((entry >>> LOG.enabledShift) & (1 << thread)) !== 0) found.push(at | thread);
         }
       }
-      if (!killed && (this.#mortal & (1 << me)) !== 0) found.push((step << 4) | KILL);
+      if (mayDie && (this.#mortal & ~killed & (1 << me)) !== 0) found.push(at | KILL);
     }
     return found;
   }
@@ -104,7 +111,7 @@ interface Outcome {
 export function exhaust(runner: Runner, bound: number, schedules: number): Outcome {
   for (let preemptions = Math.min(1, bound); ; ) {
     const walk = new Walk(runner, preemptions, schedules);
-    const went = walk.go(0, 0, false);
+    const went = walk.go(0, 0, 0);
     if (went === WENT.wrong) return { complete: false, failed: { plan: walk.plan, salt: 0 } };
     // A switch is tried before shared words alone; where a new one turns up, the walk begins anew.
     if (runner.news) runner.watch();
@@ -116,12 +123,14 @@ export function exhaust(runner: Runner, bound: number, schedules: number): Outco
 /** Random schedules, of `switches` switches each. */
 export function sample(runner: Runner, switches: number, schedules: number, seed: number): Outcome["failed"] {
   const random = randomOf(seed);
-  const { mortal = [], threads } = runner.scenario;
+  const { mortal = [], deaths = mortal.length > 0 ? 1 : 0, threads } = runner.scenario;
   let longest = 1;
   for (runner.schedules = 0; runner.schedules < schedules; runner.schedules++) {
     const steps = Array.from({ length: switches }, () => random(longest)).sort((a, b) => a - b);
     const plan = steps.flatMap((step, i) => (step === steps[i - 1] ? [] : [step, random(threads.length)]));
-    if (mortal.length > 0 && plan.length > 0 && random(2) === 0) plan[2 * random(plan.length / 2) + 1] = KILL;
+    for (let death = 0; death < deaths; death++) {
+      if (plan.length > 0 && random(2) === 0) plan[2 * random(plan.length / 2) + 1] = KILL;
+    }
     const salt = (random(0x40000000) << 1) | 1;
     if (!runner.run(plan, salt)) return { plan, salt };
     if (runner.news) runner.watch();

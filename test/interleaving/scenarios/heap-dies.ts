@@ -47,6 +47,11 @@ function letGo(world: World, { extent, words, mark }: Held): void {
   world.kernel.heapFree(world.map.job, extent);
 }
 
+/** Takes a page, and frees it. */
+function useOnce(world: World, task: number): void {
+  letGo(world, hold(world, task, 1));
+}
+
 /** Divides free extents, and joins free neighbors. */
 function useHeap(world: World, task: number): void {
   const [one, two] = [hold(world, task, 2), hold(world, task, 1)];
@@ -127,6 +132,42 @@ const SCENARIOS: readonly Scenario[] = [
         haveAll(world, 0, 1);
       },
       (world) => useHeap(world, 1),
+    ],
+    check: expectFree,
+  },
+  {
+    name: "a task dies while one of two others has the heap's lock, and they go on",
+    mortal: [0],
+    monitor: mend,
+    bound: 1,
+    setup() {},
+    threads: [(world) => useOnce(world, 0), (world) => useOnce(world, 1), (world) => useOnce(world, 2)],
+    check: expectFree,
+  },
+  {
+    name: "two tasks die while they allocate and free",
+    mortal: [0, 1],
+    deaths: 2,
+    monitor: mend,
+    bound: 0,
+    setup() {},
+    threads: [(world) => useHeap(world, 0), (world) => useHeap(world, 1)],
+    check: expectFree,
+  },
+  {
+    name: "two tasks die while they allocate and free, and so does a third one, which goes on",
+    mortal: [0, 1],
+    deaths: 2,
+    monitor: mend,
+    bound: 0,
+    setup() {},
+    threads: [
+      (world) => useHeap(world, 0),
+      (world) => useHeap(world, 1),
+      (world) => {
+        useHeap(world, 2);
+        haveAll(world, 2, 0, 1);
+      },
     ],
     check: expectFree,
   },
