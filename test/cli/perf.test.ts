@@ -224,18 +224,21 @@ describe("pamir perf --quick --json", () => {
   );
 
   it("leaves out what is not installed, says so, and measures the hand-off in wasm", () => {
-    const native = ["handoff", "ring", "openmpi", "mpich", "ucx"];
-    const args = ["--test", "am_rate", "--test", "am_lat", ...native.flatMap((name) => ["--system", name])];
+    const native = ["handoff", "ring", "openmpi", "mpich", "ucx", "futex"];
+    const tests = ["am_rate", "am_lat", "wake_lat"].flatMap((name) => ["--test", name]);
+    const args = [...tests, ...native.flatMap((name) => ["--system", name])];
     const report = quick(args, { PATH: "" });
     expect(report).toMatchObject({ handoff: "wasm", pinned: [] });
     expect(report.results.map(({ system }: { system: string }) => system)).toEqual(["handoff"]);
-    expect(report.skipped.map(({ system }: { system: string }) => system)).toEqual(["openmpi", "mpich", "ucx", "ring"]);
+    const skipped = report.skipped.map(({ system }: { system: string }) => system);
+    expect(skipped).toEqual(["openmpi", "mpich", "ucx", "ring", "futex"]);
     for (const { reason } of report.skipped) expect(reason).not.toBe("");
   });
 
   it("measures natives where they are installed, or says why not", () => {
-    const systems = ["ring", "openmpi", "mpich", "ucx", "ucx-uct"];
-    const { results, skipped } = quick(["--test", "am_rate", ...systems.flatMap((name) => ["--system", name])]);
+    const systems = ["ring", "openmpi", "mpich", "ucx", "ucx-uct", "futex"];
+    const tests = ["--test", "am_rate", "--test", "wake_lat"];
+    const { results, skipped } = quick([...tests, ...systems.flatMap((name) => ["--system", name])]);
     const named = [...results, ...skipped].map(({ system }: { system: string }) => system);
     expect(named.toSorted()).toEqual(systems.toSorted());
   });

@@ -61,6 +61,7 @@ const PROCESS_GOALS: readonly Goal[] = [
   ]),
   against("am_lat", "openmpi", 8, "less", 0.6, 0.45, PROCESSES),
   against("wake_lat", "waitnotify", 8, "less", 0.7, 0.35, PROCESSES),
+  against("wake_lat", "futex", 8, "less", undefined, undefined, PROCESSES),
   against("start", "node", 0, "less", 2, 1.3, PROCESSES),
 ];
 
@@ -98,6 +99,7 @@ const GOALS: readonly Goal[] = [
     hoped: 0.8,
   },
   against("wake_lat", "waitnotify", 8, "less", 1.15, 1.05),
+  against("wake_lat", "futex", 8, "less"),
   against("idle", "wasmcall", 0, "less", 4, 2),
   ...(["put_bw", "get_bw"] as const).flatMap((test) => [
     against(test, "memcpy", 65536, "more", 0.92, 0.97),

@@ -91,8 +91,8 @@ function compilerOf(): string | undefined {
   return ["cc", "gcc", "clang"].find((command) => outputOf(command, ["--version"]) !== undefined);
 }
 
-/** handoff.c or ring.c. */
-export function nativeC(name: "handoff" | "ring"): Native {
+/** handoff.c, futex.c or ring.c. */
+export function nativeC(name: "handoff" | "futex" | "ring"): Native {
   const compiler = compilerOf();
   if (compiler === undefined) return { missing: "there is no C compiler (cc)" };
   const built = program(compiler, name);

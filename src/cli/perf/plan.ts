@@ -197,6 +197,12 @@ export const SYSTEMS: readonly System[] = [
     does: (test) => test === "am_lat",
     prepare: prepareHandoff,
   },
+  {
+    name: "futex",
+    what: "the limit of a wake-up: two threads, two futexes, each asleep meanwhile (C)",
+    does: (test) => test === "wake_lat",
+    prepare: () => nativeC("futex"),
+  },
   { name: "ring", what: "a ring in C that does the same work", does: touches, prepare: () => nativeC("ring") },
   peer("memcpy", "a bare memory.copy in wasm"),
   peer("postMessage", "cloned messages between worker threads"),
