@@ -11,8 +11,8 @@ import {
   TIMEDOUT,
 } from "pamir";
 import { describe, expect, it } from "vitest";
+import { count, exchangeUntilDeath, rotate, scatterUpdates } from "../conformance/tasks/members.js";
 import { fillHeap, PATIENCE, rejectionOf, thrownBy, VARIANTS, withJob } from "./support.js";
-import { count, exchangeUntilDeath, rotate, scatterUpdates } from "./tasks/members.js";
 
 const OPTIONS = { timeout: PATIENCE };
 const WAITS = "still waits for rank 1 (context 1 of task 0)";

@@ -18,15 +18,24 @@ import {
   type TaskExit,
 } from "pamir";
 import { describe, expect, it } from "vitest";
+import { COLLECTIVE_TYPES } from "../../src/collective/signature.js";
+import { drawCase } from "../support/collective-draws.js";
+import { problemOf } from "../support/collective-model.js";
+import { hashOf, SEED, scaled } from "../support/effort.js";
+import { randomOf } from "../support/random.js";
+import { lengthsOf, partOf } from "./tasks/collective-case.js";
 import {
   ANSWER,
   AWAIT_END,
   AWAIT_WORD,
   CALL_BACK,
+  CASE,
   CLOSE,
+  DO,
   ECHO,
   FAIL,
   FORWARD,
+  GEOMETRY,
   HOLD,
   LARGE,
   LAST_WORDS,
@@ -41,6 +50,7 @@ import {
   STREAM,
   SUM,
   THROW,
+  TOGETHER,
   WATCH,
 } from "./tasks/ids.js";
 
@@ -970,6 +980,55 @@ export function apiSuite(suite: ApiSuite): void {
         }
         expect(await Promise.all(sums)).toEqual([1, 2, 3].map((sum) => ({ sum, task: 9 })));
       }));
+  });
+
+  describe(`${name}: collective operations`, () => {
+    /** A geometry of so many tasks, which the others make as well. */
+    async function geometryOf({ client, context }: Given, size: number) {
+      const others = Array.from({ length: size - 1 }, (_, i) => client.endpoint(1 + i));
+      const header = Int32Array.of(size);
+      const theirs = others.map((to) => context.call(to, GEOMETRY, null, { ...TIMEOUT, header }));
+      const [geometry] = await Promise.all([client.createGeometry({ from: 0, to: size - 1 }, TIMEOUT), ...theirs]);
+      return { geometry, others };
+    }
+
+    it.each([2, 3, 5])("%i members: each type gives what a sequential program gives", (size) =>
+      withJob(size, async (given) => {
+        const { client, context } = given;
+        const { geometry, others } = await geometryOf(given, size);
+        const random = randomOf(SEED ^ hashOf(`${name} ${size}`));
+        const draw = { size, forms: ["promise"] as const, most: 100_000 };
+        for (const type of Array.from({ length: scaled(2) }, () => COLLECTIVE_TYPES).flat()) {
+          const one = drawCase(random, draw, geometry.algorithms.bind(geometry), type);
+          const theirs = others.map((to) => context.call(to, CASE, one, TIMEOUT));
+          const [{ problem, bytes }, ...got] = await Promise.all([
+            partOf(one, geometry, client, TIMEOUT.timeout),
+            ...theirs,
+          ]);
+          expect(problem).toBeUndefined();
+          for (const [rank, result] of [bytes as Uint8Array, ...got].entries()) {
+            if (lengthsOf(one, rank, size).receive === undefined) continue;
+            const wrong = problemOf(one, rank, size, result);
+            if (wrong !== undefined) expect.fail(`rank ${rank}: ${wrong}\n${JSON.stringify(one)}`);
+          }
+        }
+      }),
+    );
+
+    it.each([
+      ["halve", [[2, 0], [1], [2, 0]]],
+      ["rotate", [0, 0, 0]],
+      ["count", [0, 0, 0]],
+      ["countStriped", [0, 0, 0]],
+      ["askInTurn", [0, 1, 2].map(() => ({ heard: 22, gathered: [0, 1, 2] }))],
+      ["scatterUpdates", [0, 0, 0]],
+    ] as const)("what members do together: %s", (what, results) =>
+      withJob(3, async (given) => {
+        const { geometry, others } = await geometryOf(given, 3);
+        const theirs = others.map((to) => given.context.call(to, DO, what, TIMEOUT));
+        expect(await Promise.all([TOGETHER[what](geometry), ...theirs])).toEqual(results);
+      }),
+    );
   });
 
   describe(`${name}: waits and ends`, () => {

@@ -9,6 +9,7 @@ import {
   elementBytes,
   isReduction,
   lengthsOf,
+  parametersOf,
   placesOf,
   valuesOf,
 } from "../conformance/tasks/collective-case.js";
@@ -145,13 +146,9 @@ function moved(one: Case, rank: number, size: number, before: Uint8Array): Uint8
 }
 
 /** What is wrong with a member's view; undefined: nothing. */
-export function problemOf(
-  one: Case,
-  rank: number,
-  size: number,
-  got: Uint8Array,
-  before: Uint8Array,
-): string | undefined {
+export function problemOf(one: Case, rank: number, size: number, got: Uint8Array): string | undefined {
+  const { received } = parametersOf(one, rank, size, (_, bytes) => new Uint8Array(bytes));
+  const { before } = received as NonNullable<typeof received>;
   if (isReduction(one.type)) return reductionProblem(one, rank, size, got, before);
   return differ("the view", got, moved(one, rank, size, before));
 }

@@ -2,7 +2,7 @@
 import { launch } from "pamir";
 import type { Client, Context, Geometry, KernelName } from "../../src/index.js";
 import { PATIENCE } from "../api/support.js";
-import { type Case, guarded, parametersOf } from "../conformance/tasks/collective-case.js";
+import { type Case, type guarded, partOf } from "../conformance/tasks/collective-case.js";
 import { problemOf } from "./collective-model.js";
 import type { PrivateJob } from "./ports-job.js";
 
@@ -84,45 +84,27 @@ export async function geometryOf(
 /** One member's part in a case that is under way. */
 export interface Part {
   readonly isOver: boolean;
-  /** What is wrong with what it has got. Releases the memory of its views. */
+  /** What is wrong with what it has got. */
   problem(): string | undefined;
 }
 
 /** Begins a case at one member. */
 export function beginCase(one: Case, geometry: Geometry, client: Parameters<typeof guarded>[1]): Part {
   const { rank, size } = geometry;
-  const memory = guarded(one, client);
-  const { parameters, sent, received } = parametersOf(one, rank, size, memory.take);
-  let result: unknown;
-  if (one.form === "callback") {
-    const begin = geometry.collective.bind(geometry) as (type: string, given: object) => number;
-    const begun = begin(one.type, { ...parameters, onDone: (_: unknown, came: unknown) => (result = came) });
-    if (begun !== 0) throw new Error(`collective() returns ${begun}`);
-  } else {
-    const call = geometry[one.type] as (given: object, options?: object) => Promise<unknown>;
-    const options = { timeout: PATIENCE };
-    (one.type === "barrier" ? geometry.barrier(options) : call.call(geometry, parameters, options)).then(
-      () => (result = 0),
-      (error) => (result = error),
-    );
-  }
+  let ended: { problem: string | undefined; bytes?: Uint8Array | undefined } | undefined;
+  partOf(one, geometry as never, client, PATIENCE).then(
+    (came) => (ended = came),
+    (error) => (ended = { problem: `${error}` }),
+  );
   return {
     get isOver() {
-      return result !== undefined;
+      return ended !== undefined;
     },
     problem() {
-      const problem = found();
-      memory.close();
-      return problem === undefined ? undefined : `rank ${rank} of ${size}: ${problem}`;
+      const problem = ended?.problem ?? (ended?.bytes && problemOf(one, rank, size, ended.bytes));
+      return problem && `rank ${rank} of ${size}: ${problem}`;
     },
   };
-  function found(): string | undefined {
-    if (result !== 0) return `the result is ${result}`;
-    if (!memory.isWhole()) return "bytes around the views have changed";
-    if (sent !== undefined && Buffer.compare(sent.bytes, sent.before) !== 0) return "what is sent has changed";
-    if (received === undefined) return undefined;
-    return problemOf(one, rank, size, received.bytes, received.before);
-  }
 }
 
 /** Runs a case at all members. Returns what is wrong. */

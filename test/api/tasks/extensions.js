@@ -1,6 +1,6 @@
 // @ts-check
 // Tasks that use what is built upon geometries.
-import { count, exchangeUntilDeath, rotate, scatterUpdates } from "./members.js";
+import { count, exchangeUntilDeath, rotate, scatterUpdates } from "../../conformance/tasks/members.js";
 import { PATIENCE, runScenario } from "./support.js";
 
 const OPTIONS = { timeout: PATIENCE };

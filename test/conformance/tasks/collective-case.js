@@ -283,6 +283,43 @@ export function parametersOf(one, rank, size, take) {
 }
 
 /**
+ * One member's part in a case that does not block. Resolves with what it has got once its views are its own again.
+ * @param {Case} one
+ * @param {import("pamir").Geometry} geometry
+ * @param {Parameters<typeof guarded>[1]} client
+ * @param {number} timeout
+ * @returns {Promise<{ problem: string | undefined, bytes: Uint8Array | undefined }>}
+ */
+export async function partOf(one, geometry, client, timeout) {
+  const memory = guarded(one, client);
+  const { parameters, sent, received } = parametersOf(one, geometry.rank, geometry.size, memory.take);
+  const call = /** @type {any} */ (geometry)[one.form === "callback" ? "collective" : one.type].bind(geometry);
+  /** @type {unknown} */
+  let result = 0;
+  if (one.form === "callback") {
+    result = await new Promise((resolve) => {
+      const begun = call(one.type, {
+        ...parameters,
+        onDone: (/** @type {unknown} */ _, /** @type {number} */ came) => resolve(came),
+      });
+      if (begun !== 0) resolve(`that of collective(): ${begun}`);
+    });
+  } else {
+    const given = one.type === "barrier" ? [] : [parameters];
+    await call(...given, { timeout }).catch((/** @type {unknown} */ error) => (result = error));
+  }
+  const bytes = received?.bytes.slice();
+  const problem = () => {
+    if (result !== 0) return `the result is ${result}`;
+    if (!memory.isWhole()) return "bytes around the views have changed";
+    return sent?.bytes.some((byte, i) => byte !== sent.before[i]) ? "what is sent has changed" : undefined;
+  };
+  const ended = { problem: problem(), bytes };
+  memory.close();
+  return ended;
+}
+
+/**
  * Memory for a case's views, with bytes around them that must stay as they are.
  * @param {Case} one
  * @param {{ createRegion(bytes: number): { bytes: Uint8Array, close(): void } }} client

@@ -1,4 +1,19 @@
 import { codecs, dispatchId } from "pamir";
+import { askInTurn, count, halve, rotate, scatterUpdates } from "./members.js";
+
+/** @typedef {import("pamir").Geometry} Geometry */
+/** What all members of a geometry do together, without blocking. */
+export const TOGETHER = {
+  halve,
+  rotate: (/** @type {Geometry} */ world) => rotate(world, false),
+  count: (/** @type {Geometry} */ world) => count(world, false, false),
+  countStriped: (/** @type {Geometry} */ world) => count(world, true, false),
+  scatterUpdates: async (/** @type {Geometry} */ world) => {
+    const { changed, wrong } = await scatterUpdates(world, false);
+    return changed > 0 ? wrong : "nothing has changed";
+  },
+  askInTurn: (/** @type {Geometry} */ world) => askInTurn(world, false),
+};
 
 // Dispatch ids that api.suite.ts and its tasks agree upon.
 export const ANSWER = 1;
@@ -26,6 +41,14 @@ export const PUT_BACK = 25;
 export const SIZE = 26;
 export const END_OF = 27;
 export const BUSY = 28;
+export const GEOMETRY = 31;
+/**
+ * One operation of a geometry: its case, and what the member has got by it.
+ * @type {import("pamir").DispatchId<import("./collective-case.js").Case, Uint8Array>}
+ */
+export const CASE = dispatchId(29, codecs.json(), codecs.bytes);
+/** What members do together, by its name. @type {import("pamir").DispatchId<keyof typeof TOGETHER, unknown>} */
+export const DO = dispatchId(30, codecs.json(), codecs.json());
 /** @type {import("pamir").DispatchId<{ numbers: number[], held?: boolean }, { sum: number, task: number }>} */
 export const SUM = dispatchId(20, codecs.json(), codecs.json());
 /** @type {import("pamir").DispatchId<string, string>} */

@@ -1,17 +1,21 @@
 // @ts-check
 // The other tasks of api.suite.ts. It never blocks, so that it runs wherever there are tasks.
 import { attach, EAGAIN, SHUTDOWN, SUCCESS } from "pamir";
+import { partOf } from "./collective-case.js";
 import {
   ANSWER,
   AWAIT_END,
   AWAIT_WORD,
   BUSY,
   CALL_BACK,
+  CASE,
   CLOSE,
+  DO,
   ECHO,
   END_OF,
   FAIL,
   FORWARD,
+  GEOMETRY,
   HOLD,
   LARGE,
   LAST_WORDS,
@@ -28,6 +32,7 @@ import {
   STREAM,
   SUM,
   THROW,
+  TOGETHER,
   WATCH,
 } from "./ids.js";
 
@@ -197,6 +202,16 @@ context.dispatch(BUSY, ({ origin }) => {
   setTimeout(() => {
     for (;;);
   });
+});
+// A geometry of so many tasks, and what its members do.
+context.dispatch(GEOMETRY, async (message) => {
+  const world = await client.createGeometry({ from: 0, to: headerWord(message) - 1 }, { timeout: 20_000 });
+  context.dispatch(CASE, async (one) => {
+    const { problem, bytes } = await partOf(one, world, client, 20_000);
+    if (problem !== undefined) throw new Error(problem);
+    return bytes ?? new Uint8Array(0);
+  });
+  context.dispatch(DO, (what) => TOGETHER[what](world));
 });
 context.dispatch(SIZE, () => Uint8Array.of(client.task, client.size));
 // Ends once task 0 has left.

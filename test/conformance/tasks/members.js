@@ -1,9 +1,10 @@
 // @ts-check
-// What the members of a geometry do with what is built upon it: the tasks, and the test, which is one of them.
+// What the members of a geometry do with what is built upon it: the tasks, and the test, which is one of them. Some of it
+// runs by blocking forms, or by promises where members must not block.
 import { EAGAIN, SHUTDOWN, SUCCESS } from "pamir";
-import { PATIENCE } from "./support.js";
 
-const OPTIONS = { timeout: PATIENCE };
+/** Longer than any wait takes: a hang ends in a failure. */
+const OPTIONS = { timeout: 20_000 };
 const CELLS = 24;
 const STEPS = 300;
 const NUMBERS = 500;
@@ -16,16 +17,17 @@ function check(result) {
 }
 
 /**
- * Cells move by one in each step, around the grid.
+ * Cells move by one in each step, around the grid. Returns how many are wrong.
  * @param {import("pamir").Geometry} world
  */
-export async function rotate(world) {
+export async function rotate(world, isBlocking = true) {
   const grid = await world.createGrid({ size: [CELLS], periodic: true, fields: 2, ...OPTIONS });
   const { count, first } = grid;
   const cells = count[0] ?? 0;
   for (let i = 0; i < cells; i++) grid.cells[grid.index(i)] = i + (first[0] ?? 0);
   for (let step = 0; step < STEPS; step++) {
-    check(grid.exchangeSync(step % 2, OPTIONS));
+    if (isBlocking) check(grid.exchangeSync(step % 2, OPTIONS));
+    else await grid.exchange(step % 2, OPTIONS);
     const [now, next] = step % 2 === 0 ? grid.fields : [...grid.fields].reverse();
     if (now === undefined || next === undefined) throw new Error("no fields");
     for (let i = 0; i < cells; i++) next[grid.index(i)] = now[grid.index(i - 1)] ?? Number.NaN;
@@ -38,13 +40,14 @@ export async function rotate(world) {
 }
 
 /**
- * Each number is taken once.
+ * Each number is taken once. Returns how many were not.
  * @param {import("pamir").Geometry} world @param {boolean} striped
  */
-export async function count(world, striped) {
+export async function count(world, striped, isBlocking = true) {
   const counter = await world.createCounter({ limit: NUMBERS, striped, ...OPTIONS });
   const taken = new Int32Array(NUMBERS);
-  for (let next = counter.nextSync(OPTIONS); next !== undefined; next = counter.nextSync(OPTIONS)) taken[next]++;
+  const take = () => (isBlocking ? counter.nextSync(OPTIONS) : counter.next(OPTIONS));
+  for (let next = await take(); next !== undefined; next = await take()) taken[next]++;
   const all = await world.allreduce({ send: taken, operation: "sum" }, OPTIONS);
   await counter.close(OPTIONS);
   return all.filter((times) => times !== 1).length;
@@ -54,7 +57,7 @@ export async function count(world, striped) {
  * As HPCC RandomAccess: what is done twice by xor is as it was.
  * @param {import("pamir").Geometry} world
  */
-export async function scatterUpdates(world) {
+export async function scatterUpdates(world, isBlocking = true) {
   const region = await world.shareRegion(4 * WORDS, OPTIONS);
   const table = region.view(Uint32Array);
   const updates = await world.createAggregator({ type: Uint32Array, region, operation: "xor", delay: 1, ...OPTIONS });
@@ -67,12 +70,13 @@ export async function scatterUpdates(world) {
       const to = Math.floor(at / WORDS);
       let result = updates.update(to, at % WORDS, seed);
       while (result === EAGAIN) {
-        check(updates.whenRoomSync(to, OPTIONS));
+        if (isBlocking) check(updates.whenRoomSync(to, OPTIONS));
+        else await updates.whenRoom(to, OPTIONS);
         result = updates.update(to, at % WORDS, seed);
       }
       check(result);
     }
-    if (round === 0) check(updates.finishSync(OPTIONS));
+    if (round === 0 && isBlocking) check(updates.finishSync(OPTIONS));
     else await updates.finish(OPTIONS);
     if (round === 0) sums = table.filter((word) => word !== 0).length;
   }
@@ -132,10 +136,10 @@ export async function askAcross(client, contexts) {
 }
 
 /**
- * Each member in turn begins active messages, and blocks until it has the answers.
+ * Each member in turn begins active messages, and waits until it has the answers.
  * @param {import("pamir").Geometry} world
  */
-export function askInTurn(world) {
+export async function askInTurn(world, isBlocking = true) {
   const { rank, size } = world;
   const heard = { payload: 0 };
   world.dispatch(1, ({ payload }) => {
@@ -145,11 +149,32 @@ export function askInTurn(world) {
   const receive = new Int32Array(size);
   for (let root = 0; root < size; root++) {
     if (rank === root) {
-      check(world.amBroadcastSync({ dispatch: 1, payload: Uint8Array.of(1) }, OPTIONS));
-      check(world.amScatterSync({ dispatch: 1, send: new Uint8Array(size).fill(10) }, OPTIONS));
-      check(world.amGatherSync({ dispatch: 1, send: Int32Array.of(rank), receive }, OPTIONS));
+      const payload = { dispatch: 1, payload: Uint8Array.of(1) };
+      const blocks = { dispatch: 1, send: new Uint8Array(size).fill(10) };
+      const numbers = { dispatch: 1, send: Int32Array.of(rank), receive };
+      if (isBlocking) {
+        check(world.amBroadcastSync(payload, OPTIONS));
+        check(world.amScatterSync(blocks, OPTIONS));
+        check(world.amGatherSync(numbers, OPTIONS));
+      } else {
+        await world.amBroadcast(payload, OPTIONS);
+        await world.amScatter(blocks, OPTIONS);
+        await world.amGather(numbers, OPTIONS);
+      }
     }
-    check(world.barrierSync(OPTIONS));
+    if (isBlocking) check(world.barrierSync(OPTIONS));
+    else await world.barrier(OPTIONS);
   }
   return { heard: heard.payload, gathered: [...receive] };
+}
+
+/**
+ * Those of even ranks, and those of odd ones, each in the reverse order. Returns the ranks of this member's half.
+ * @param {import("pamir").Geometry} world
+ */
+export async function halve(world) {
+  const half = await world.split(world.rank % 2, -world.rank, OPTIONS);
+  const ranks = await half.allgather({ send: Int32Array.of(world.rank) }, OPTIONS);
+  half.close();
+  return [...ranks];
 }
