@@ -1,41 +1,21 @@
 // The API's suite and the kernels' in Firefox, on a page with headers and on one without; driven by WebDriver BiDi.
-import { accessSync, constants, mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { delimiter, join } from "node:path";
-import puppeteer, { type Browser } from "puppeteer-core";
+import { join } from "node:path";
+import type { Browser } from "puppeteer-core";
 import { createServer } from "vite";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { buildDemo } from "../../scripts/demo.mjs";
 import type { Outcome } from "../browser/isolated/conformance/vitest.js";
 import { ALIAS, DEPENDENCIES, ENVIRONMENT, ISOLATION, shims } from "../browser/shims.js";
+import { isFirefoxSkipped, openFirefox } from "./firefox.js";
 import { filesOf, serve } from "./support.js";
 import { type AnyPage, buildPages, hosted, talk } from "./web-hosted.js";
 
-/** A Firefox on the PATH, or the one that FIREFOX_PATH names. */
-function findFirefox(): string | undefined {
-  const { FIREFOX_PATH, PATH = "" } = process.env;
-  if (FIREFOX_PATH !== undefined) return FIREFOX_PATH;
-  return PATH.split(delimiter)
-    .flatMap((folder) => ["firefox-esr", "firefox"].map((name) => join(folder, name)))
-    .find((path) => {
-      try {
-        accessSync(path, constants.X_OK);
-        return true;
-      } catch {
-        return false;
-      }
-    });
-}
-
-const executablePath = findFirefox();
-const isRequired = process.env.PAMIR_REQUIRE_ALL === "1";
-if (executablePath === undefined && !isRequired)
-  console.log("not run: Firefox is not on the PATH, nor named by FIREFOX_PATH");
-
-describe.skipIf(executablePath === undefined && !isRequired)("Firefox", () => {
+describe.skipIf(isFirefoxSkipped())("Firefox", () => {
   let browser: Browser;
   beforeAll(async () => {
-    browser = await puppeteer.launch({ browser: "firefox", headless: true, executablePath: executablePath as string });
+    browser = await openFirefox();
   });
   afterAll(() => browser?.close());
 

@@ -24,7 +24,7 @@ const DEAR: readonly { readonly file: RegExp; readonly quick: number; readonly n
   { file: /^test\/conformance\/chains/, quick: 15, normal: 25 },
   { file: /^test\/docs\/blocks/, quick: 3, normal: 9 },
   { file: /^test\/pages\/(demo|bundles|lifecycle|frames|firefox)/, quick: 1, normal: 1 },
-  { file: /^test\/pages\/api/, quick: 1, normal: 8 },
+  { file: /^test\/pages\/api\.test/, quick: 1, normal: 8 },
   { file: /^test\/pages\//, quick: 1, normal: 3 },
 ];
 

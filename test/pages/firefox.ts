@@ -1,0 +1,33 @@
+// A headless Firefox, driven by WebDriver BiDi, for tests of whole pages.
+import { accessSync, constants } from "node:fs";
+import { delimiter, join } from "node:path";
+import puppeteer, { type Browser } from "puppeteer-core";
+
+/** A Firefox on the PATH, or the one that FIREFOX_PATH names. */
+function findFirefox(): string | undefined {
+  const { FIREFOX_PATH, PATH = "" } = process.env;
+  if (FIREFOX_PATH !== undefined) return FIREFOX_PATH;
+  return PATH.split(delimiter)
+    .flatMap((folder) => ["firefox-esr", "firefox"].map((name) => join(folder, name)))
+    .find((path) => {
+      try {
+        accessSync(path, constants.X_OK);
+        return true;
+      } catch {
+        return false;
+      }
+    });
+}
+
+const executablePath = findFirefox();
+
+/** Whether the tests of a file are left out: there is no Firefox, and none is required. The run says so. */
+export function isFirefoxSkipped(): boolean {
+  if (executablePath !== undefined || process.env.PAMIR_REQUIRE_ALL === "1") return false;
+  console.log("not run: Firefox is not on the PATH, nor named by FIREFOX_PATH");
+  return true;
+}
+
+export function openFirefox(): Promise<Browser> {
+  return puppeteer.launch({ browser: "firefox", headless: true, executablePath: executablePath as string });
+}
