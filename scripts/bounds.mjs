@@ -18,7 +18,7 @@ export const BUNDLE_MAX = 82_910;
  * debug mode what they call, 6 for types of transfers, 9 for shared regions, counters, grids and aggregators, 1 of them for
  * items of several kinds and lengths. What only Node can use is not counted: bundlers for browsers get dist/absent.js for it.
  */
-export const LATER_MAX = 87_490;
+export const LATER_MAX = 87_640;
 
 /**
  * Bytes that `pamir/web` adds on a page, minified and gzipped: 8 KB for seals, 22 for sessions, links and the agent of a node,

@@ -1,9 +1,9 @@
 #!/usr/bin/env node
 // The command line: finds the command, and turns wrong input into one line and exit code 2.
-import { VERSION } from "pamir";
+import { descriptorsText } from "../launch/descriptors.js";
 import { UsageError } from "./usage.js";
 
-const HELP = `pamir ${VERSION}: messaging at memory speed between the threads of a JavaScript program
+const HELP = `: messaging at memory speed between the threads of a JavaScript program
 
 Usage: pamir COMMAND [OPTION]…
 
@@ -37,11 +37,11 @@ const HIDDEN: typeof COMMANDS = { node: async () => (await import("./run/starter
 
 async function main([command, ...args]: string[]): Promise<number> {
   if (command === "--help" || command === "-h" || command === "help") {
-    process.stdout.write(HELP);
+    process.stdout.write(`pamir ${await version()}${HELP}`);
     return 0;
   }
   if (command === "--version" || command === "-v") {
-    process.stdout.write(`${VERSION}\n`);
+    process.stdout.write(`${await version()}\n`);
     return 0;
   }
   const names = Object.keys(COMMANDS).join(", ");
@@ -54,10 +54,16 @@ async function main([command, ...args]: string[]): Promise<number> {
   return await (await known())(args);
 }
 
+/** The package is not loaded before this is asked, or a command: it may be that no file can be opened. */
+async function version(): Promise<string> {
+  return (await import("pamir")).VERSION;
+}
+
 /** One line for what parseArgs or a command finds wrong with the input; anything else is a bug, with its stack. */
 function complaint(error: unknown): string | undefined {
   const { code, message } = error as { code?: string; message?: string };
   if (error instanceof UsageError) return error.message;
+  if (code === "EMFILE") return descriptorsText();
   if (code?.startsWith("ERR_PARSE_ARGS") && message !== undefined) return message.split(". ")[0];
   return undefined;
 }

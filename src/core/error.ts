@@ -23,6 +23,7 @@
  * - `PAMIR_NO_WORKERS`: several tasks on a host without workers
  * - `PAMIR_ADDRESS`: an address that does not resolve, or at which no socket can be opened
  * - `PAMIR_NO_PROCESSES`: processes can't share memory on this host
+ * - `PAMIR_DESCRIPTORS`: a process can't be started, since its launcher has no descriptor left
  * - `PAMIR_NOT_ISOLATED`: a call that needs shared memory, on a page that is not cross-origin isolated
  * - `PAMIR_WOULD_BLOCK`: a blocking wait on a page's own thread, which must not block
  * - `PAMIR_TIMEDOUT`: a wait reached its `timeout`
@@ -62,6 +63,7 @@ export type ErrorCode =
   | "PAMIR_NO_WORKERS"
   | "PAMIR_ADDRESS"
   | "PAMIR_NO_PROCESSES"
+  | "PAMIR_DESCRIPTORS"
   | "PAMIR_COLLECTIVE"
   | "PAMIR_NOT_ISOLATED"
   | "PAMIR_WOULD_BLOCK"

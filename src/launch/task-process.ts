@@ -6,6 +6,7 @@ import type { ChildProcess } from "node:child_process";
 import type { ProcessMemorySetup } from "../process/mapping.js";
 import { after, nodeModule } from "../support/host.js";
 import { LAUNCHED, type LaunchedTask, type TaskBootstrap, type TaskNews, type TaskReport } from "./bootstrap.js";
+import { codeIn, descriptorsText } from "./descriptors.js";
 import { Guard } from "./guard.js";
 import { type Labels, labelLines } from "./labels.js";
 import type { Lifecycle } from "./lifecycle.js";
@@ -104,10 +105,8 @@ interface ProcessEnd {
 
 function lostBy({ child, failure, code, signal }: ProcessEnd): string {
   const name = child?.pid === undefined ? "its process" : `its process ${child.pid}`;
-  if (failure !== undefined) {
-    const hint = failure.message.endsWith("EMFILE") ? ": see ulimit -n" : "";
-    return `${name} can't be started: ${failure.message}${hint}`;
-  }
+  if (failure !== undefined)
+    return `${name} can't be started: ${/EMFILE$/.test(failure.message) ? descriptorsText() : failure.message}`;
   return signal === null ? `${name} exited with code ${code}` : `${name} was killed by ${signal}`;
 }
 
@@ -127,7 +126,8 @@ export function startTaskProcess(
     if (lifecycle.isTerminated(task)) return { task, code: code || 1, cause: "terminated" };
     // The process has printed its error itself, and recorded it (record-errors.ts).
     if (failure === undefined && signal === null) return { task, code: code ?? 1, cause: "exit" };
-    return { task, code: 1, cause: "process", error: lostBy({ child, ...how }) };
+    const error = lostBy({ child, ...how });
+    return { task, code: 1, cause: "process", error, errorCode: codeIn(error) };
   }
   /** Ends the process, and those that it has started. */
   function terminate(): void {
@@ -240,7 +240,8 @@ export function startProcess(
     links?.nodes.over(tasks, code !== 0 || running.size > 0 ? lost : undefined);
     for (const task of running) {
       const cause = lifecycle.isTerminated(task) ? "terminated" : "process";
-      lifecycle.end({ task, code: code || 1, cause, error: cause === "process" ? lost : undefined });
+      const error = cause === "process" ? lost : undefined;
+      lifecycle.end({ task, code: code || 1, cause, error, errorCode: codeIn(error) });
     }
     running.clear();
   }

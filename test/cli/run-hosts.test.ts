@@ -288,32 +288,29 @@ describe.skipIf(!isLinux)("pamir run --hosts", { timeout: 60_000 }, () => {
   });
 });
 
+const isBefore24 = Number(process.versions.node.split(".")[0]) < 24;
+
 describe.skipIf(!isLinux)("pamir run, too few descriptors", { timeout: 60_000 }, () => {
   it.each([
-    ["--nodes 2", 2, /^pamir: task \d+ can't be started: too many open files: see ulimit -n\n$/],
-    [
-      "--processes 30",
-      1,
-      /^pamir: task \d+ is lost, the job ends: its process can't be started: .*EMFILE: see ulimit -n\n$/,
-    ],
-    [
-      "--processes 29",
-      1,
-      /^pamir: task \d+ is lost, the job ends: its process can't be started: .*EMFILE: see ulimit -n\n$/,
-    ],
-  ])("%s: all tasks end, and one line says why", async (options, code, text) => {
+    [40, "-n 30 --nodes 2", /^pamir: task \d+ can't be started: /],
+    [40, "-n 30 --processes 30", /^pamir: task \d+ is lost, the job ends: its process can't be started: /],
+    [40, "-n 30 --processes 29", /^pamir: task \d+ is lost, the job ends: its process can't be started: /],
+    // The launcher itself can't be loaded. Later versions of Node have more open by then.
+    ...(isBefore24 ? [[20, "-n 2 --processes 2", /^pamir: /] as const] : []),
+  ] as const)("%i, %s: all tasks end, and one line says why", async (most, options, text) => {
     const mark = `${process.pid}-${performance.now()}`;
-    const line = `ulimit -n 40; exec "$0" "${cli}" run -n 30 ${options} -x PAMIR_MARK=${mark} "${app}" hang`;
+    const line = `ulimit -n ${most}; exec "$0" "${cli}" run ${options} -x PAMIR_MARK=${mark} "${app}" hang`;
     const { status, stderr } = spawnSync("sh", ["-c", line, process.execPath], { encoding: "utf8", timeout: 50_000 });
-    expect(withoutWaits(stderr)).toMatch(text);
-    expect(status).toBe(code);
+    const code = "PAMIR_DESCRIPTORS";
+    const why = `all ${most} descriptors that this process may have are in use: raise ulimit -n, or start fewer processes`;
+    expect(withoutWaits(stderr).replace(text, "")).toBe(`${why} (${code})\n`);
+    expect(status).toBe(2);
     while (processesWith("PAMIR_MARK", mark).length > 0) await new Promise((resolve) => setTimeout(resolve, 20));
   });
 });
 
 // From Node 24 on, V8 reserves less where the system refuses so much.
-const reserves = Number(process.versions.node.split(".")[0]) < 24;
-it.runIf(isLinux && reserves)("pamir run --processes, too few addresses: the text names the limit", () => {
+it.runIf(isLinux && isBefore24)("pamir run --processes, too few addresses: the text names the limit", () => {
   const line = `ulimit -v 6000000; exec "$0" "${cli}" run -n 2 --processes 2 "${app}"`;
   const { status, stderr } = spawnSync("sh", ["-c", line, process.execPath], { encoding: "utf8", timeout: 50_000 });
   expect(stderr).toMatch(

@@ -48,7 +48,9 @@ const tests = sources("test");
 
 describe("codes", () => {
   it("those of the type, of its docstring, of the page and of what is thrown are the same", () => {
-    const thrown = [...sources("src").matchAll(/new PamiError\(\s*"(\w+)"/g)].map(([, code]) => code as string);
+    const thrown = [...sources("src").matchAll(/(?:new PamiError\(\s*|_CODE = )"(PAMIR_\w+)"/g)].map(
+      ([, code]) => code as string,
+    );
     expect(codes.length).toBeGreaterThan(20);
     expect([...new Set(thrown)].sort()).toEqual(codes.toSorted());
     expect([...meanings.keys()].sort()).toEqual(codes.toSorted());

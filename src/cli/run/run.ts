@@ -2,6 +2,7 @@
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { info, type Job, launch, PamiError, type TaskExit } from "pamir";
+import { codeIn } from "../../launch/descriptors.js";
 import { serveInput } from "../../launch/input.js";
 import { UsageError } from "../usage.js";
 import { EXIT_TIMEOUT, type Running } from "./job.js";
@@ -120,7 +121,7 @@ async function runThreads(app: string, argv: string[], values: Values): Promise<
     const launched = await launch(entry, options);
     job = launched;
     return {
-      ended: launched.exited.then(() => (first === undefined ? 0 : first.code || 1)),
+      ended: launched.exited.then(() => (first === undefined ? 0 : codeIn(first.error) ? 2 : first.code || 1)),
       end: () => {
         isEnding = true;
         void launched.terminate();
