@@ -21,6 +21,15 @@ function anyOrder(job: MortalJob, random: Random): () => readonly Mortal[] {
   };
 }
 
+/** Once all is quiet, every region has been given back. */
+async function expectNoRegions(job: MortalJob): Promise<void> {
+  for (let time = 0; time < 2; time++) {
+    await job.quiet();
+    for (const { task } of job.living) task.reclaim();
+  }
+  expect(job.regionBytes()).toEqual([]);
+}
+
 /**
  * Makes the geometry until a barrier of it works.
  * @returns the geometry; undefined: the one that may end has ended
@@ -79,11 +88,7 @@ async function run(carrier: Carrier, random: Random, dies: boolean): Promise<voi
     });
     for (const outcome of again.values()) expect(outcome).toBeUndefined();
     job.order = () => job.members;
-    for (let time = 0; time < 2; time++) {
-      await job.quiet();
-      for (const { task } of job.living) task.reclaim();
-    }
-    expect(job.regionBytes()).toEqual([]);
+    await expectNoRegions(job);
   } finally {
     await job.close();
   }
@@ -131,11 +136,7 @@ it("more members leave than a late one remembers: what it begins ends, and memor
     for (const [member, outcome] of outcomes) {
       expect((outcome as { code?: string }).code).toBe(leavers.includes(member) ? "PAMIR_TIMEDOUT" : "PAMIR_SHUTDOWN");
     }
-    for (let time = 0; time < 2; time++) {
-      await job.quiet();
-      for (const { task } of job.living) task.reclaim();
-    }
-    expect(job.regionBytes()).toEqual([]);
+    await expectNoRegions(job);
   } finally {
     await job.close();
   }
