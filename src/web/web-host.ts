@@ -1,4 +1,5 @@
 // host(): a process of Node makes a job that pages can join, and is its first task.
+import { TASK_COUNT_MAX } from "../../assembly/layout.js";
 import { LAYOUT_HASH } from "../../assembly/layout-hash.js";
 import { checkFlag, checkKeys, checkObject, NO_OPTIONS } from "../core/check.js";
 import { checkInteger } from "../core/error.js";
@@ -16,8 +17,8 @@ import { checkSecure } from "./secure.js";
 import { Tickets } from "./tickets.js";
 
 const PAGES_DEFAULT = 16;
-/** A job has at most 1,024 tasks. */
-const PAGES_MAX = 1023;
+/** All tasks of a job but the host. */
+const PAGES_MAX = TASK_COUNT_MAX - 1;
 const SILENCE_DEFAULT_MS = 60_000;
 const SILENCE_MIN_MS = 100;
 const SILENCE_MAX_MS = 86_400_000;
