@@ -22,6 +22,7 @@ import {
 import { decode, encode, FRAME_VERSION, HEAD_WORDS_MAX } from "../../src/transport/net/encoding.js";
 import type { Frame } from "../../src/transport/net/frames.js";
 import { copyBody } from "../../src/transport/net/records.js";
+import { RUNS_MAX } from "../../src/transport/net/remote-rma.js";
 import { word } from "../support/arbitraries.js";
 import { frameWith, recordsIn } from "../support/record.js";
 import { assertProperty, replayNote } from "../support/seed.js";
@@ -31,18 +32,33 @@ const words = (...all: number[]): string => hex(new Uint8Array(Int32Array.from(a
 /** A descriptor of each of its words: kind, bytes, local (3), remote (3), value (2), test (2). */
 const descriptor = (kind: number, ...rest: number[]) => Int32Array.of(kind, ...rest);
 
+const put = { ask: 9, descriptor: descriptor(DESCRIPTOR_PUT, 16, 1, 3, 64, 5, 7, 128, 0, 0, 0, 0) };
+const NONE = new Int32Array(0);
+
 const PINNED: readonly [string, Frame, kind: number, head: string][] = [
   ["records", { records: Uint8Array.of(1, 2, 3, 4) }, 1, words(1)],
   ["a credit", { credit: 4096 }, 2, words(0x10001, 4096)],
   [
     "a put, without its local part",
-    { ask: 9, descriptor: descriptor(DESCRIPTOR_PUT, 16, 1, 3, 64, 5, 7, 128, 0, 0, 0, 0), moved: 8, data: undefined },
+    { ...put, moved: 8, more: NONE, data: undefined },
     3,
     words(0x70001, 9, 8, 1, 16, 5, 7, 128),
   ],
   [
+    "three puts on one region",
+    { ...put, moved: 0, more: Int32Array.of(4, 256, 0, 512), data: undefined },
+    3,
+    words(0xb0001, 9, 0, 1, 16, 5, 7, 128, 4, 256, 0, 512),
+  ],
+  [
     "an rmw, with its operands",
-    { ask: 9, descriptor: descriptor(DESCRIPTOR_RMW, 26, 0, 0, 0, 5, 7, 8, -1, 1, 2, 3), moved: 0, data: undefined },
+    {
+      ask: 9,
+      descriptor: descriptor(DESCRIPTOR_RMW, 26, 0, 0, 0, 5, 7, 8, -1, 1, 2, 3),
+      moved: 0,
+      more: NONE,
+      data: undefined,
+    },
     3,
     words(0xb0001, 9, 0, 3, 26, 5, 7, 8, -1, 1, 2, 3),
   ],
@@ -97,11 +113,28 @@ describe("the bytes of a frame", () => {
   });
 
   it("of a verb that does not exist, or belongs to no operation, are dropped", () => {
-    const { head } = encode(PINNED[2]?.[1] as Frame);
+    const { head } = encode({ ...put, moved: 8, more: NONE, data: undefined });
     for (const verb of [0, 4, 5, 8, 9, 255]) {
       head[12] = verb;
       expect(decode(FRAME_ASK, head), `verb ${verb}`).toBeUndefined();
     }
+  });
+
+  it("of operations that are cut short, or of further ones behind an rmw, are dropped", () => {
+    const heads = [
+      [0x60001, 9, 8, 1, 16, 5, 7],
+      [0x80001, 9, 8, 1, 16, 5, 7, 128, 4],
+      [0xd0001, 9, 0, 3, 26, 5, 7, 8, -1, 1, 2, 3, 4, 256],
+    ];
+    for (const head of heads) {
+      expect(decode(FRAME_ASK, new Uint8Array(Int32Array.from(head).buffer))).toBeUndefined();
+    }
+  });
+
+  it("of as many operations as an agent asks for at once have a head that is allowed", () => {
+    const frame = { ...put, moved: 0, more: new Int32Array(2 * (RUNS_MAX - 1)).fill(5), data: undefined };
+    const { kind, head } = encode(frame);
+    expect(decode(kind, head)).toMatchObject({ ask: 9, more: frame.more });
   });
 
   it("of as many descriptors as an rget FIFO takes have a head that is allowed", () => {

@@ -24,6 +24,7 @@ import { endpointOf, taskOf } from "../../src/core/endpoint.js";
 import { memoryOf } from "../../src/kernel/kernel.js";
 import { encode, FRAME_VERSION } from "../../src/transport/net/encoding.js";
 import type { Frame } from "../../src/transport/net/frames.js";
+import { RUNS_MAX } from "../../src/transport/net/remote-rma.js";
 import { SessionPipe } from "../../src/transport/net/session-pipe.js";
 import { word } from "../support/arbitraries.js";
 import { randomOf } from "../support/random.js";
@@ -119,13 +120,20 @@ const frame: fc.Arbitrary<Frame> = fc.oneof(
   fc.record({ credit: word }),
   fc.record({
     ask: word,
+    descriptor: words(8).map((given) => operation(DESCRIPTOR_RMW, given)),
+    moved: word,
+    more: words(0),
+    data: fc.oneof(none, some(HEAP_BYTES - 64)),
+  }),
+  fc.record({
+    ask: word,
     descriptor: fc.oneof(
       words(4).map((given) => operation(DESCRIPTOR_PUT, given)),
       words(4).map((given) => operation(DESCRIPTOR_GET, given)),
-      words(8).map((given) => operation(DESCRIPTOR_RMW, given)),
     ),
     moved: word,
-    data: fc.oneof(none, some(HEAP_BYTES - 64)),
+    more: fc.integer({ min: 0, max: RUNS_MAX - 1 }).chain((count) => words(2 * count)),
+    data: fc.oneof(none, some(HEAP_BYTES - 64 - 8 * RUNS_MAX)),
   }),
   fc.record({ answer: word, result: word.map((one) => one | 0), data: fc.oneof(none, some(HEAP_BYTES - 12)) }),
   fc.record({ chain: fc.integer({ min: CHAIN_MOVE, max: 100 }), words: words(9), data: fc.oneof(none, some(400)) }),
@@ -255,7 +263,16 @@ describe(`frames (${replayNote()})`, () => {
   it.each<[string, Frame]>([
     ["records", { records: new Uint8Array(0) }],
     ["a credit", { credit: 7 }],
-    ["a put", { ask: 1, descriptor: operation(DESCRIPTOR_PUT, Int32Array.of(0, 1, 1, 0)), moved: 0, data: undefined }],
+    [
+      "a put",
+      {
+        ask: 1,
+        descriptor: operation(DESCRIPTOR_PUT, Int32Array.of(0, 1, 1, 0)),
+        moved: 0,
+        more: new Int32Array(0),
+        data: undefined,
+      },
+    ],
     ["an answer", { answer: 1, result: 0, data: undefined }],
     ["an end", { end: "task", streams: 1 }],
     ["a stop of a chain", { chain: CHAIN_STOP, words: Int32Array.of(1, 2, 3, 4), data: undefined }],

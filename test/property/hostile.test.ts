@@ -15,6 +15,7 @@ import {
   KIND_SWITCH,
   LANE_BYTES_GROWN,
   RECV_IMMEDIATE_MAX,
+  SLICE_BYTES,
 } from "../../assembly/layout.js";
 import { endpointOf, taskOf } from "../../src/core/endpoint.js";
 import { SUCCESS } from "../../src/core/result.js";
@@ -84,7 +85,18 @@ const empty = (count: number): Frame => {
 };
 /** Names an rget FIFO, and says nothing more of it. */
 const chainWords = (offset: number, generation: number, index = 0) => Int32Array.of(index, 1, offset, generation);
-const descriptor = (kind: number, bytes: number) => Int32Array.of(kind, 0, 0, bytes, 0, 0, 0, 0, 0, 0, 0, 0);
+const descriptor = (kind: number, bytes: number) => Int32Array.of(kind, bytes, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+const ask = (
+  kind: number,
+  bytes: number,
+  { moved = 0, more = [] as number[], data = undefined as Uint8Array | undefined },
+) => ({
+  ask: 1,
+  descriptor: descriptor(kind, bytes),
+  moved,
+  more: Int32Array.from(more),
+  data,
+});
 
 function hostileJob(seed: number, limits = LIMITS) {
   const job = new NetworkedJob({ seed, limits, kernels: ["wasm", "ts"], tasksPerNode: 2 });
@@ -169,9 +181,15 @@ describe("a task that says what it likes", () => {
     ],
     ["an offer without a payload", records(record(KIND_RTS, 0, fill(40).fill(0)))],
     ["an answer that nobody asked for", { answer: 1, result: 0, data: undefined }],
-    ["a put of other bytes than it says", { ask: 1, descriptor: descriptor(1, 8), moved: 0, data: Uint8Array.of(1) }],
-    ["a get with bytes", { ask: 1, descriptor: descriptor(2, 8), moved: 0, data: Uint8Array.of(1) }],
-    ["a get from beyond its end", { ask: 1, descriptor: descriptor(2, 8), moved: 9, data: undefined }],
+    ["a put of other bytes than it says", ask(1, 8, { data: Uint8Array.of(1) })],
+    ["puts of other bytes than they say", ask(1, 8, { more: [4, 0], data: new Uint8Array(11) })],
+    ["a get with bytes", ask(2, 8, { data: Uint8Array.of(1) })],
+    ["a get from beyond its end", ask(2, 8, { moved: 9 })],
+    // What one frame asks for is bounded, so that one of few bytes does not make the target send very many.
+    ["gets of more than a slice", ask(2, 8, { more: [SLICE_BYTES - 7, 0] })],
+    ["gets of more than a slice, of which the first has more", ask(2, 2 * SLICE_BYTES, { more: [0, 0] })],
+    ["gets of bytes without a sign", ask(2, 8, { more: [-8, 0] })],
+    ["gets of which a part has been done", ask(2, 8, { moved: 4, more: [4, 0] })],
   ])("%s is dropped and counted; what is right comes before and after", async (_, wrong) => {
     const { target, came, post, close } = hostileJob(SEED);
     await post(records(record(KIND_MESSAGE, 0, fill(16)), first(30, 10), record(KIND_MORE, 0, fill(20))));
@@ -303,6 +321,9 @@ describe("a task that says what it likes", () => {
         // Other verbs are of no frame: encoding.test.ts says that they are dropped.
         descriptor: words.map(([verb = 0, ...rest]) => Int32Array.of(1 + (verb % 3), ...rest)),
         moved: fc.oneof(fc.constant(0), word),
+        more: fc
+          .array(fc.oneof(fc.integer({ min: 0, max: 100 }), word), { maxLength: 140 })
+          .map((all) => Int32Array.from(all)),
         data: fc.option(bytes, { nil: undefined }),
       }),
     );

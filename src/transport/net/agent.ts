@@ -35,6 +35,7 @@ import { copyInto } from "../../support/copy.js";
 import type { Remote } from "../transport.js";
 import { Bells } from "./bells.js";
 import { Egress } from "./egress.js";
+import { lengthOf } from "./frame-buffers.js";
 import type { Frame, Pipe } from "./frames.js";
 import { Ingress } from "./ingress.js";
 import { Purge } from "./purge.js";
@@ -101,9 +102,13 @@ export class Agent implements Remote {
     pipe.onFrame = (from, to, frame) => this.#onFrame(from, to, frame);
     const send = (from: Endpoint, to: Endpoint, frame: Frame): void => this.#send(from, to, frame);
     const buffer = (bytes: number): Uint8Array => pipe.buffer(bytes);
-    const copyOf = (pointer: number, bytes: number): Uint8Array => {
-      const copy = pipe.buffer(bytes);
-      copyInto(copy, 0, memory.bytes.subarray(pointer, pointer + bytes));
+    const copyOf = (runs: readonly Uint8Array[]): Uint8Array => {
+      const copy = pipe.buffer(lengthOf(runs));
+      let at = 0;
+      for (const run of runs) {
+        copyInto(copy, at, run);
+        at += run.length;
+      }
       return copy;
     };
     this.#rma = new RemoteRma(kernel, memory, map, addresses, send, copyOf);
@@ -224,7 +229,6 @@ export class Agent implements Remote {
     this.#egress.turn(); // a credit may have come
     this.#ingress.deliver();
     this.#ingress.keep();
-    this.#pipe.flush();
     if ("records" in frame) this.#unrung += frame.records.length;
     if (!this.#isBatch || this.#unrung >= RING_BYTES) this.#ringAll();
     return isRight;

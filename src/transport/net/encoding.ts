@@ -5,8 +5,9 @@
 //
 //   word 0        version (bits 0 … 7), words of the head behind this one (bits 16 … 31)
 //   CREDIT        bytes
-//   ASK           number, bytes moved before, operation                          data: the bytes of a put
-//   ANSWER        number, result                                                 data: the bytes of a get, the old value
+//   ASK           number, bytes moved before, operation, then of each further
+//                 put or get on the same region: bytes, offset                   data: the bytes of the puts
+//   ANSWER        number, result                                                 data: the bytes of the gets, the old value
 //   END           0 the context has closed, 1 its task has left; number of streams that carry an END for it
 //   CHAIN         what, rget FIFO of the receiver (4 words), then by what           data: bytes of the payload
 //     BEGIN         rget FIFO of the sender (4 words), descriptors
@@ -108,7 +109,7 @@ export function encode(frame: Frame): Encoded {
   if ("records" in frame) return encoded(FRAME_RECORDS, [], frame.records);
   if ("credit" in frame) return encoded(FRAME_CREDIT, [frame.credit]);
   if ("ask" in frame) {
-    return encoded(FRAME_ASK, [frame.ask, frame.moved, ...operationWords(frame.descriptor)], frame.data);
+    return encoded(FRAME_ASK, [frame.ask, frame.moved, ...operationWords(frame.descriptor), ...frame.more], frame.data);
   }
   if ("answer" in frame) return encoded(FRAME_ANSWER, [frame.answer, frame.result], frame.data);
   if ("end" in frame) return encoded(FRAME_END, [Number(frame.end === "task"), frame.streams]);
@@ -134,10 +135,7 @@ export function decode(kind: number, content: Uint8Array): Frame | undefined {
   if (kind === FRAME_RECORDS) return count === 0 ? { records: content.subarray(size) } : undefined;
   const [one = 0, two = 0] = head;
   if (kind === FRAME_ANSWER) return count === 2 ? { answer: one >>> 0, result: two, data } : undefined;
-  if (kind === FRAME_ASK) {
-    const descriptor = operationOf(head.subarray(2));
-    return descriptor && { ask: one >>> 0, descriptor, moved: two >>> 0, data };
-  }
+  if (kind === FRAME_ASK) return operationsOf(one >>> 0, two >>> 0, head.subarray(2), data);
   if (kind === FRAME_CHAIN) {
     const words = count === 0 ? undefined : chainWords(one, head.subarray(1));
     return words && { chain: one, words, data };
@@ -170,12 +168,15 @@ function operationWords(descriptor: Int32Array): number[] {
   return [verb, ...fields.map((offset) => descriptor[offset >>> 2] as number)];
 }
 
-/** The descriptor of an operation, without the local part. Undefined: the words are no operation. */
-function operationOf(words: Int32Array): Int32Array | undefined {
+/** A frame that asks for operations: its descriptor has no local part. Undefined: the words are no operations. */
+function operationsOf(ask: number, moved: number, words: Int32Array, data: Uint8Array | undefined): Frame | undefined {
   const kind = VERBS[words[0] ?? 0];
-  const fields = kind === DESCRIPTOR_RMW ? [...OPERATION_FIELDS, ...OPERAND_FIELDS] : OPERATION_FIELDS;
-  const isOne = kind === DESCRIPTOR_PUT || kind === DESCRIPTOR_GET || kind === DESCRIPTOR_RMW;
-  return isOne && words.length === 1 + fields.length ? descriptorOf(kind, words, 0, fields) : undefined;
+  const isRmw = kind === DESCRIPTOR_RMW;
+  const fields = isRmw ? [...OPERATION_FIELDS, ...OPERAND_FIELDS] : OPERATION_FIELDS;
+  if (!isRmw && kind !== DESCRIPTOR_PUT && kind !== DESCRIPTOR_GET) return undefined;
+  const more = words.subarray(1 + fields.length);
+  const isWhole = words.length > fields.length && more.length % 2 === 0 && (!isRmw || more.length === 0);
+  return isWhole ? { ask, descriptor: descriptorOf(kind, words, 0, fields), moved, more, data } : undefined;
 }
 
 function descriptorWords(words: Int32Array, at: number): number[] {

@@ -25,3 +25,8 @@ export class FrameBuffers {
     if (this.#spare.length < SPARE_MAX && this.#own.has(buffer)) this.#spare.push(new Uint8Array(buffer));
   }
 }
+
+/** Bytes of runs together. */
+export function lengthOf(runs: readonly Uint8Array[]): number {
+  return runs.reduce((sum, { length }) => sum + length, 0);
+}

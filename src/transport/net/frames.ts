@@ -9,14 +9,17 @@ export type Frame =
   | { readonly credit: number }
   /**
    * A part of a one-sided operation: `descriptor` describes the whole operation, of which `moved` bytes are done. The remote
-   * index is the region's number within the receiver's task.
+   * index is the region's number within the receiver's task. `more` has the bytes and the remote offset of each further put or
+   * get on that region. Data come one behind the other.
    */
   | {
       readonly ask: number;
       readonly descriptor: Int32Array;
       readonly moved: number;
+      readonly more: Int32Array | readonly number[];
       readonly data: Uint8Array | undefined;
     }
+  /** Several operations have one result: if it is not DONE, none is done. */
   | { readonly answer: number; readonly result: number; readonly data: Uint8Array | undefined }
   /**
    * A frame of a self-pacing transfer: see remote-rendezvous.ts. `chain` is CHAIN_…. The first four of `words` name the
@@ -35,8 +38,8 @@ export type Frame =
  */
 export type OnFrame = (from: Endpoint, to: Endpoint, frame: Frame) => boolean;
 
-/** Copies bytes of the node's memory into a buffer for one frame. */
-export type CopyForFrame = (pointer: number, bytes: number) => Uint8Array;
+/** Copies runs of bytes into a buffer for one frame, one behind the other. */
+export type CopyForFrame = (runs: readonly Uint8Array[]) => Uint8Array;
 
 /** Sends a frame from a context of this node to one of another node. */
 export type SendFrame = (from: Endpoint, to: Endpoint, frame: Frame) => void;

@@ -157,7 +157,7 @@ export class RemoteRendezvous {
   }
 
   #resolve(index: number, generation: number, offset: number, bytes: number): Resolved {
-    return resolveRegion(this.#kernel, this.#memory, this.#map, index, generation, offset, bytes);
+    return resolveRegion(this.#kernel, this.#map, index, generation, offset, bytes);
   }
 
   /** AWAY_…; 0: an rget FIFO's other side is in this node. */
@@ -346,7 +346,8 @@ export class RemoteRendezvous {
     const stop = this.#stopOf(rgetFifo);
     if (stop !== TRANSFER_DONE) return { result: stop, data: undefined };
     const { result, pointer } = this.#resolve(index, generation, offset, bytes);
-    const data = result === TRANSFER_DONE ? this.#copyOf(pointer, bytes) : undefined;
+    const data =
+      result === TRANSFER_DONE ? this.#copyOf([this.#memory.bytes.subarray(pointer, pointer + bytes)]) : undefined;
     return { result, data };
   }
 

@@ -128,7 +128,7 @@ class Others implements Pipe {
     if ("ask" in frame) {
       const answer = { answer: frame.ask, result: TRANSFER_DONE, data: undefined };
       this.#answers.push(() => this.onFrame(to, from, answer));
-      this.#note(to, PUT);
+      for (let i = 0; i <= frame.more.length / 2; i++) this.#note(to, PUT);
     } else if ("end" in frame && frame.end === "task") this.#note(to, END + taskOf(from));
     else if ("chain" in frame) this.#chained(from, to, frame.chain, frame.words);
     else if ("records" in frame) {
