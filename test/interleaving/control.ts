@@ -30,9 +30,9 @@
 import type { Memory } from "../../src/kernel/kernel.js";
 import { type MemoryMap, memoryMap } from "../../src/memory/map.js";
 
-/** Of the scenarios with an engine thread. */
-export const map = memoryMap({
-  tasks: 3,
+/** What has room for the largest node. */
+const room = memoryMap({
+  tasks: 4,
   contexts: 2,
   laneBytes: 64,
   heapBytes: 20 * 4096,
@@ -41,12 +41,26 @@ export const map = memoryMap({
   slots: 4,
   engine: true,
 });
+/** Of the scenarios with an engine thread. */
+export const map: MemoryMap = { ...room, locals: 3, jobTasks: 3, tasks: 3 };
 /** Of the others: all lies where it lies there, and each task is its own engine. */
 export const inlineMap: MemoryMap = { ...map, engine: false };
-/** Of those about slots for tasks of other nodes. @param jobTasks tasks of the job */
-const nodeMap = (locals: number, jobTasks: number): MemoryMap => ({ ...map, locals, jobTasks });
-/** By tasks of the node, less one; first with a slot for each task of the job, then in a job of more tasks. */
-export const nodeMaps = [map.tasks, 99].map((jobTasks) => [nodeMap(1, jobTasks), nodeMap(2, jobTasks)]);
+/** Tasks of a job that has more of them than a node has slots. */
+const MANY = 99;
+/** Of those about slots for tasks of other nodes: locals, slots in all, tasks of the job. */
+const NODES = [
+  [1, 3, 3],
+  [2, 3, 3],
+  [1, 3, MANY],
+  [2, 3, MANY],
+  [2, 4, MANY],
+] as const;
+export const nodeMaps: readonly MemoryMap[] = NODES.map(([locals, tasks, jobTasks]) => ({
+  ...room,
+  locals,
+  tasks,
+  jobTasks,
+}));
 /** Words of the job's memory: an index has 16 bits. */
 export const JOB_WORDS = map.end >>> 2;
 export const THREADS_MAX = 3;

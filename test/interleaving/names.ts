@@ -83,7 +83,8 @@ export function nameOf(word: number, blocks: readonly number[]): string {
   }
   if (pointer >= map.tasksBase) {
     const task = Math.floor((pointer - map.tasksBase) / layout.TASK_SIZE);
-    const whose = task === map.tasks ? "engine thread" : `task ${task}`;
+    // Of four slots, the engine's is the fifth one.
+    const whose = task < map.tasks ? `task ${task}` : task > map.tasks ? "engine thread" : "engine thread or slot 3";
     return `${whose}: ${field("TASK", (pointer - map.tasksBase) % layout.TASK_SIZE)}`;
   }
   return `job: ${field("JOB", pointer)}`;

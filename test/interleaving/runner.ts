@@ -66,7 +66,7 @@ const flags = new Uint16Array(memory.buffer, FLAGS_OFFSET, JOB_WORDS);
 const [worlds, processWorlds] = [memory, processMemory].map(
   (shared) =>
     new Map(
-      [map, inlineMap, ...nodeMaps.flat()].map((ofJob) => [
+      [map, inlineMap, ...nodeMaps].map((ofJob) => [
         ofJob,
         new World(
           kernel,
@@ -84,7 +84,12 @@ const [worlds, processWorlds] = [memory, processMemory].map(
 
 /** What lies where, and what of that the job has. */
 function mapOf({ engine = false, node }: Scenario): MemoryMap {
-  if (node !== undefined) return nodeMaps[Number(node.isCrowded)]?.[node.locals - 1] as MemoryMap;
+  if (node !== undefined) {
+    const { locals, isCrowded, tasks = map.tasks } = node;
+    const isOf = (one: MemoryMap): boolean =>
+      one.locals === locals && one.tasks === tasks && one.jobTasks > tasks === isCrowded;
+    return nodeMaps.find(isOf) as MemoryMap;
+  }
   return engine ? map : inlineMap;
 }
 

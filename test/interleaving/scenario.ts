@@ -14,8 +14,10 @@ export interface Scenario {
   readonly engine?: boolean;
   /** The memory is that of a node: tasks of other nodes have slots in it, and so has the agent. */
   readonly node?: {
-    /** Tasks of the node: the other slots of the three are for those of other nodes. */
+    /** Tasks of the node: the other slots are for those of other nodes. */
     readonly locals: 1 | 2;
+    /** Slots in all; 3 if not given. */
+    readonly tasks?: 4;
     /** Whether the job has more tasks than there are slots. */
     readonly isCrowded: boolean;
   };
