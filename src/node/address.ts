@@ -3,7 +3,6 @@
 // Each task of the node, and each task of another node with which those talk, has a task slot. Its contexts have one ordinal
 // each: slot × contexts + context. The table of endpoints (assembly/layout/job.ts) has the endpoint of each ordinal.
 import {
-  HELD_SILENTLY,
   JOB_BIND_LOCK_OFFSET,
   JOB_BINDS_OFFSET,
   JOB_SLOTS_WANTED_OFFSET,
@@ -152,14 +151,12 @@ export class Addresses {
   }
 
   /**
-   * As bind(), for something new: UNBOUND also while the slot is about to be given back, where it now stays.
+   * As bind(), for something new: UNBOUND also while the slot is about to be given back. The task then waits for its turn.
    * @param holder slot of the calling task
    */
   reach(number: number, holder: number): number {
     const slot = this.bind(number, holder);
-    if (slot < 0 || !this.isLeaving(ordinalOf(this.#map, slot, 0))) return slot;
-    this.hold(ordinalOf(this.#map, slot, 0));
-    return UNBOUND;
+    return slot < 0 || !this.isLeaving(ordinalOf(this.#map, slot, 0)) ? slot : UNBOUND;
   }
 
   /**
@@ -183,12 +180,6 @@ export class Addresses {
     if (!isAway(this.#map, ordinal)) return false;
     // SYNC purge (look): pairs with the agent, which asks for the slot.
     return this.#kernel.loadWord(taskSlot(this.#map, taskAt(this.#map, ordinal)) + TASK_LEAVING_OFFSET) !== 0;
-  }
-
-  /** A context has an operation for a slot that is about to be given back: the slot stays. */
-  hold(ordinal: number): void {
-    // SYNC purge (hold): pairs with the agent's look.
-    this.#kernel.storeWord(taskSlot(this.#map, taskAt(this.#map, ordinal)) + TASK_HELD_OFFSET, HELD_SILENTLY);
   }
 
   /** A task waits for a free slot: asks the agent to give back slots of idle targets. */

@@ -209,8 +209,8 @@ describe.each(["wasm", "twin"] as const)("addresses: %s", (producer) => {
     for (let slot = 0; slot < TASKS; slot++) rig.setWord(rig.task(slot) + TASK_LEAVING_OFFSET, Number(slot !== 3));
     const leaving = Array.from({ length: TASKS * CONTEXTS }, (_, ordinal) => addresses.isLeaving(ordinal));
     expect(leaving).toEqual(Array.from({ length: TASKS * CONTEXTS }, (_, i) => i >= 6 && (i < 9 || i >= 12)));
-    addresses.hold(2 * CONTEXTS + 1);
-    expect(Array.from({ length: TASKS }, (_, slot) => taskWord(slot, TASK_HELD_OFFSET))).toEqual([0, 0, 1, 0, 0, 0]);
+    expect([addresses.reach(10, 0), addresses.slotOf(10)]).toEqual([UNBOUND, 2]);
+    expect(Array.from({ length: TASKS }, (_, slot) => taskWord(slot, TASK_HELD_OFFSET))).toEqual([0, 0, 0, 0, 0, 0]);
   });
 
   it("a task that waits for a slot tells the agent, and wakes it", () => {

@@ -28,7 +28,9 @@ describe.each(["wasm", "ts"] as const)("%s", (name) => {
       lastUse: () => 1,
       forget: () => {},
     });
-    const slot = taskSlot(map, addresses.bind(FAR, map.tasks));
+    const bound = addresses.bind(FAR, map.tasks);
+    purge.took(bound, FAR);
+    const slot = taskSlot(map, bound);
     const turn = (): number => {
       purge.isWanted = true;
       // The agent's thread is the engine: it acknowledges notices, too.

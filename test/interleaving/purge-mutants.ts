@@ -1,5 +1,6 @@
 // Deliberate bugs in how slots of tasks of other nodes are given back: see mutants.ts.
 import type { Mutant } from "./mutants.js";
+import { CROWDED_SCENARIOS } from "./scenarios/crowded.js";
 import { FORGOTTEN, PURGE_SCENARIOS } from "./scenarios/purge.js";
 import { KEPT_OFFER, PURGE_OFFER_SCENARIOS } from "./scenarios/purge-offers.js";
 
@@ -9,6 +10,7 @@ const BELL = "src/protocol/slot-bell.ts";
 const CONTEXT = "src/protocol/context-core.ts";
 const REMOTE_RENDEZVOUS = "src/transport/net/remote-rendezvous.ts";
 const ADDRESS = "src/node/address.ts";
+const INGRESS = "src/transport/net/ingress.ts";
 
 const CLOSE = "    this.#kernel.storeWord(taskSlot(this.#map, slot) + TASK_STATE_OFFSET, TASK_CLOSED);\n";
 const LOOK_AT_SLOTS = "    this.#task.lookAtSlots?.(this, this.#task);\n";
@@ -117,6 +119,45 @@ const MUTANTS: readonly Mutant[] = [
     find: "    if (isIdle) kernel.exchangeIf(map.job + JOB_SLOTS_WANTED_OFFSET, SLOTS_ENOUGH, SLOTS_LET_GO);\n",
     replace: "",
   },
+  // ── Each has a slot in its turn ────────────────────────────────────────────────────────────────────────────────
+  {
+    name: "frames have every slot that gets free, while tasks wait for one",
+    file: PURGE,
+    find: '    if (this.#turnOf !== "tasks") return false;\n',
+    replace: "    return false;\n",
+    scenarios: CROWDED_SCENARIOS,
+  },
+  {
+    name: "frames have a slot that was freed before each context has tried to have it",
+    file: PURGE,
+    find: "      // Each context begins a round, and tries to have the slot.\n      this.#rest(slot, task);\n",
+    replace: "      this.#grace.begin();\n",
+    scenarios: CROWDED_SCENARIOS,
+  },
+  {
+    name: "records that wait for a slot keep it",
+    file: INGRESS,
+    find: "kindAt(next, 0) === KIND_MORE",
+    replace: "next.length > 0",
+    scenarios: CROWDED_SCENARIOS,
+  },
+  {
+    name: "the agent turns round while records wait for a slot that is asked back, and for room",
+    file: INGRESS,
+    find: "origin < 0 || this.#addresses.isLeaving(origin) ? 0 :",
+    replace: "origin < 0 ? 0 :",
+    scenarios: CROWDED_SCENARIOS,
+  },
+  {
+    name: "a task keeps a slot that is asked back, without using it",
+    file: ADDRESS,
+    find: "    return slot < 0 || !this.isLeaving(ordinalOf(this.#map, slot, 0)) ? slot : UNBOUND;\n",
+    replace: `    if (slot < 0 || !this.isLeaving(ordinalOf(this.#map, slot, 0))) return slot;
+    this.#kernel.storeWord(taskSlot(this.#map, slot) + TASK_HELD_OFFSET, 1);
+    return UNBOUND;
+`,
+    scenarios: CROWDED_SCENARIOS,
+  },
   // ── Payloads on offer ──────────────────────────────────────────────────────────────────────────────────────────
   {
     name: "a slot that stays is asked for again before a context can use it",
@@ -160,8 +201,8 @@ const MUTANTS: readonly Mutant[] = [
   {
     name: "something new is begun in a slot that is about to be given back",
     file: ADDRESS,
-    find: "    if (slot < 0 || !this.isLeaving(",
-    replace: "    if (slot < 0 || holder >= 0 || !this.isLeaving(",
+    find: "    return slot < 0 || !this.isLeaving(",
+    replace: "    return slot < 0 || holder >= 0 || !this.isLeaving(",
   },
   {
     name: "the agent is not told that a task waits for a slot",

@@ -123,7 +123,7 @@ export class Agent implements Remote {
     });
     if (isInline) memory.words[(engineSlot(map) + TASK_INLINE_OFFSET) >>> 2] = 1;
     this.#purge = new Purge(kernel, memory, map, addresses, {
-      isBusy: (slot) => this.#isBusy(slot),
+      isBusy: (slot, hasAny) => this.#isBusy(slot, hasAny),
       closeLanes: (slot) => this.#ordinalsOf(slot).every((ordinal) => this.#ingress.close(ordinal)),
       lastUse: (task) => this.#uses.get(task) ?? 0,
       forget: (slot, task) => this.#forget(slot, task),
@@ -295,14 +295,16 @@ export class Agent implements Remote {
 
   /** The slot of a task of another node; binds one if it has none. */
   #bind(task: number): number {
-    const slot = this.addresses.bind(task, this.#map.tasks);
+    const isNew = this.addresses.slotOf(task) < 0;
+    const mayBind = !isNew || !this.#purge.isTurnOfTasks;
+    const slot = mayBind ? this.addresses.bind(task, this.#map.tasks) : UNBOUND;
     if (slot < 0) {
       // A thread that has the lock rings once it releases it.
-      if (!this.addresses.isLocked) this.#purge.isWanted = true;
+      if (!mayBind || !this.addresses.isLocked) this.#purge.isWanted = true;
       return UNBOUND;
     }
+    if (isNew) this.#purge.took(slot, task);
     this.#lookAtSlots();
-    this.#purge.used(slot);
     return this.addresses.isLeaving(ordinalOf(this.#map, slot, 0)) ? UNBOUND : slot;
   }
 
@@ -312,12 +314,12 @@ export class Agent implements Remote {
     return Array.from({ length: this.#map.contexts }, (_, context) => ordinalOf(this.#map, slot, context));
   }
 
-  /** Whether an operation with the task in a slot is under way. */
-  #isBusy(slot: number): boolean {
+  /** Whether an operation with the task in a slot is under way. @param hasAny whether records that may go at once count */
+  #isBusy(slot: number, hasAny: boolean): boolean {
     const task = this.addresses.numberOf(slot);
     if (this.#rma.isBusy(task) || this.#ingress.isBusy(task)) return true;
     return this.#ordinalsOf(slot).some((ordinal) => {
-      if (this.#egress.isBusy(ordinal)) return true;
+      if (this.#egress.isBusy(ordinal, hasAny)) return true;
       for (let own = 0; own < this.#own; own++) if (this.#rendezvous.isBusy(own, ordinal)) return true;
       return false;
     });

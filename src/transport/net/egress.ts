@@ -92,12 +92,14 @@ export class Egress {
     }
   }
 
-  /** Whether lanes to a target hold records. */
-  isBusy(target: number): boolean {
+  /** Whether lanes to a target hold records: such that lack credit, or `hasAny`: any. */
+  isBusy(target: number, hasAny: boolean): boolean {
     for (let origin = 0; origin < this.#map.locals * this.#map.contexts; origin++) {
       if (this.#heldBack.has(this.#pairOf(origin, target))) return true;
     }
-    return this.#hasSome(contextBlock(this.#map, target)) && this.#peek(contextBlock(this.#map, target)) !== 0;
+    return (
+      hasAny && this.#hasSome(contextBlock(this.#map, target)) && this.#peek(contextBlock(this.#map, target)) !== 0
+    );
   }
 
   /** Bytes on their way from an origin to a target. */

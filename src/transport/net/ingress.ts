@@ -139,9 +139,9 @@ export class Ingress {
     return true;
   }
 
-  /** The slot of a task is given back: forgets its streams, unless one of them is busy. */
+  /** The slot of a task is given back: forgets its streams, unless records of one of them wait for another slot. */
   prune(task: number): void {
-    if (!this.isBusy(task)) this.#incoming.delete(task);
+    if (![...this.#waiting].some(({ from }) => taskOf(from) === task)) this.#incoming.delete(task);
   }
 
   /** A task has ended: drops its records that are not in lanes. */
@@ -171,13 +171,17 @@ export class Ingress {
     return isClosed;
   }
 
-  /** Whether something from a task is incomplete: a message in packets, records that wait, an end. */
+  /** Whether something from a task has begun to go into a lane, and is incomplete: a message in packets, an end. */
   isBusy(task: number): boolean {
     const incoming = this.#incoming.get(task);
     if (incoming === undefined) return false;
     if (incoming.ends.size > 0) return true;
     for (const targets of incoming.streams.values()) {
-      for (const stream of targets.values()) if (stream.frames.length > 0 || !isOver(stream.rest)) return true;
+      for (const { frames, cut, rest } of targets.values()) {
+        const [next] = frames;
+        const isMidway = next === undefined ? !isOver(rest) : kindAt(next, 0) === KIND_MORE;
+        if (isMidway || cut !== undefined) return true;
+      }
     }
     return false;
   }
@@ -283,7 +287,7 @@ export class Ingress {
       if (full === 0) continue;
       const [origin, target] = [this.#addresses.ordinalOf(from), this.#addresses.ordinalOf(to)];
       // Another lane may have taken its place.
-      const lane = origin < 0 ? 0 : this.#lanes[origin]?.open[target];
+      const lane = origin < 0 || this.#addresses.isLeaving(origin) ? 0 : this.#lanes[origin]?.open[target];
       if (lane === full && this.#kernel.laneRoom(full) >= needs) return true;
     }
     return false;

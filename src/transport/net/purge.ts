@@ -36,8 +36,8 @@ const LEAVING_MAX = 4;
 
 /** What the agent does and knows for a purge. */
 export interface PurgeHost {
-  /** Whether an operation with the task in a slot is under way. */
-  isBusy(slot: number): boolean;
+  /** Whether an operation with the task in a slot is under way. @param hasAny whether records that may go at once count */
+  isBusy(slot: number, hasAny: boolean): boolean;
   /** Ends the lanes from the task in a slot. False: some have no room for the switch record. */
   closeLanes(slot: number): boolean;
   /** Number of the last frame to or from the task. */
@@ -73,6 +73,10 @@ export class Purge {
   readonly #held = new Map<number, number>();
   /** Those of them with which tasks wanted to begin something. */
   readonly #reached = new Set<number>();
+  /** By slot: the task that has it, as far as it was the agent's, or was left alone once. */
+  readonly #known = new Map<number, number>();
+  /** Whose turn it is to have a slot that gets free, where both tasks and frames wait for one. */
+  #turnOf: "all" | "tasks" | "frames" = "all";
   /** A frame waits for a slot. */
   isWanted = false;
 
@@ -97,6 +101,7 @@ export class Purge {
       this.#kernel.storeWord(wanted, SLOTS_ENOUGH);
       this.#held.clear();
     }
+    if (asked === SLOTS_WANTED && this.#turnOf === "all") this.#turnOf = "tasks";
     const isWanted = this.isWanted || asked === SLOTS_WANTED;
     if (!isWanted && this.#leaving.length === 0) return false;
     const before = this.#leaving;
@@ -120,10 +125,19 @@ export class Purge {
     for (const one of this.#leaving) one.mayBeLeft = true;
   }
 
-  /** A frame goes to a task, or comes from it: its slot stays. */
-  used(slot: number): void {
-    for (const one of this.#leaving) if (one.slot === slot && one.phase === "asked") this.#stay(one);
-    this.#leaving = this.#leaving.filter((one) => one.slot !== slot || one.phase !== "asked");
+  /** The agent has bound a slot for a frame. */
+  took(slot: number, task: number): void {
+    this.#known.set(slot, task);
+    this.#turnOf = "all";
+  }
+
+  /**
+   * Whether frames leave the free slots to tasks that wait. A task needs two of them, and tries in its own rounds, so the agent
+   * would always come first. It waits while slots are on their way back, or have been free for two grace periods at most.
+   */
+  get isTurnOfTasks(): boolean {
+    if (this.#turnOf !== "tasks") return false;
+    return this.#onTheirWay > 0 || this.#leaving.some(({ slot }) => this.#addresses.numberOf(slot) === UNBOUND);
   }
 
   get #onTheirWay(): number {
@@ -153,9 +167,17 @@ export class Purge {
         if (!mayBeInUse(this.#kernel, this.#map, slot) && !this.#hasLanes(slot)) this.#takeBack(slot, task);
         continue;
       }
+      if (this.#known.get(slot) !== task) {
+        // A task has bound it, and uses it in a later round: until then, it would be the one that was used longest ago.
+        this.#known.set(slot, task);
+        this.#turnOf = "frames";
+        this.#rest(slot, task);
+        continue;
+      }
       const use = this.#host.lastUse(task);
       const isBest = use < bestUse && this.#held.get(slot) !== use;
-      if (isBest && !this.#host.isBusy(slot)) [best, bestUse] = [slot, use];
+      // Records that may go at once go while the contexts look: a lane to a task may hold some at any time.
+      if (isBest && !this.#host.isBusy(slot, false)) [best, bestUse] = [slot, use];
     }
     if (best === UNBOUND) {
       // A context that holds a slot rings once it does not. One that wanted to begin something with it does not ring.
@@ -183,6 +205,8 @@ export class Purge {
     }
     if (one.phase === "freed") {
       this.#giveBack(slot);
+      // Each context begins a round, and tries to have the slot.
+      this.#rest(slot, task);
       return true;
     }
     if (one.phase === "closing") {
@@ -193,7 +217,7 @@ export class Purge {
     }
     // SYNC purge (held): pairs with lookAtSlots().
     const held = this.#kernel.loadWord(taskSlot(this.#map, slot) + TASK_HELD_OFFSET);
-    if (held !== HELD_NOT || this.#host.isBusy(slot) || this.#stateOf(slot) >= TASK_CLOSED) {
+    if (held !== HELD_NOT || this.#host.isBusy(slot, true) || this.#stateOf(slot) >= TASK_CLOSED) {
       if (held !== HELD_NOT) this.#held.set(slot, this.#host.lastUse(task));
       if (held === HELD_UNTIL_RING && !one.mayBeLeft) this.#reached.delete(slot);
       else this.#reached.add(slot);
@@ -212,6 +236,11 @@ export class Purge {
   #stay({ slot, task }: Leaving): void {
     this.#kernel.storeWord(taskSlot(this.#map, slot) + TASK_LEAVING_OFFSET, 0);
     // Makes each context retry what has waited meanwhile.
+    this.#rest(slot, task);
+  }
+
+  /** Leaves a slot alone for two grace periods. */
+  #rest(slot: number, task: number): void {
     this.#leaving.push({ slot, task, phase: "stays", grace: this.#grace.begin(), mayBeLeft: false });
   }
 
@@ -231,6 +260,7 @@ export class Purge {
   /** No context uses a slot any more: frees it. Each context forgets its task at the next notice. */
   #takeBack(slot: number, task: number): void {
     this.#host.forget(slot, task);
+    this.#known.delete(slot);
     this.#kernel.storeWord(taskSlot(this.#map, slot) + TASK_STATE_OFFSET, TASK_CLOSED);
     const { contexts, endpointsBase } = this.#map;
     for (let context = 0; context < contexts; context++) {
@@ -259,6 +289,5 @@ export class Purge {
     this.#kernel.storeWord(pointer + TASK_LEAVING_OFFSET, 0);
     // SYNC purge (give): pairs with bind().
     this.#kernel.storeWord(pointer + TASK_STATE_OFFSET, TASK_ABSENT);
-    this.#grace.begin();
   }
 }

@@ -4,6 +4,7 @@ import { ATTACH_SCENARIOS } from "./attach.js";
 import { BIND_SCENARIOS } from "./bind.js";
 import { BUFFER_SCENARIOS } from "./buffer.js";
 import { CHAIN_SCENARIOS } from "./chain.js";
+import { CROWDED_SCENARIOS } from "./crowded.js";
 import { DEATH_SCENARIOS } from "./death.js";
 import { ENGINE_SCENARIOS } from "./engine.js";
 import { ENGINE_DIES_SCENARIOS } from "./engine-dies.js";
@@ -44,6 +45,7 @@ export const SCENARIOS: readonly Scenario[] = [
   ...BIND_SCENARIOS,
   ...PURGE_SCENARIOS,
   ...PURGE_OFFER_SCENARIOS,
+  ...CROWDED_SCENARIOS,
   ...FAR_DEATH_SCENARIOS,
   ...MEMBER_SCENARIOS,
   ...MEMBER_DEATH_SCENARIOS,

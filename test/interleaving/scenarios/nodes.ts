@@ -52,9 +52,13 @@ export const ONE = 70;
 export const OTHER = 80;
 export const THIRD = 90;
 
-/** The node has two tasks, and one slot for all others; or one, and two. */
+/**
+ * The node has two tasks, and one slot for all others; or one, and two; or two, and two. What ships has two at least: one slot is
+ * the agent's, so a task would wait for ever to begin something with a task that has no slot.
+ */
 export const ONE_SLOT = { locals: 2, isCrowded: true } as const;
 export const TWO_SLOTS = { locals: 1, isCrowded: true } as const;
+export const TWO_EACH = { locals: 2, tasks: 4, isCrowded: true } as const;
 
 export const DISPATCH = 5;
 const OFFERED = 6;
@@ -264,25 +268,33 @@ const SPINS = 3;
 
 /** The agent's thread, until the tasks' threads are through: before each of the first turns, one thing comes. */
 export function agent(...events: readonly Event[]) {
-  return (world: World): void => {
-    const { kernel, memory, map } = world;
-    const others = new Others(world);
-    const self = new Agent(kernel, memory, map, others, false);
-    const slot = engineSlot(map);
-    let idle = 0;
-    for (let turn = 0; ; turn++) {
-      const isOver = world.hasEnded(0) && world.hasEnded(2);
-      const seen = kernel.bellArm(slot);
-      events[turn]?.(others, self);
-      const isAny = others.answer();
-      const isIdle = !self.turn() && !isAny && !self.hasWork && turn >= events.length;
-      if (isOver && isIdle) return;
-      const sleeps = isIdle && ++idle % SPINS === 0;
-      const longest = others.isLate || self.isRestless ? 1 : Number.POSITIVE_INFINITY;
-      if (sleeps && world.sleep(slot, seen, longest)) others.answerLate();
-      kernel.bellDisarm(slot);
-    }
-  };
+  return (world: World): void => run(world, events, []);
+}
+
+/** The same; but these things come together, each time that the agent has slept. */
+export function flooded(...flood: readonly Event[]) {
+  return (world: World): void => run(world, [], flood);
+}
+
+function run(world: World, events: readonly Event[], flood: readonly Event[]): void {
+  const { kernel, memory, map } = world;
+  const others = new Others(world);
+  const self = new Agent(kernel, memory, map, others, false);
+  const slot = engineSlot(map);
+  let idle = 0;
+  for (let turn = 0; ; turn++) {
+    const isOver = world.hasEnded(0) && world.hasEnded(2);
+    const seen = kernel.bellArm(slot);
+    events[turn]?.(others, self);
+    const isAny = others.answer();
+    const isIdle = !self.turn() && !isAny && !self.hasWork && turn >= events.length;
+    if (isOver && isIdle) return;
+    const sleeps = isIdle && ++idle % SPINS === 0;
+    const longest = others.isLate || self.isRestless || flood.length > 0 ? 1 : Number.POSITIVE_INFINITY;
+    if (sleeps && world.sleep(slot, seen, longest)) others.answerLate();
+    kernel.bellDisarm(slot);
+    if (sleeps && !isOver) for (const event of flood) event(others, self);
+  }
 }
 
 /** A task of another node says a number. */
@@ -295,7 +307,7 @@ export function offers(from: number, bytes: number): Event {
   return (others) => others.offer(from, 0, bytes);
 }
 
-/** A task of this node, with a context that notes origin and number of each message. */
+/** A task of this node, with a context that notes origin and number of each message, or counts them alone. */
 export class Own {
   readonly client: Client;
   readonly context: Context;
@@ -304,13 +316,14 @@ export class Own {
   last = -1;
   readonly #world: World;
 
-  constructor(world: World, slot: number) {
+  constructor(world: World, slot: number, notes = true) {
     this.#world = world;
     this.client = world.client(slot);
     this.context = this.client.createContext({ spin: 0, pendingBytes: 0 });
     this.context.dispatch(DISPATCH, (message: Message) => {
       this.got++;
       this.last = message.task;
+      if (!notes) return;
       world.note(taskOf(message.origin));
       world.note(message.getInt32(0));
     });
