@@ -164,6 +164,7 @@ const MUTANTS: readonly Mutant[] = [
     file: PURGE,
     find: '    if (!this.#grace.isOver(one.grace)) return false;\n    if (one.phase === "rests") return true;\n',
     replace: '    if (one.phase === "stays") return true;\n    if (!this.#grace.isOver(one.grace)) return false;\n',
+    scenarios: [...CROWDED_SCENARIOS, ...PURGE_SCENARIOS],
   },
   {
     name: "the agent finds a chain begun whose RGETs are not written",
