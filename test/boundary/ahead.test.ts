@@ -1,11 +1,11 @@
 // Transfers between nodes that are on their way at once: how few frames and packets they take, and that their order, results
 // and ends are those of one after the other.
 import { describe, expect, it } from "vitest";
-import { SLICE_BYTES, TRANSFER_DONE } from "../../assembly/layout.js";
+import { SLICE_BYTES, TRANSFER_DONE, TRANSFER_REMOTE_BOUNDS } from "../../assembly/layout.js";
 import { ERROR, type Result, SHUTDOWN, SUCCESS } from "../../src/core/result.js";
 import type { Context } from "../../src/pami/context.js";
 import type { Frame } from "../../src/transport/net/frames.js";
-import { RUNS_MAX } from "../../src/transport/net/remote-rma.js";
+import { AHEAD_BYTES, RUNS_MAX } from "../../src/transport/net/remote-rma.js";
 import { type Networked, NetworkedJob } from "../support/networked.js";
 import { postedJob } from "../support/posted.js";
 import { replayNote, SEED } from "../support/seed.js";
@@ -99,7 +99,8 @@ describe("operations behind each other", () => {
     for (let i = 8; i < 11; i++) context.get({ ...place, localOffset: 64, cookie: i });
     context.put({ ...place, localOffset: 64, cookie: 11 });
     context.advance();
-    expect(counts()).toEqual([5]);
+    // The gets wait for the puts, and the last put for the gets.
+    expect(counts()).toEqual([5, 3]);
     await finish(12);
     expect(told).toEqual(done(12));
     const frames = job.arrived.map(({ frame }) => frame).filter((frame) => "ask" in frame);
@@ -127,9 +128,9 @@ describe("operations behind each other", () => {
   it.each([
     [RUNS_MAX - 1, [RUNS_MAX - 1]],
     [RUNS_MAX, [RUNS_MAX]],
-    [RUNS_MAX + 1, [RUNS_MAX]],
-    [300, [RUNS_MAX]],
-  ])("%i gets: a frame of %j at first", async (count, frames) => {
+    [RUNS_MAX + 1, [RUNS_MAX, 1]],
+    [300, [RUNS_MAX, RUNS_MAX, RUNS_MAX, RUNS_MAX, 44]],
+  ])("%i gets: frames of %j at first", async (count, frames) => {
     const { context, told, place, counts, finish, close } = pairOf(1024);
     for (let i = 0; i < count; i++) context.get({ ...place, cookie: i });
     context.advance();
@@ -151,7 +152,8 @@ describe("operations behind each other", () => {
       wanted.set(large.bytes.subarray(i, i + bytes), 3 * i);
     }
     context.advance();
-    expect(counts()).toEqual([2]);
+    // So many bytes go ahead.
+    expect(counts()).toEqual([2, 1, 2, 1, 1, 1, 1]);
     await finish(sizes.length);
     expect(told).toEqual(done(sizes.length));
     expect(Buffer.compare(far.bytes, wanted)).toBe(0);
@@ -217,29 +219,161 @@ describe("operations behind each other", () => {
     }
   });
 
-  it.each<[string, Partial<{ data: Uint8Array | undefined }>]>([
+  it.each<[string, Partial<{ data: Uint8Array | undefined; results: number[] }>]>([
     ["too few bytes", { data: new Uint8Array(23) }],
     ["too many bytes", { data: new Uint8Array(25) }],
     ["no bytes", { data: undefined }],
-  ])("an answer with %s is wrong: nothing is written, and each is asked for alone", async (_, wrong) => {
-    const { job, context, local, told, place, asked, counts, finish, close } = pairOf();
+    ["too many results", { results: [TRANSFER_DONE, TRANSFER_DONE, TRANSFER_DONE, TRANSFER_DONE] }],
+    ["too few results", { results: [TRANSFER_DONE, TRANSFER_DONE] }],
+    ["no result", { results: [] }],
+    ["the bytes of one that has failed", { results: [TRANSFER_DONE, TRANSFER_REMOTE_BOUNDS, TRANSFER_DONE] }],
+  ])("an answer with %s is wrong: nothing is written, and what it answers has failed", async (_, wrong) => {
+    const { job, context, local, told, place, asked, finish, close } = pairOf();
     for (let i = 0; i < 3; i++) context.get({ ...place, localOffset: 8 * i, cookie: i });
     context.advance();
     const ask = asked()[0]?.ask as number;
     const [{ from, to }] = job.under.splice(0) as [(typeof job.under)[0]];
-    const answer = { answer: ask, result: TRANSFER_DONE, data: new Uint8Array(24).fill(9), ...wrong };
+    const answer = { answer: ask, results: [TRANSFER_DONE], data: new Uint8Array(24).fill(9), ...wrong };
     expect(job.forge({ from: to, to: from, frame: answer })).toBe(false);
-    expect(counts()).toEqual([1]);
-    const again = asked()[0]?.ask as number;
-    job.under.splice(0);
     // It has ended: the same answer is to nothing.
-    expect(job.forge({ from: to, to: from, frame: answer })).toBe(false);
-    expect(job.forge({ from: to, to: from, frame: { ...answer, answer: again, data: new Uint8Array(7) } })).toBe(false);
+    expect(job.forge({ from: to, to: from, frame: { ...answer, results: [TRANSFER_DONE] } })).toBe(false);
     context.get({ ...place, localOffset: 24, cookie: 3 });
     await finish(4);
-    expect(told).toEqual(done(4).map(([i]) => [i, i === 0 ? ERROR : SUCCESS]));
+    expect(told).toEqual(done(4).map(([i]) => [i, i < 3 ? ERROR : SUCCESS]));
     expect(local.bytes.subarray(0, 32).every((byte) => byte === 0)).toBe(true);
     close();
+  });
+
+  it("an answer that comes before that of an earlier frame is wrong, and changes nothing", async () => {
+    const { job, context, local, remote, told, place, asked, finish, close } = pairOf(1024);
+    remote.bytes.fill(5, 0, 8);
+    for (let i = 0; i < 2 * RUNS_MAX; i++) context.get({ ...place, cookie: i });
+    context.advance();
+    const [, second] = asked();
+    const { from, to } = job.under[1] as (typeof job.under)[0];
+    const answer = { answer: second?.ask as number, results: [TRANSFER_DONE], data: new Uint8Array(8 * RUNS_MAX) };
+    expect(job.forge({ from: to, to: from, frame: answer })).toBe(false);
+    await finish(2 * RUNS_MAX);
+    expect(told).toEqual(done(2 * RUNS_MAX));
+    expect(local.bytes[0]).toBe(5);
+    expect(job.wrong).toEqual([]);
+    close();
+  });
+
+  it("so many bytes are ahead, whatever their sizes", async () => {
+    const { here, there, context, told, place, asked, job, finish, close } = pairOf(1024);
+    const [large, far] = [here.client.createRegion(SLICE_BYTES), there.client.createRegion(SLICE_BYTES)];
+    const at = { ...place, local: large, remote: far.handle };
+    const sizes = Array.from({ length: 40 }, (_, i) => (i * 7919 * 31) % SLICE_BYTES);
+    for (const [i, bytes] of sizes.entries()) expect(context.put({ ...at, bytes, cookie: i })).toBe(SUCCESS);
+    context.advance();
+    const ahead = (): number =>
+      asked().reduce((sum, frame) => sum + ("data" in frame ? (frame.data?.length ?? 0) : 0), 0);
+    expect(ahead()).toBeGreaterThanOrEqual(AHEAD_BYTES);
+    for (let turns = 0; told.length < sizes.length && turns < 1000; turns++) {
+      expect(ahead()).toBeLessThan(AHEAD_BYTES + SLICE_BYTES);
+      job.deliver();
+      for (const { agent } of job.tasks) agent.turn();
+      context.advance();
+    }
+    await finish(sizes.length);
+    expect(told).toEqual(done(sizes.length));
+    close();
+  });
+
+  it("small ones that come while a frame is away wait, and share the next one", async () => {
+    const { job, here, context, told, place, counts, finish, close } = pairOf();
+    for (let i = 0; i < 10; i++) {
+      context.put({ ...place, cookie: i });
+      context.advance();
+      here.agent.turn();
+    }
+    expect(counts()).toEqual([1]);
+    await finish(10);
+    const frames = job.arrived.map(({ frame }) => frame).filter((frame) => "ask" in frame);
+    expect(frames.map((frame) => 1 + ("more" in frame ? frame.more.length / 2 : 0))).toEqual([1, 9]);
+    expect(told).toEqual(done(10));
+    close();
+  });
+
+  it("rmws go one by one, with and without an old value; one behind a put that has failed changes nothing", async () => {
+    const { context, local, remote, told, place, counts, finish, close } = pairOf();
+    const word = { to: place.to, remote: place.remote, type: "i32", onDone: place.onRemote } as const;
+    new Int32Array(remote.bytes.buffer, remote.bytes.byteOffset, 1)[0] = 7;
+    context.put({ ...place, remoteOffset: 64, cookie: 0 });
+    context.rmw({ ...word, operation: "add", value: 1, cookie: 1 });
+    context.rmw({ ...word, operation: "fetch-add", value: 1, result: local, resultOffset: 64, cookie: 2 });
+    context.rmw({ ...word, operation: "add", value: 1, cookie: 3 });
+    const notify = { remote: place.remote, offset: 128 };
+    context.put({ ...place, remoteOffset: 4096, notify, cookie: 4 });
+    context.put({ ...place, remoteOffset: 64, notify, cookie: 5 });
+    context.advance();
+    expect(counts()).toEqual([1]);
+    await finish(6);
+    expect(told).toEqual(done(6).map(([i]) => [i, i === 4 ? ERROR : SUCCESS]));
+    const words = (of: typeof local): Int32Array => new Int32Array(of.bytes.buffer, of.bytes.byteOffset, 64);
+    expect([words(remote)[0], words(local)[16], words(remote)[32]]).toEqual([10, 8, 1]);
+    close();
+  });
+
+  it("one that fails is passed by none: what is behind it lands behind it", async () => {
+    const { here, there, context, told, place, finish, close } = pairOf(1024);
+    const far = there.client.createRegion(SLICE_BYTES);
+    const large = here.client.createRegion(SLICE_BYTES);
+    const at = { ...place, remote: far.handle, local: large };
+    // Each frame ends with bytes beyond the region, and all others overwrite the same place.
+    for (let i = 0; i < 300; i++) {
+      large.bytes[i] = i & 255;
+      context.put({ ...at, localOffset: i, remoteOffset: i % 3 === 2 ? SLICE_BYTES : 0, bytes: 1, cookie: i });
+    }
+    await finish(300);
+    expect(told).toEqual(done(300).map(([i]) => [i, i % 3 === 2 ? ERROR : SUCCESS]));
+    expect(far.bytes[0]).toBe(298 & 255);
+    close();
+  });
+
+  it("the target closes its region in the middle of a long one: that and those behind it fail, each once", async () => {
+    for (const call of ["put", "get"] as const) {
+      const { job, here, there, context, told, place, finish, close } = pairOf();
+      const [large, far] = [here.client.createRegion(8 * SLICE_BYTES), there.client.createRegion(8 * SLICE_BYTES)];
+      const at = { ...place, local: large, remote: far.handle, bytes: 8 * SLICE_BYTES };
+      for (let i = 0; i < 3; i++) context[call]({ ...at, cookie: i });
+      context.advance();
+      for (let frames = 0; frames < 3; frames++) job.deliver();
+      far.close();
+      await finish(3);
+      expect(told).toEqual(done(3).map(([i]) => [i, ERROR]));
+      // What was ahead when the first answer came; of the others one part each.
+      const parts = job.arrived.filter(({ frame }) => "ask" in frame).length;
+      expect(parts).toBeLessThanOrEqual(8 + (2 * AHEAD_BYTES) / SLICE_BYTES);
+      context[call]({ ...place, cookie: 3 });
+      await finish(4);
+      expect(told[3]).toEqual([3, SUCCESS]);
+      expect(job.wrong).toEqual([]);
+      close();
+    }
+  });
+
+  it("the origin closes its region in the middle of a long one, and the slots serve others meanwhile", async () => {
+    for (const call of ["put", "get"] as const) {
+      const { job, here, there, context, told, place, finish, close } = pairOf();
+      const [large, far] = [here.client.createRegion(8 * SLICE_BYTES), there.client.createRegion(8 * SLICE_BYTES)];
+      for (let i = 0; i < 3; i++)
+        context[call]({ ...place, local: large, remote: far.handle, bytes: 8 * SLICE_BYTES, cookie: i });
+      context.advance();
+      job.deliver();
+      large.close();
+      for (let i = 3; i < 200; i++) {
+        while (context[call]({ ...place, cookie: i }) !== SUCCESS) {
+          context.advance();
+          job.deliver();
+        }
+      }
+      await finish(200);
+      expect(told).toEqual(done(200).map(([i]) => [i, i < 3 ? ERROR : SUCCESS]));
+      expect(job.wrong).toEqual([]);
+      close();
+    }
   });
 
   it("their target ends: all of them end with SHUTDOWN, and later answers are to nothing", async () => {

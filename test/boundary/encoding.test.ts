@@ -62,7 +62,8 @@ const PINNED: readonly [string, Frame, kind: number, head: string][] = [
     3,
     words(0xb0001, 9, 0, 3, 26, 5, 7, 8, -1, 1, 2, 3),
   ],
-  ["an answer", { answer: 9, result: 4, data: undefined }, 4, words(0x20001, 9, 4)],
+  ["an answer", { answer: 9, results: Int32Array.of(4), data: undefined }, 4, words(0x20001, 9, 4)],
+  ["an answer of each", { answer: 9, results: Int32Array.of(1, 4), data: undefined }, 4, words(0x30001, 9, 1, 4)],
   ["the end of a context", { end: "context", streams: 1 }, 5, words(0x20001, 0, 1)],
   ["the end of a task", { end: "task", streams: 4 }, 5, words(0x20001, 1, 4)],
   [

@@ -135,7 +135,11 @@ const frame: fc.Arbitrary<Frame> = fc.oneof(
     more: fc.integer({ min: 0, max: RUNS_MAX - 1 }).chain((count) => words(2 * count)),
     data: fc.oneof(none, some(HEAP_BYTES - 64 - 8 * RUNS_MAX)),
   }),
-  fc.record({ answer: word, result: word.map((one) => one | 0), data: fc.oneof(none, some(HEAP_BYTES - 12)) }),
+  fc.record({
+    answer: word,
+    results: fc.integer({ min: 1, max: RUNS_MAX }).chain(words),
+    data: fc.oneof(none, some(HEAP_BYTES - 8 - 4 * RUNS_MAX)),
+  }),
   fc.record({ chain: fc.integer({ min: CHAIN_MOVE, max: 100 }), words: words(9), data: fc.oneof(none, some(400)) }),
   fc.array(words(12), { minLength: 1, maxLength: 3 }).map((all) => ({
     chain: CHAIN_SHIP,
@@ -273,7 +277,7 @@ describe(`frames (${replayNote()})`, () => {
         data: undefined,
       },
     ],
-    ["an answer", { answer: 1, result: 0, data: undefined }],
+    ["an answer", { answer: 1, results: Int32Array.of(0), data: undefined }],
     ["an end", { end: "task", streams: 1 }],
     ["a stop of a chain", { chain: CHAIN_STOP, words: Int32Array.of(1, 2, 3, 4), data: undefined }],
   ])("one that was cut short in the middle of its head is wrong: %s", (_, whole) => {

@@ -180,7 +180,7 @@ describe("a task that says what it likes", () => {
       { chain: 99, words: chainWords(256, 1, 0), data: undefined },
     ],
     ["an offer without a payload", records(record(KIND_RTS, 0, fill(40).fill(0)))],
-    ["an answer that nobody asked for", { answer: 1, result: 0, data: undefined }],
+    ["an answer that nobody asked for", { answer: 1, results: [0], data: undefined }],
     ["a put of other bytes than it says", ask(1, 8, { data: Uint8Array.of(1) })],
     ["puts of other bytes than they say", ask(1, 8, { more: [4, 0], data: new Uint8Array(11) })],
     ["a get with bytes", ask(2, 8, { data: Uint8Array.of(1) })],
@@ -315,7 +315,11 @@ describe("a task that says what it likes", () => {
       fc.array(one, { maxLength: 5 }).map((all) => records(...all)),
       fc.record({ records: bytes }),
       fc.record({ credit: word }),
-      fc.record({ answer: fc.integer({ min: 0, max: 5 }), result: word, data: fc.option(bytes, { nil: undefined }) }),
+      fc.record({
+        answer: fc.integer({ min: 0, max: 5 }),
+        results: fc.array(word, { minLength: 1, maxLength: 3 }),
+        data: fc.option(bytes, { nil: undefined }),
+      }),
       fc.record({
         ask: word,
         // Other verbs are of no frame: encoding.test.ts says that they are dropped.

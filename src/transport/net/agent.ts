@@ -280,7 +280,7 @@ export class Agent implements Remote {
       return isRight;
     }
     if ("ask" in frame) return this.#rma.answer(from, to, frame);
-    if ("answer" in frame) return this.#rma.answered(task, frame.answer, frame.result, frame.data);
+    if ("answer" in frame) return this.#rma.answered(task, frame.answer, frame.results, frame.data);
     if ("chain" in frame) return this.#rendezvous.onFrame(from, ordinal, frame);
     if ("credit" in frame) {
       if (frame.credit === 0) {

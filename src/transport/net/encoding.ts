@@ -7,7 +7,7 @@
 //   CREDIT        bytes
 //   ASK           number, bytes moved before, operation, then of each further
 //                 put or get on the same region: bytes, offset                   data: the bytes of the puts
-//   ANSWER        number, result                                                 data: the bytes of the gets, the old value
+//   ANSWER        number, one result of all, or one of each                      data: the bytes of the gets, the old value
 //   END           0 the context has closed, 1 its task has left; number of streams that carry an END for it
 //   CHAIN         what, rget FIFO of the receiver (4 words), then by what           data: bytes of the payload
 //     BEGIN         rget FIFO of the sender (4 words), descriptors
@@ -111,7 +111,7 @@ export function encode(frame: Frame): Encoded {
   if ("ask" in frame) {
     return encoded(FRAME_ASK, [frame.ask, frame.moved, ...operationWords(frame.descriptor), ...frame.more], frame.data);
   }
-  if ("answer" in frame) return encoded(FRAME_ANSWER, [frame.answer, frame.result], frame.data);
+  if ("answer" in frame) return encoded(FRAME_ANSWER, [frame.answer, ...frame.results], frame.data);
   if ("end" in frame) return encoded(FRAME_END, [Number(frame.end === "task"), frame.streams]);
   const { chain, words, data } = frame;
   const plain = plainWords(chain, words.length);
@@ -134,7 +134,7 @@ export function decode(kind: number, content: Uint8Array): Frame | undefined {
   const data = content.length > size ? content.subarray(size) : undefined;
   if (kind === FRAME_RECORDS) return count === 0 ? { records: content.subarray(size) } : undefined;
   const [one = 0, two = 0] = head;
-  if (kind === FRAME_ANSWER) return count === 2 ? { answer: one >>> 0, result: two, data } : undefined;
+  if (kind === FRAME_ANSWER) return count > 1 ? { answer: one >>> 0, results: head.subarray(1), data } : undefined;
   if (kind === FRAME_ASK) return operationsOf(one >>> 0, two >>> 0, head.subarray(2), data);
   if (kind === FRAME_CHAIN) {
     const words = count === 0 ? undefined : chainWords(one, head.subarray(1));

@@ -19,8 +19,12 @@ export type Frame =
       readonly more: Int32Array | readonly number[];
       readonly data: Uint8Array | undefined;
     }
-  /** Several operations have one result: if it is not DONE, none is done. */
-  | { readonly answer: number; readonly result: number; readonly data: Uint8Array | undefined }
+  /** One result of all operations that the frame asked for, or one of each. Data are of those that are done. */
+  | {
+      readonly answer: number;
+      readonly results: Int32Array | readonly number[];
+      readonly data: Uint8Array | undefined;
+    }
   /**
    * A frame of a self-pacing transfer: see remote-rendezvous.ts. `chain` is CHAIN_…. The first four of `words` name the
    * receiver's rget FIFO; the meaning of the others depends on `chain`.

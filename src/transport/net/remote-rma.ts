@@ -1,9 +1,11 @@
-// One-sided operations between nodes. At the origin, the engine stops at a descriptor for another node. The agent sends it
-// there, one slice of its bytes at a time. At the target, the agent does each part.
+// One-sided operations between nodes. At the origin, the engine stops at a descriptor for another node. The agent asks that
+// node for it, in slices of its bytes. At the target, the agent does each part.
 //
-// One frame of each FIFO is away at once, so that a FIFO stays in order. With a put, it asks for the puts behind that in the
-// FIFO, as far as they are on the same region; with a get, for gets. So many small transfers take a frame and a round trip.
-// They are done together. If one of them can't be done, none is, and the first is asked for alone: each has its own result.
+// The agent asks ahead in a FIFO: for AHEAD_BYTES of puts, or of gets, that go to one task. So the rate of a stream does not
+// depend on the round trip. The target does them in the order asked, and its answers come in that order. What is behind
+// them, of another kind or for another task, waits for them: a put sends what a get before it has brought.
+//
+// Many small transfers on one region take one frame. A frame that could take more waits while another such frame is on its way.
 import {
   AWAY_FOUND,
   AWAY_TAKEN,
@@ -38,6 +40,8 @@ import {
   RMW_WIDE,
   RMW_XOR,
   SLICE_BYTES,
+  TASK_CLOSED,
+  TASK_STATE_OFFSET,
   TRANSFER_DONE,
   TRANSFER_ENDED,
   TRANSFER_INVALID,
@@ -48,8 +52,8 @@ import type { Kernel, Memory } from "../../kernel/kernel.js";
 import { contextBlock, injectionFifo, type MemoryMap, ordinalOf, taskSlot } from "../../memory/map.js";
 import type { Addresses } from "../../node/address.js";
 import { copyInto } from "../../support/copy.js";
-import { lengthOf } from "./frame-buffers.js";
 import type { CopyForFrame, Frame, SendFrame } from "./frames.js";
+import { CREDIT_BYTES } from "./records.js";
 import { remoteResult, resolveRegion } from "./regions.js";
 
 /** Bits of an RMW's code. */
@@ -60,23 +64,54 @@ type Ask = Extract<Frame, { readonly ask: number }>;
 /** Most operations of a frame. Of several, all bytes together are a slice at the most. */
 export const RUNS_MAX = 64;
 
-/** What descriptors have in common that share a frame. */
-const SHARED = [DESCRIPTOR_KIND_OFFSET, DESCRIPTOR_REMOTE_INDEX_OFFSET, DESCRIPTOR_REMOTE_GENERATION_OFFSET];
+/** Bytes of a FIFO that are asked for before the first answer comes. */
+export const AHEAD_BYTES = CREDIT_BYTES;
 
-/** Descriptors of an injection FIFO that are away. */
-interface AwayOperation {
+/** An operation that was asked for, or parts of it. */
+interface Operation {
+  /** Slot of its descriptor, modulo 2^32. */
+  readonly slot: number;
+  /** TRANSFER_…: DONE until a part fails. */
+  result: number;
+}
+
+/** What a frame asks for of one operation. The bytes lie in the local region. */
+interface Part {
+  readonly operation: Operation;
+  readonly index: number;
+  readonly generation: number;
+  readonly offset: number;
+  readonly remoteOffset: number;
+  readonly bytes: number;
+  readonly isLast: boolean;
+}
+
+/** A frame that is away. */
+interface Asked {
+  readonly number: number;
+  readonly parts: readonly Part[];
+  readonly bytes: number;
+  /** Whether it could have taken more. */
+  readonly isShort: boolean;
+}
+
+/** An injection FIFO whose descriptor at the head goes to another node. */
+interface Away {
   readonly fifo: number;
   /** Ordinal of the context whose FIFO it is. */
   readonly origin: number;
-  /** The descriptor at head, its kind, and its bytes or code. */
-  readonly descriptor: number;
-  readonly kind: number;
-  readonly code: number;
   readonly from: Endpoint;
   readonly to: Endpoint;
-  /** Their slots, modulo 2^32, from head on. Several are asked for as a whole. */
-  slots: number[];
+  /** Kind of the descriptors that are away; of an rmw, its code. */
+  readonly kind: number;
+  readonly code: number;
+  /** In the order in which their answers come. */
+  readonly asked: Asked[];
+  bytes: number;
+  /** Slot that is next, modulo 2^32; and if a part of it was asked for, its bytes, and what becomes of it. */
+  next: number;
   moved: number;
+  begun: Operation | undefined;
 }
 
 /** Bytes of the part of an operation that is next, by its kind and its bytes or code. */
@@ -85,14 +120,10 @@ function partOf(kind: number, code: number, moved: number): number {
   return Math.min(code - moved, SLICE_BYTES);
 }
 
-/** Copies the bytes of a frame into runs of as many bytes. */
-function spread(data: Uint8Array | undefined, runs: readonly Uint8Array[]): void {
-  let at = 0;
-  for (const run of runs) {
-    if (data !== undefined) copyInto(run, 0, data.subarray(at, at + run.length));
-    at += run.length;
-  }
-}
+/** What descriptors have in common that share a frame. */
+const SHARED = [DESCRIPTOR_KIND_OFFSET, DESCRIPTOR_REMOTE_INDEX_OFFSET, DESCRIPTOR_REMOTE_GENERATION_OFFSET];
+
+const NO_BYTES: Uint8Array = new Uint8Array(0);
 
 export class RemoteRma {
   readonly #kernel: Kernel;
@@ -102,7 +133,10 @@ export class RemoteRma {
   readonly #send: SendFrame;
   readonly #copyOf: CopyForFrame;
   readonly #atomics: SharedAtomics;
-  readonly #asked = new Map<number, AwayOperation>();
+  /** By the pointer of the FIFO. */
+  readonly #aways = new Map<number, Away>();
+  /** By the number of each frame that is away. */
+  readonly #awayOf = new Map<number, Away>();
   #asks = 0;
 
   constructor(
@@ -124,16 +158,19 @@ export class RemoteRma {
 
   /** A task of another node has ended: ends the operations that are away to it. */
   ended(number: number): void {
-    for (const [ask, operation] of this.#asked) {
-      if (taskOf(operation.to) !== number) continue;
-      this.#asked.delete(ask);
-      this.#end(operation, TRANSFER_ENDED);
+    for (const away of this.#aways.values()) {
+      if (taskOf(away.to) !== number) continue;
+      this.#aways.delete(away.fifo);
+      const parts = away.asked.flatMap((asked) => asked.parts);
+      for (const asked of away.asked) this.#awayOf.delete(asked.number);
+      for (const { operation } of parts) operation.result = TRANSFER_ENDED;
+      this.#end(away, new Set(parts.map(({ operation }) => operation)));
     }
   }
 
   /** Whether a task's answer is awaited. */
   isBusy(number: number): boolean {
-    for (const operation of this.#asked.values()) if (taskOf(operation.to) === number) return true;
+    for (const { to } of this.#aways.values()) if (taskOf(to) === number) return true;
     return false;
   }
 
@@ -143,16 +180,17 @@ export class RemoteRma {
     return (this.#memory.words[pointer >>> 2] as number) >>> 0;
   }
 
-  /** Takes over the descriptors at which the engine has stopped. Returns whether there were any. */
+  /** Takes over the descriptors at which the engine has stopped, and what may go behind others. Returns whether there were any. */
   turn(): boolean {
     const { locals, contexts, fifos } = this.#map;
     const { words } = this.#memory;
     let isAny = false;
+    for (const away of this.#aways.values()) if (this.#askAhead(away)) isAny = true;
     for (let origin = 0; origin < locals * contexts; origin++) {
       for (let number = 0; number < fifos; number++) {
         const fifo = injectionFifo(this.#map, origin, number);
-        // plain: the agent's thread is the engine.
-        if (words[(fifo + INJECTION_AWAY_OFFSET) >>> 2] !== AWAY_FOUND) continue;
+        // plain: the agent's thread is the engine. It may have got to a descriptor that was asked for ahead.
+        if (words[(fifo + INJECTION_AWAY_OFFSET) >>> 2] !== AWAY_FOUND || this.#aways.has(fifo)) continue;
         words[(fifo + INJECTION_AWAY_OFFSET) >>> 2] = AWAY_TAKEN;
         isAny = true;
         this.#take(origin, fifo);
@@ -163,16 +201,20 @@ export class RemoteRma {
 
   /** Carries the descriptor at the head of a FIFO to another node. */
   #take(origin: number, fifo: number): void {
-    const head = this.#word(fifo + INJECTION_HEAD_OFFSET);
-    const descriptor = this.#descriptorAt(fifo, head);
-    const index = this.#word(descriptor + DESCRIPTOR_REMOTE_INDEX_OFFSET);
-    const to = this.#addresses.endpointAt(ordinalOf(this.#map, Math.floor(index / this.#map.regions), 0));
-    const from = this.#addresses.endpointAt(origin);
+    const next = this.#word(fifo + INJECTION_HEAD_OFFSET);
+    const descriptor = this.#descriptorAt(fifo, next);
     const kind = this.#word(descriptor + DESCRIPTOR_KIND_OFFSET);
     const code = this.#word(descriptor + DESCRIPTOR_BYTES_OFFSET);
-    const operation = { fifo, origin, descriptor, kind, code, from, to, slots: [head], moved: 0 };
-    if (to === NONE) this.#end(operation, TRANSFER_ENDED);
-    else this.#ask(operation, RUNS_MAX);
+    const [from, to] = [this.#addresses.endpointAt(origin), this.#targetOf(descriptor)];
+    const away: Away = { fifo, origin, from, to, kind, code, asked: [], bytes: 0, next, moved: 0, begun: undefined };
+    // SYNC task-state (look): the agent itself marks tasks of other nodes as ended.
+    const state = this.#kernel.loadWord(taskSlot(this.#map, this.#ownerOf(descriptor)) + TASK_STATE_OFFSET);
+    if (to === NONE || state >= TASK_CLOSED) {
+      this.#end(away, [{ slot: next, result: TRANSFER_ENDED }]);
+      return;
+    }
+    this.#aways.set(fifo, away);
+    this.#askAhead(away);
   }
 
   #descriptorAt(fifo: number, slot: number): number {
@@ -180,14 +222,18 @@ export class RemoteRma {
     return this.#word(fifo + INJECTION_FIRST_OFFSET) + ((slot & mask) << DESCRIPTOR_SHIFT);
   }
 
-  /** What was asked for is done, or can't be. The engine goes on with the FIFO. */
-  #end(operation: AwayOperation, result: number): void {
-    const { fifo, origin, slots } = operation;
-    if (slots.length > 1 && result !== TRANSFER_DONE && result !== TRANSFER_ENDED) {
-      this.#ask(operation, 1);
-      return;
-    }
-    for (const slot of slots) {
+  /** Slot of the task whose region a descriptor names. */
+  #ownerOf(descriptor: number): number {
+    return Math.floor(this.#word(descriptor + DESCRIPTOR_REMOTE_INDEX_OFFSET) / this.#map.regions);
+  }
+
+  #targetOf(descriptor: number): Endpoint {
+    return this.#addresses.endpointAt(ordinalOf(this.#map, this.#ownerOf(descriptor), 0));
+  }
+
+  /** Operations are done, or can't be. The engine goes on with the FIFO. */
+  #end({ fifo, origin }: Away, operations: Iterable<Operation>): void {
+    for (const { slot, result } of operations) {
       // It goes on to the next one, or ends that itself, because its local region was closed meanwhile.
       this.#kernel.engineRun(this.#map.job, fifo, SLICE_BYTES);
       if (this.#word(fifo + INJECTION_HEAD_OFFSET) === slot) this.#kernel.engineCarried(fifo, result);
@@ -197,124 +243,213 @@ export class RemoteRma {
     this.#kernel.ring(this.#word(contextBlock(this.#map, origin) + CONTEXT_TASK_OFFSET));
   }
 
-  /** The local bytes of what is asked for; or TRANSFER_…, why there are none. */
-  #localOf({ fifo, kind, slots, moved }: AwayOperation): Uint8Array[] | number {
-    const runs: Uint8Array[] = [];
-    for (const slot of slots) {
-      const descriptor = this.#descriptorAt(fifo, slot);
-      const index = this.#word(descriptor + DESCRIPTOR_LOCAL_INDEX_OFFSET);
-      const generation = this.#word(descriptor + DESCRIPTOR_LOCAL_GENERATION_OFFSET);
-      const offset = this.#word(descriptor + DESCRIPTOR_LOCAL_OFFSET_OFFSET) + moved;
-      const bytes = partOf(kind, this.#word(descriptor + DESCRIPTOR_BYTES_OFFSET), moved);
-      const { result, pointer } = resolveRegion(this.#kernel, this.#map, index, generation, offset, bytes);
-      if (result !== TRANSFER_DONE) return result;
-      runs.push(this.#memory.bytes.subarray(pointer, pointer + bytes));
-    }
-    return runs;
+  /** The local bytes of a part; or TRANSFER_…, why there are none. */
+  #localOf({ index, generation, offset, bytes }: Part): Uint8Array | number {
+    const { result, pointer } = resolveRegion(this.#kernel, this.#map, index, generation, offset, bytes);
+    return result === TRANSFER_DONE ? this.#memory.bytes.subarray(pointer, pointer + bytes) : result;
   }
 
-  /**
-   * Asks for the next part of an operation, at most a slice, or for the whole of it and of others behind it.
-   * @param most so many operations
-   */
-  #ask(operation: AwayOperation, most: number): void {
-    const { fifo, descriptor: first, kind, from, to, slots, moved } = operation;
-    const more: number[] = [];
+  /** Asks for what may be away besides. Returns whether there was any. */
+  #askAhead(away: Away): boolean {
+    let isAny = false;
+    while (away.bytes < AHEAD_BYTES && this.#ask(away)) isAny = true;
+    if (away.asked.length === 0) this.#aways.delete(away.fifo);
+    return isAny;
+  }
+
+  /** Whether a descriptor may be away together with those that are. */
+  #goesAlong({ kind, to, asked }: Away, descriptor: number): boolean {
+    if (this.#word(descriptor) !== kind || this.#targetOf(descriptor) !== to) return false;
+    return kind !== DESCRIPTOR_RMW || asked.length === 0;
+  }
+
+  /** Asks for the next part of an operation, or for the whole of it and of others behind it. False: not now. */
+  #ask(away: Away): boolean {
+    const { fifo, kind, from, to, asked } = away;
     // SYNC inject (look): pairs with inject().
     const tail = this.#kernel.loadWord(fifo + INJECTION_TAIL_OFFSET) >>> 0;
-    let sum = operation.code;
-    let [slot = 0] = slots;
-    slots.length = 1;
-    while (kind !== DESCRIPTOR_RMW && slots.length < most) {
-      slot = (slot + 1) >>> 0;
-      const next = this.#descriptorAt(fifo, slot);
-      if (slot === tail) break;
-      if (this.#word(next) > DESCRIPTOR_RMW) continue; // a completion, or a fence
-      const bytes = this.#word(next + DESCRIPTOR_BYTES_OFFSET);
-      sum += bytes;
-      if (sum > SLICE_BYTES || SHARED.some((offset) => this.#word(next + offset) !== this.#word(first + offset))) break;
-      slots.push(slot);
-      more.push(bytes, this.#word(next + DESCRIPTOR_REMOTE_OFFSET_OFFSET));
+    this.#skip(away, tail);
+    const { next, moved } = away;
+    const first = this.#descriptorAt(fifo, next);
+    if (next === tail || !this.#goesAlong(away, first)) return false;
+    const begun = away.begun ?? { slot: next, result: TRANSFER_DONE };
+    if (begun.result !== TRANSFER_DONE) {
+      // A part of it has failed: it ends once the others are answered.
+      if (asked.length === 0) this.#end(away, [begun]);
+      return false;
     }
-    const runs = kind === DESCRIPTOR_PUT ? this.#localOf(operation) : undefined;
-    if (typeof runs === "number") {
-      this.#end(operation, runs);
-      return;
+    let parts = [this.#partAt(away, begun, moved)];
+    let slot = (next + 1) >>> 0;
+    let sum = (parts[0] as Part).bytes;
+    const isWhole = moved === 0 && (parts[0] as Part).isLast && kind !== DESCRIPTOR_RMW;
+    for (; isWhole && slot !== tail && parts.length < RUNS_MAX; slot = (slot + 1) >>> 0) {
+      const descriptor = this.#descriptorAt(fifo, slot);
+      if (this.#word(descriptor) > DESCRIPTOR_RMW) continue; // a completion, or a fence
+      const part = this.#partAt(away, { slot, result: TRANSFER_DONE }, 0);
+      sum += part.bytes;
+      const isOther = SHARED.some((offset) => this.#word(descriptor + offset) !== this.#word(first + offset));
+      if (isOther || !part.isLast || sum > SLICE_BYTES) break;
+      parts.push(part);
     }
-    const ask = ++this.#asks >>> 0;
-    this.#asked.set(ask, operation);
+    const isShort = isWhole && slot === tail && parts.length < RUNS_MAX && sum < SLICE_BYTES;
+    if (isShort && asked.some((other) => other.isShort)) return false;
+    const runs: Uint8Array[] = [];
+    for (const part of kind === DESCRIPTOR_PUT ? parts : []) {
+      const run = this.#localOf(part);
+      if (typeof run === "number") {
+        // The first one ends in its turn; those before another one go without it.
+        if (runs.length === 0 && asked.length === 0) this.#end(away, [{ slot: next, result: run }]);
+        if (runs.length === 0) return false;
+        parts = parts.slice(0, runs.length);
+        break;
+      }
+      runs.push(run);
+    }
+    const { operation, isLast } = parts[parts.length - 1] as Part;
+    const bytes = parts.reduce((all, part) => all + part.bytes, 0);
+    const number = ++this.#asks >>> 0;
+    asked.push({ number, parts, bytes, isShort });
+    this.#awayOf.set(number, away);
+    away.bytes += bytes;
+    away.next = isLast ? (operation.slot + 1) >>> 0 : next;
+    away.moved = isLast ? 0 : moved + bytes;
+    away.begun = isLast ? undefined : operation;
     const descriptor = this.#memory.words.slice(first >>> 2, (first >>> 2) + DESCRIPTOR_WORDS);
     const index = DESCRIPTOR_REMOTE_INDEX_OFFSET >>> 2;
     descriptor[index] = (descriptor[index] as number) % this.#map.regions;
-    this.#send(from, to, { ask, descriptor, moved, more, data: runs && this.#copyOf(runs) });
+    const more = parts.slice(1).flatMap((part) => [part.bytes, part.remoteOffset]);
+    const data = kind === DESCRIPTOR_PUT ? this.#copyOf(runs) : undefined;
+    this.#send(from, to, { ask: number, descriptor, moved, more, data });
+    return true;
   }
 
-  /** A task has answered. False: there is no such request to it, or its data has the wrong length. */
-  answered(number: number, ask: number, result: number, data: Uint8Array | undefined): boolean {
-    const operation = this.#asked.get(ask);
-    if (operation === undefined || taskOf(operation.to) !== number) return false;
-    this.#asked.delete(ask);
-    const { kind, code } = operation;
-    const isRmw = kind === DESCRIPTOR_RMW;
-    const brings = result === TRANSFER_DONE && (isRmw ? (code & RMW_FETCH) !== 0 : kind === DESCRIPTOR_GET);
-    const runs = brings ? this.#localOf(operation) : [];
-    let state = result;
-    if (typeof runs === "number") state = runs;
-    else if (lengthOf(runs) !== (data?.length ?? 0)) {
-      this.#end(operation, TRANSFER_INVALID);
-      return false;
-    } else spread(data, runs);
-    const goesOn = state === TRANSFER_DONE && !isRmw && operation.moved + SLICE_BYTES < code;
-    if (goesOn) {
-      operation.moved += SLICE_BYTES;
-      this.#ask(operation, 1);
-    } else this.#end(operation, state);
-    return true;
+  /** Goes on to the next transfer, or to the tail. The engine may have ended some that were not asked for. */
+  #skip(away: Away, tail: number): void {
+    const head = this.#word(away.fifo + INJECTION_HEAD_OFFSET);
+    if (((head - away.next) | 0) > 0) {
+      away.next = head;
+      away.moved = 0;
+      away.begun = undefined;
+    }
+    while (away.next !== tail && this.#word(this.#descriptorAt(away.fifo, away.next)) > DESCRIPTOR_RMW) {
+      away.next = (away.next + 1) >>> 0; // a completion, or a fence
+    }
+  }
+
+  #partAt({ fifo, kind }: Away, operation: Operation, moved: number): Part {
+    const descriptor = this.#descriptorAt(fifo, operation.slot);
+    const code = this.#word(descriptor + DESCRIPTOR_BYTES_OFFSET);
+    const bytes = partOf(kind, code, moved);
+    return {
+      operation,
+      index: this.#word(descriptor + DESCRIPTOR_LOCAL_INDEX_OFFSET),
+      generation: this.#word(descriptor + DESCRIPTOR_LOCAL_GENERATION_OFFSET),
+      offset: this.#word(descriptor + DESCRIPTOR_LOCAL_OFFSET_OFFSET) + moved,
+      remoteOffset: this.#word(descriptor + DESCRIPTOR_REMOTE_OFFSET_OFFSET),
+      bytes,
+      isLast: kind === DESCRIPTOR_RMW || moved + bytes === code,
+    };
+  }
+
+  /** A task has answered. False: this is not the answer that is next, or its data has the wrong length. */
+  answered(
+    number: number,
+    ask: number,
+    results: readonly number[] | Int32Array,
+    data: Uint8Array | undefined,
+  ): boolean {
+    const away = this.#awayOf.get(ask);
+    const asked = away?.asked[0];
+    if (away === undefined || asked?.number !== ask || taskOf(away.to) !== number) return false;
+    this.#awayOf.delete(ask);
+    away.asked.shift();
+    away.bytes -= asked.bytes;
+    const isRight = this.#note(away, asked.parts, results, data);
+    this.#end(
+      away,
+      asked.parts.filter(({ isLast }) => isLast).map(({ operation }) => operation),
+    );
+    // Whether an rmw is done may depend on the operation before it: the engine looks at each.
+    if (away.kind === DESCRIPTOR_RMW) this.#aways.delete(away.fifo);
+    else this.#askAhead(away);
+    return isRight;
+  }
+
+  /** Notes the results of parts, and writes what they bring. False: the answer is malformed, and all of them have failed. */
+  #note(
+    { kind, code }: Away,
+    parts: readonly Part[],
+    results: readonly number[] | Int32Array,
+    data = NO_BYTES,
+  ): boolean {
+    const resultOf = (i: number): number => results[results.length === 1 ? 0 : i] as number;
+    const brings = kind === DESCRIPTOR_GET || (kind === DESCRIPTOR_RMW && (code & RMW_FETCH) !== 0);
+    const brought = brings ? parts.filter((_, i) => resultOf(i) === TRANSFER_DONE) : [];
+    const isRight =
+      (results.length === 1 || results.length === parts.length) &&
+      brought.reduce((sum, { bytes }) => sum + bytes, 0) === data.length;
+    let at = 0;
+    for (const [i, part] of parts.entries()) {
+      let result = isRight ? resultOf(i) : TRANSFER_INVALID;
+      if (brings && result === TRANSFER_DONE) {
+        const run = this.#localOf(part);
+        if (typeof run === "number") result = run;
+        else copyInto(run, 0, data.subarray(at, at + part.bytes));
+        at += part.bytes;
+      }
+      if (part.operation.result === TRANSFER_DONE) part.operation.result = result;
+    }
+    return isRight;
   }
 
   // ── At the target ─────────────────────────────────────────────────────────────────────────────────────────────
 
   /** Does what a frame of another node's context asks for. False: it is malformed. */
-  answer(from: Endpoint, to: Endpoint, { ask, descriptor, moved, more, data }: Ask): boolean {
-    const { bytes } = this.#memory;
+  answer(from: Endpoint, to: Endpoint, { ask, descriptor, moved, more, data = NO_BYTES }: Ask): boolean {
     const map = this.#map;
     if (descriptor.length !== DESCRIPTOR_WORDS) return false;
     const word = (offset: number): number => (descriptor[offset >>> 2] as number) >>> 0;
     const [kind, code] = [word(DESCRIPTOR_KIND_OFFSET), word(DESCRIPTOR_BYTES_OFFSET)];
     const isRmw = kind === DESCRIPTOR_RMW;
     if (moved > (isRmw ? 0 : code) || word(DESCRIPTOR_REMOTE_INDEX_OFFSET) >= map.regions) return false;
+    const part = partOf(kind, code, moved);
+    // The bytes and the offset of each operation. Of several, the first is whole, too.
+    const asked = Uint32Array.of(part, word(DESCRIPTOR_REMOTE_OFFSET_OFFSET), ...more);
+    const sum = asked.reduce((all, bytes, i) => (i % 2 === 0 ? all + bytes : all), 0);
+    if (more.length > 0 && (part !== code || sum > SLICE_BYTES)) return false;
+    if (data.length !== (kind === DESCRIPTOR_PUT ? sum : 0)) return false;
     const slot = this.#addresses.slotOf(taskOf(to));
     const index = slot * map.regions + word(DESCRIPTOR_REMOTE_INDEX_OFFSET);
     const generation = word(DESCRIPTOR_REMOTE_GENERATION_OFFSET);
-    const runs: Uint8Array[] = [];
-    let result = TRANSFER_DONE;
-    let pointer = 0;
-    // The bytes and the offset of each operation. Of several, the first is whole, too.
-    const part = partOf(kind, code, moved);
-    const asked = Uint32Array.of(part, word(DESCRIPTOR_REMOTE_OFFSET_OFFSET), ...more);
+    const results: number[] = [];
+    const back: Uint8Array[] = [];
+    let at = 0;
     for (let i = 0; i < asked.length; i += 2) {
-      const [size = 0, offset = 0] = asked.subarray(i);
+      const [bytes = 0, offset = 0] = asked.subarray(i);
       // Each part is refused if the whole operation does not fit the region.
-      const whole = i > 0 || isRmw ? size : code;
+      const whole = i > 0 || isRmw ? bytes : code;
       const place = resolveRegion(this.#kernel, map, index, generation, offset, whole);
-      if (place.result !== TRANSFER_DONE) result = remoteResult(place.result);
-      pointer = place.pointer + moved;
-      runs.push(bytes.subarray(pointer, pointer + size));
+      let result = remoteResult(place.result);
+      const pointer = place.pointer + moved;
+      const run = (): Uint8Array => this.#memory.bytes.subarray(pointer, pointer + bytes);
+      if (result === TRANSFER_DONE && isRmw) {
+        const old = this.#change(pointer, descriptor);
+        if (old === undefined) result = TRANSFER_INVALID;
+        else if ((code & RMW_FETCH) !== 0) back.push(old.subarray(0, bytes));
+        if (old !== undefined && (code & RMW_NOTIFY) !== 0) this.#kernel.ring(taskSlot(map, slot)); // SYNC park (word)
+      } else if (result === TRANSFER_DONE) {
+        if (kind === DESCRIPTOR_PUT) copyInto(run(), 0, data.subarray(at, at + bytes));
+        else back.push(run());
+      }
+      at += bytes;
+      results.push(result);
     }
-    const sum = lengthOf(runs);
-    if (more.length > 0 && (part !== code || sum > SLICE_BYTES)) return false;
-    if ((data?.length ?? 0) !== (kind === DESCRIPTOR_PUT ? sum : 0)) return false;
-    let back: Uint8Array | undefined;
-    if (result === TRANSFER_DONE && isRmw) {
-      const old = this.#change(pointer, descriptor);
-      if (old === undefined) result = TRANSFER_INVALID;
-      else if ((code & RMW_FETCH) !== 0) back = old.subarray(0, part);
-      if (old !== undefined && (code & RMW_NOTIFY) !== 0) this.#kernel.ring(taskSlot(map, slot)); // SYNC park (word)
-    } else if (result === TRANSFER_DONE) {
-      if (kind === DESCRIPTOR_PUT) spread(data, runs);
-      else back = this.#copyOf(runs);
-    }
-    this.#send(to, from, { answer: ask, result, data: back });
+    const isOne = results.every((result) => result === results[0]);
+    this.#send(to, from, {
+      answer: ask,
+      results: isOne ? results.slice(0, 1) : results,
+      data: back.length === 0 ? undefined : this.#copyOf(back),
+    });
     return true;
   }
 

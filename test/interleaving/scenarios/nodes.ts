@@ -130,7 +130,7 @@ class Others implements Pipe {
   send(from: Endpoint, to: Endpoint, frame: Frame): void {
     this.talkedTo.add(taskOf(to));
     if ("ask" in frame) {
-      const answer = { answer: frame.ask, result: TRANSFER_DONE, data: undefined };
+      const answer = { answer: frame.ask, results: [TRANSFER_DONE], data: undefined };
       this.#answers.push(() => this.onFrame(to, from, answer));
       for (let i = 0; i <= frame.more.length / 2; i++) this.#note(to, PUT);
     } else if ("end" in frame && frame.end === "task") this.#note(to, END + taskOf(from));
