@@ -1,16 +1,18 @@
 // `pamir perf` and the bench with tiny inputs, so that they cannot rot: structure only, never a time. A machine without
 // compiler or MPI passes too: what is missing is reported. Exit code 3 only says that the machine was unsteady.
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { describe, expect, inject, it } from "vitest";
+import { describe, expect, inject, it, vi } from "vitest";
 import { conduct, ONCE, type Patience } from "../../src/cli/perf/conduct.js";
 import { within } from "../../src/cli/perf/peers.js";
 import { type Handoff, type System, TESTS } from "../../src/cli/perf/plan.js";
 import { parseList } from "../../src/cli/perf/processors.js";
 import { jsonOf, type Report, textOf } from "../../src/cli/perf/report.js";
 import { byEffort, sample } from "../support/effort.js";
+import { processesWith } from "../support/run-command.js";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -380,4 +382,42 @@ it.each([
   { list: "", numbers: [] },
 ])("processors $list", ({ list, numbers }) => {
   expect(parseList(list)).toEqual(numbers);
+});
+
+describe.runIf(process.platform === "linux")("pamir perf, ended by a signal while it measures", () => {
+  it.each([
+    ["SIGINT", ["--link", "udp", "--system", "pamir-udp"]],
+    ["SIGTERM", ["--system", "pamir-processes"]],
+  ] as const)(
+    "%s, %j: no file and no process is left, and no file had the key",
+    async (signal, args) => {
+      const TMPDIR = mkdtempSync(join(inject("folder"), "perf-"));
+      const files = (): string[] =>
+        (readdirSync(TMPDIR, { recursive: true }) as string[]).filter((one) => /perf-/.test(one));
+      const processes = (): number[] => processesWith("TMPDIR", TMPDIR);
+      const child = spawn(process.execPath, [join(root, "dist/cli.js"), "perf", "--test", "am_lat", ...args], {
+        stdio: "inherit",
+        env: { ...process.env, TMPDIR },
+      });
+      const ended = once(child, "exit");
+      try {
+        // The tasks have met, and measure.
+        await vi.waitFor(() => expect(files().some((file) => file.endsWith("barrier"))).toBe(true), 30_000);
+        expect(processes().length).toBeGreaterThan(2);
+        expect(
+          files()
+            .map((file) => basename(file))
+            .filter((file) => /key/.test(file)),
+        ).toEqual([]);
+        child.kill(signal);
+        expect(await ended).toEqual([null, signal]);
+        await vi.waitFor(() => expect(processes()).toEqual([]), 10_000);
+        expect(files()).toEqual([]);
+      } finally {
+        for (const pid of processes()) process.kill(pid, "SIGKILL");
+        rmSync(TMPDIR, { recursive: true });
+      }
+    },
+    60_000,
+  );
 });

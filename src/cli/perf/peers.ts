@@ -1,9 +1,8 @@
 // Starts what is measured inside this process: jobs of pamir, and the peers in JavaScript.
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { MessageChannel, type MessagePort, Worker } from "node:worker_threads";
 import { type KernelName, launch } from "pamir";
+import { withFolder } from "./clean-up.js";
 import {
   type Figures,
   isCollective,
@@ -63,16 +62,12 @@ export async function runPamir(
   inProcesses = false,
 ): Promise<Figures> {
   const tasks = order.test === "am_fan" ? 4 : 2;
-  const folder = inProcesses ? mkdtempSync(join(tmpdir(), "pamir-perf-")) : undefined;
-  const shared =
-    folder === undefined
-      ? { results: makeResults(tasks), barrier: new SharedArrayBuffer(4) }
-      : { results: makeResultFile(join(folder, "results"), tasks), barrier: join(folder, "barrier") };
-  try {
-    return await runTasks(kernel, { ...order, ...shared }, order, tasks, inProcesses);
-  } finally {
-    if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
-  }
+  const runIn = (shared: Pick<Work, "results" | "barrier">): Promise<Figures> =>
+    runTasks(kernel, { ...order, ...shared }, order, tasks, inProcesses);
+  if (!inProcesses) return runIn({ results: makeResults(tasks), barrier: new SharedArrayBuffer(4) });
+  return withFolder((folder) =>
+    runIn({ results: makeResultFile(join(folder, "results"), tasks), barrier: join(folder, "barrier") }),
+  );
 }
 
 async function runTasks(
