@@ -1,5 +1,15 @@
 // How the processes of a job find each other: a few small values, and barriers, before any link exists.
+import { PamiError } from "../core/error.js";
+import { after } from "../support/host.js";
+import { decodeText, encodeText } from "../support/text.js";
 import type { PmiClient } from "./pmi-client.js";
+
+/** Where a process of a launcher's server says why it has failed: that server hands on no reason. */
+const FAILED_KEY = "failed";
+/** Milliseconds for which a process that has failed awaits the others, so that they hear why. */
+const FAILED_MS = 5000;
+/** Milliseconds from the error of that process to the end of its connection, after which the launcher ends the others. */
+const ABORT_MS = 1000;
 
 /** Exchanges values between the processes of a job. All methods may be called without waiting for earlier ones. */
 export interface Bootstrap {
@@ -50,6 +60,8 @@ export class PmiBootstrap implements Bootstrap {
   readonly #client: PmiClient;
   readonly #onClose: () => Promise<void>;
   #closed: Promise<void> | undefined;
+  /** Another process has said that it failed. */
+  #hasHeard = false;
 
   /**
    * @param client it has done everything up to `getMyKvsname`
@@ -76,8 +88,43 @@ export class PmiBootstrap implements Bootstrap {
     return this.#client.get(key);
   }
 
-  barrier(): Promise<void> {
-    return this.#client.barrier();
+  async barrier(): Promise<void> {
+    await this.#client.barrier();
+    if (this.#client.isOwn) return;
+    const why = await this.#client.get(FAILED_KEY);
+    if (why === undefined) return;
+    this.#hasHeard = true;
+    throw new PamiError("PAMIR_BOOTSTRAP", `the barrier failed: ${decodeText(why)}`);
+  }
+
+  /**
+   * Ends the use of the bootstrap, since this process can't join the job. The others' barriers fail with the reason. It never
+   * rejects. Under a launcher that hands on no reason, it waits 5 s for the others at the most; then the launcher ends them.
+   */
+  async fail(why: string): Promise<void> {
+    if (this.#client.isOwn) {
+      await this.#client.abort(why);
+      await this.#onClose();
+    } else if (this.#hasHeard || (await this.#tell(why))) await this.close();
+  }
+
+  /** Tells the others at their next barrier. @returns whether they have heard */
+  async #tell(why: string): Promise<boolean> {
+    const client = this.#client;
+    // A second process that fails finds the key taken.
+    await client.put(FAILED_KEY, encodeText(`rank ${this.rank} failed: ${why}`)).catch(() => {});
+    const told = client.barrier().then(
+      () => true,
+      () => false,
+    );
+    let stop = (): void => {};
+    const late = new Promise<boolean>((resolve) => {
+      stop = after(FAILED_MS, () => resolve(false));
+    });
+    const hasTold = await Promise.race([told, late]);
+    stop();
+    if (!hasTold) after(ABORT_MS, () => client.destroy());
+    return hasTold;
   }
 
   close(): Promise<void> {

@@ -1,7 +1,7 @@
 // Opens the bootstrap of this process, in whatever way it was started.
 import { PamiError } from "../core/error.js";
 import { addressText } from "./address.js";
-import { type Bootstrap, PmiBootstrap } from "./bootstrap.js";
+import { PmiBootstrap } from "./bootstrap.js";
 import { findLauncher, type Launcher, type PmiWay } from "./environment.js";
 import { agreeOnKey, checkKey, type RemovableEnvironment, takeKey } from "./key.js";
 import { type Lines, StreamLines } from "./lines.js";
@@ -9,7 +9,7 @@ import { needModule } from "./node.js";
 import { PmiClient } from "./pmi-client.js";
 import { PlainFraming } from "./pmi-wire.js";
 import { connectSocket, DEFAULT_TIMEOUT_MS, openRendezvous, type RendezvousWait } from "./rendezvous.js";
-import { reasonText } from "./text.js";
+import { reasonText, whyOf } from "./text.js";
 
 /** Milliseconds for the connection to a launcher, which listens already. */
 const CONNECT_MS = 30_000;
@@ -28,7 +28,7 @@ export interface BootstrapOptions {
 }
 
 export interface OpenedBootstrap {
-  readonly bootstrap: Bootstrap;
+  readonly bootstrap: PmiBootstrap;
   readonly launcher: Launcher;
   /** The job key, the same in all processes; undefined with `insecure`, or if the job has one process and no key. */
   readonly key: Uint8Array | undefined;
@@ -44,7 +44,10 @@ export async function openBootstrap(
   env: RemovableEnvironment = process.env,
   options: BootstrapOptions = {},
 ): Promise<OpenedBootstrap> {
-  const given = await takeKey(env);
+  const given = await takeKey(env).catch(async (error: unknown) => {
+    await failAtLauncher(env, error);
+    throw error;
+  });
   const launcher = findLauncher(env);
   if (launcher === undefined) {
     const variables = "PAMIR_RANK, PMI_FD, PMI_PORT, OMPI_COMM_WORLD_RANK, RANK, SLURM_STEP_ID, JOB_COMPLETION_INDEX";
@@ -62,12 +65,22 @@ export async function openBootstrap(
   try {
     return { bootstrap, launcher, key: await agreeOnKey(bootstrap, key) };
   } catch (error) {
-    await bootstrap.close();
+    await bootstrap.fail(whyOf(error));
     throw error;
   }
 }
 
-async function openPmi(launcher: Launcher, way: PmiWay, timeout: number): Promise<Bootstrap> {
+/** This process can't even begin: a launcher that serves PMI would let the others wait. */
+async function failAtLauncher(env: RemovableEnvironment, error: unknown): Promise<void> {
+  try {
+    const launcher = findLauncher(env);
+    if (launcher?.pmi !== undefined) await (await openPmi(launcher, launcher.pmi, CONNECT_MS)).fail(whyOf(error));
+  } catch {
+    // The first error says more.
+  }
+}
+
+async function openPmi(launcher: Launcher, way: PmiWay, timeout: number): Promise<PmiBootstrap> {
   const isPort = "address" in way;
   const server = `the PMI server at ${isPort ? addressText(way.address) : `descriptor ${way.fd} (PMI_FD)`}`;
   const lines = isPort

@@ -19,6 +19,10 @@ export const CLIENT_KEY_MAX = 24;
 export const CLIENT_VALUE_MAX = 64 * 1024;
 /** Most parts of a value. */
 const PARTS_MAX = 999;
+/** Most bytes of a reason that `abort` sends, so that its line stays portable. */
+const WHY_MAX = 600;
+/** Begins the names of key-value spaces of pamir's own servers. */
+export const OWN_KVSNAME = "pamir_";
 /** Lines that may come before their request is sent: `initack` has three behind its answer. */
 const EARLY_LINES_MAX = 8;
 
@@ -224,6 +228,22 @@ export class PmiClient {
     });
   }
 
+  /** Whether the server is one of pamir, which hands on the reason of `abort`. */
+  get isOwn(): boolean {
+    return this.#kvsname.startsWith(OWN_KVSNAME);
+  }
+
+  /** Says that this process has failed, and ends the connection. @param why a longer one is cut */
+  abort(why: string): Promise<void> {
+    return this.#inTurn(async () => {
+      if (this.#failure !== undefined) return;
+      const text = needModule("buffer").Buffer.from(why).subarray(0, WHY_MAX).toString("base64url");
+      this.#lines.send(encodeLine("abort", { exitcode: 1, why: text }));
+      this.#failure = new PamiError("PAMIR_CLOSED", `the connection to ${this.#server} is aborted`);
+      this.#lines.end();
+    });
+  }
+
   /** Ends the connection at once. Calls that wait reject. */
   destroy(reason = new PamiError("PAMIR_CLOSED", `the connection to ${this.#server} was closed`)): void {
     this.#failWith(reason);
@@ -355,7 +375,11 @@ function refused(server: string, what: string, fields: ReadonlyMap<string, strin
 
 /** Why a barrier failed, as pamir's server says it. */
 function barrierError(fields: ReadonlyMap<string, string>): PamiError {
-  const why = (fields.get("msg") ?? "without a reason").replaceAll("_", " ");
+  const given = fields.get("why");
+  const why =
+    given === undefined
+      ? (fields.get("msg") ?? "without a reason").replaceAll("_", " ")
+      : `failed: ${needModule("buffer").Buffer.from(given, "base64url").toString()}`;
   const runs = fields.get("ranks");
   const text = `the barrier failed: ${runs === undefined ? "" : `${ranksText(runs)} `}${why}`;
   return new PamiError(fields.get("pamir") === "timedout" ? "PAMIR_TIMEDOUT" : "PAMIR_BOOTSTRAP", text);

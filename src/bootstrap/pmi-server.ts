@@ -67,7 +67,12 @@ interface Broken {
   readonly pamir: "lost" | "timedout";
   readonly ranks: string;
   readonly msg: string;
+  /** The reason that an aborting process has sent, as base64url. */
+  readonly why?: string;
 }
+
+/** The reason that `abort` may send. */
+const WHY = /^[\w-]{1,1000}$/;
 
 export class PmiServer {
   readonly #options: PmiServerOptions;
@@ -189,7 +194,11 @@ export class PmiServer {
 
   /** Makes all barriers fail: those that processes wait in, and those to come. The first reason counts. */
   fail(pamir: Broken["pamir"], ranks: readonly number[], why: string): void {
-    this.#broken ??= { pamir, ranks: runsOf(ranks), msg: messageOf(why) };
+    this.#break({ pamir, ranks: runsOf(ranks), msg: messageOf(why) });
+  }
+
+  #break(broken: Broken): void {
+    this.#broken ??= broken;
     this.#stopBarrier?.();
     this.#stopBarrier = undefined;
     this.#inBarrier = 0;
@@ -236,11 +245,11 @@ export class PmiServer {
     this.#lose(connection, rank, `${why} before it finalized`);
   }
 
-  #lose(connection: Connection, rank: number, why: string): void {
+  #lose(connection: Connection, rank: number, why: string, told?: string): void {
     this.#lost++;
     // A program that speaks no PMI has not failed.
     if (connection.isInitialized) this.#options.onLost?.(rank, why);
-    this.fail("lost", [rank], why);
+    this.#break({ pamir: "lost", ranks: `${rank}`, msg: messageOf(why), ...(told === undefined ? {} : { why: told }) });
     this.#changed();
   }
 
@@ -422,7 +431,9 @@ export class PmiServer {
 
   #abort(connection: Connection, fields: ReadonlyMap<string, string>): undefined {
     connection.isFinalized = true;
-    this.#lose(connection, connection.rank as number, `aborted with exit code ${fields.get("exitcode") ?? "?"}`);
+    const why = fields.get("why") ?? "";
+    const text = `aborted with exit code ${fields.get("exitcode") ?? "?"}`;
+    this.#lose(connection, connection.rank as number, text, WHY.test(why) ? why : undefined);
     return undefined;
   }
 

@@ -8,11 +8,11 @@ import { systemClock } from "../support/clock.js";
 import { after } from "../support/host.js";
 import { promise } from "../support/promise.js";
 import { type Address, addressText } from "./address.js";
-import { type Bootstrap, type LocalPlace, PmiBootstrap } from "./bootstrap.js";
+import { type LocalPlace, PmiBootstrap } from "./bootstrap.js";
 import { checkKey, makeKey } from "./key.js";
 import { type Lines, linkedLines, StreamLines } from "./lines.js";
 import { needModule } from "./node.js";
-import { PmiClient, RefusedError } from "./pmi-client.js";
+import { OWN_KVSNAME, PmiClient, RefusedError } from "./pmi-client.js";
 import { PmiServer, RENDEZVOUS_VERSION } from "./pmi-server.js";
 import { PlainFraming } from "./pmi-wire.js";
 import { ClosedError, HandshakeError, sealLines } from "./sealed-lines.js";
@@ -78,7 +78,7 @@ export interface RendezvousOptions extends LocalPlace {
  * @throws PAMIR_TIMEDOUT with the ranks that are missing, or the address that was not reached, and why
  * @throws PAMIR_BOOTSTRAP if rank 0 can't listen, or refuses this process
  */
-export async function openRendezvous(options: RendezvousOptions): Promise<Bootstrap> {
+export async function openRendezvous(options: RendezvousOptions): Promise<PmiBootstrap> {
   const { rank, size, address } = options;
   if (size === 1) return serveRendezvous(options, undefined, undefined);
   if (address === undefined) throw new PamiError("PAMIR_INVAL", `a rendezvous of ${size} processes needs an address`);
@@ -96,7 +96,7 @@ async function serveRendezvous(
   options: RendezvousOptions,
   address: Address | undefined,
   key: Uint8Array | undefined,
-): Promise<Bootstrap> {
+): Promise<PmiBootstrap> {
   const { size, job, timeout = DEFAULT_TIMEOUT_MS } = options;
   const refusals: string[] = [];
   let refused = 0;
@@ -111,7 +111,7 @@ async function serveRendezvous(
     if (refusals.length > TOLD_REFUSALS) refusals.shift();
   };
   const name = needModule("buffer").Buffer.from(makeKey().subarray(0, 8)).toString("hex");
-  const server = new PmiServer({ size, kvsname: `pamir_${name}`, barrierTimeout: timeout, job, onRefused });
+  const server = new PmiServer({ size, kvsname: `${OWN_KVSNAME}${name}`, barrierTimeout: timeout, job, onRefused });
   const listener = address === undefined ? undefined : await Listener.open(options, address, key, server, onRefused);
   const [own, other] = linkedLines();
   server.serve(other, 0);
@@ -276,7 +276,7 @@ async function joinRendezvous(
   options: RendezvousOptions,
   address: Address,
   key: Uint8Array | undefined,
-): Promise<Bootstrap> {
+): Promise<PmiBootstrap> {
   const { rank, timeout = DEFAULT_TIMEOUT_MS, onWait } = options;
   const where = addressText(address);
   const began = systemClock.now();
@@ -322,7 +322,7 @@ async function attempt(
   address: Address,
   key: Uint8Array | undefined,
   timeout: number,
-): Promise<Bootstrap> {
+): Promise<PmiBootstrap> {
   const { rank, size, job } = options;
   const socket = await connectSocket(address, timeout);
   let lines: Lines;

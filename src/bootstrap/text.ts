@@ -43,3 +43,9 @@ export function secondsText(milliseconds: number): string {
 export function reasonText(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
+
+/** The text of an error with its code, for other processes. */
+export function whyOf(error: unknown): string {
+  const { code } = (error ?? {}) as { code?: unknown };
+  return typeof code === "string" ? `${reasonText(error)} (${code})` : reasonText(error);
+}

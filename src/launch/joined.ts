@@ -7,6 +7,7 @@ import type { Bootstrap } from "../bootstrap/bootstrap.js";
 import { type Later, takeLater } from "../bootstrap/later.js";
 import { type OpenedBootstrap, openBootstrap } from "../bootstrap/open.js";
 import type { RendezvousWait } from "../bootstrap/rendezvous.js";
+import { whyOf } from "../bootstrap/text.js";
 import { PamiError } from "../core/error.js";
 import type { KernelName } from "../core/kernel-name.js";
 import { VERSION } from "../generated/version.js";
@@ -123,11 +124,15 @@ export async function joinByLauncher(): Promise<Joined> {
     const text = "attach() in a thread that no job started: use launch(), here or above";
     throw new PamiError("PAMIR_NOT_IN_JOB", text, { cause });
   });
+  let joined: Joined;
   try {
-    return await joinBy(bootstrap, key, undefined, takeLater(process.env));
-  } finally {
-    await bootstrap.close();
+    joined = await joinBy(bootstrap, key, undefined, takeLater(process.env));
+  } catch (error) {
+    await bootstrap.fail(whyOf(error));
+    throw error;
   }
+  await bootstrap.close();
+  return joined;
 }
 
 function say(text: string): void {

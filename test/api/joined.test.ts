@@ -307,6 +307,7 @@ describe.skipIf(!isLinux)("processes in several nodes, joined by a link", { time
       expect(errors[1]).toMatch(
         new RegExp(`PAMIR_ADDRESS.*127\\.0\\.0\\.1:${port}\\b|127\\.0\\.0\\.1:${port}\\b.*PAMIR_ADDRESS`, "s"),
       );
+      expect(errors[0]).toMatch(new RegExp(`barrier failed: rank 1 failed: .*:${port}\\b.*PAMIR_ADDRESS`));
       await new Promise<void>((resolve) => taken.close(() => resolve()));
       const { said, codes: free } = await start(2, [], env, 1);
       expect({ said, free }).toEqual({ said: rightOf(2), free: [0, 0] });
@@ -487,4 +488,38 @@ describe.skipIf(!isLinux)("processes of a launcher", { timeout: 60_000 }, () => 
     expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
     expect(saidIn(stdout)).toEqual(rightOf(4));
   });
+
+  it.each(LAUNCHERS.filter(([, path]) => path !== undefined))(
+    "%s: one fails in attach(), and the others hear why at once",
+    async (_, path, flags, more) => {
+      const taken = createSocket("udp4");
+      const port = await new Promise<number>((resolve) =>
+        taken.bind(0, "127.0.0.1", () => resolve(taken.address().port)),
+      );
+      const part = (node: string) => ["-n", "1", "env", `PAMIR_NODE=${node}`, process.execPath, program];
+      const { status, signal, stderr } = spawnSync(path as string, [...flags, ...part("a"), ":", ...part("b")], {
+        encoding: "utf8",
+        timeout: 50_000,
+        env: { ...cleanEnv, NO_COLOR: "1", PAMIR_OPTIONS: JSON.stringify({ port: port - 1 }), ...more },
+      });
+      taken.close();
+      expect({ status, signal }).toEqual({ status: 1, signal: null });
+      expect(stderr).toMatch(/barrier failed: rank 1 failed: .*PAMIR_ADDRESS/);
+    },
+  );
+
+  it.each(LAUNCHERS.filter(([name]) => name.startsWith("Hydra") && HYDRA !== undefined))(
+    "%s: one has no right to its key file, and the other hears why at once",
+    (_, path, flags, more) => {
+      const part = (file: string) => ["-n", "1", "env", `PAMIR_KEY_FILE=${file}`, process.execPath, program];
+      const args = [...flags, "-n", "1", process.execPath, program, ":", ...part("/nowhere/key")];
+      const { status, signal, stderr } = spawnSync(path as string, args, {
+        encoding: "utf8",
+        timeout: 50_000,
+        env: { ...cleanEnv, NO_COLOR: "1", ...more },
+      });
+      expect({ status, signal }).toEqual({ status: 1, signal: null });
+      expect(stderr).toMatch(/barrier failed: rank 1 failed: .*nowhere.*PAMIR_KEY/);
+    },
+  );
 });

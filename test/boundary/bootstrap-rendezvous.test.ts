@@ -2,7 +2,7 @@
 import { createServer as createHttpServer } from "node:http";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import type { Bootstrap } from "../../src/bootstrap/bootstrap.js";
+import type { Bootstrap, PmiBootstrap } from "../../src/bootstrap/bootstrap.js";
 import { openRendezvous, type RendezvousOptions, type RendezvousWait } from "../../src/bootstrap/rendezvous.js";
 import { HANDSHAKE_BYTES } from "../../src/bootstrap/sealed-lines.js";
 import type { PamiError } from "../../src/core/error.js";
@@ -139,6 +139,23 @@ describe.each([
         message: expect.stringMatching(/^the barrier failed: rank 1 /),
       });
     }
+  });
+
+  it.each([0, 1])("rank %d fails: the others hear why, also at later barriers", async (rank) => {
+    const { all } = await openAll(3, options);
+    const others = all.filter((own) => own.rank !== rank);
+    const barriers = [failure((others[0] as Bootstrap).barrier())];
+    const failed = (all[rank] as PmiBootstrap).fail(`größer als 3 (PAMIR_ADDRESS)${"!".repeat(3000)}`);
+    barriers.push(failure((others[1] as Bootstrap).barrier()));
+    for (const error of await Promise.all(barriers)) {
+      expect(error).toMatchObject({
+        code: "PAMIR_BOOTSTRAP",
+        message: expect.stringMatching(
+          new RegExp(`^the barrier failed: rank ${rank} failed: größer als 3 \\(PAMIR_ADDRESS\\)!{500,600}$`),
+        ),
+      });
+    }
+    await Promise.all([failed, ...others.map((own) => own.close())]);
   });
 
   it("the others hear of rank 0's end, and for what they waited", () =>
