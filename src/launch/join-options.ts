@@ -63,9 +63,8 @@ const DELAY_MAX = 1300;
 export const PORT_MAX = 65_535;
 export const SILENCE_DEFAULT_MS: number = SILENCE_DEFAULT / 1000;
 
-/** What PAMIR_OPTIONS says. @throws PAMIR_INVAL */
-export function joinOptions(): JoinOptions {
-  const text = environment("PAMIR_OPTIONS");
+/** What PAMIR_OPTIONS says. @param text its value (default: that of the environment) @throws PAMIR_INVAL */
+export function joinOptions(text = environment("PAMIR_OPTIONS")): JoinOptions {
   if (text === undefined) return {};
   let options: JoinOptions;
   try {

@@ -4,6 +4,7 @@ import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from "vitest";
+import { PERMISSION } from "../api/run-program.js";
 import { app, cli, isGone, processesWith, run, saidBy, withoutWaits } from "../support/run-command.js";
 import { LOCAL_SHELL, SSHD, Sshd, script } from "../support/ssh.js";
 
@@ -332,9 +333,20 @@ describe("pamir run, wrong input", () => {
     [["--nodes", "2", "--engine", "thread", app], /--engine does not go with --nodes/],
     [["--nodes", "2", "--kernel", "c", app], /--kernel is "c", not "wasm" or "ts"/],
     [["--nodes", "2", "--contexts", "2", "-x", "PAMIR_OPTIONS={", app], /PAMIR_OPTIONS is "\{", not JSON/],
+    [["--nodes", "2", "-x", "PAMIR_OPTIONS={", app], /PAMIR_OPTIONS is "\{", not JSON.*\(PAMIR_INVAL\)/],
+    [
+      ["--nodes", "2", "-x", 'PAMIR_OPTIONS={"context":2}', app],
+      /PAMIR_OPTIONS: there is no "context".*\(PAMIR_INVAL\)/,
+    ],
+    [["--nodes", "2", "--contexts", "1000", app], /contexts is 1000, not an integer from 1 to 127 \(PAMIR_INVAL\)/],
+    [["--nodes", "2", "--heap-bytes", "5", app], /heapBytes is 5, not an integer from 4096/],
+    [["--nodes", "2", "--heap-bytes", "5000", app], /heapBytes is 5000: one lane of .*\(PAMIR_MEMORY\)/],
+    [["--hosts", "a:2", "--contexts", "1000", app], /contexts is 1000/],
     [["--nodes", "2", "test"], /the task module .*test is no file \(PAMIR_ENTRY\)/],
     [["--nodes", "2", "--rsh", "ssh", app], /--rsh does not go with .*--hosts or --hostfile is missing/],
     [["--ppn", "2", app], /--ppn does not go with/],
+    [["--start-timeout", "2", app], /--start-timeout does not go with threads/],
+    [["--processes", "2", "--start-timeout", "2", app], /--start-timeout does not go with .*--processes/],
     [["--hosts", "a", "--nodes", "2", app], /--nodes does not go with --hosts/],
     [["--hosts", "a", "--trace", "x", app], /--trace does not go with --hosts/],
     [["--hosts", "a", "--hostfile", "b", app], /--hosts does not go with --hostfile/],
@@ -354,4 +366,21 @@ describe("pamir run, wrong input", () => {
     expect(stderr.trim().split("\n")).toHaveLength(1);
     expect(status).toBe(2);
   });
+
+  it.each([
+    ["--nodes", "1"],
+    ["--hosts", "localhost"],
+  ])("%s %s, where no process may be started", (...way) => {
+    const allowed = [PERMISSION, "--allow-fs-read=*", "--allow-worker"];
+    const { status, stderr } = spawnSync(process.execPath, [...allowed, cli, "run", ...way, app], { encoding: "utf8" });
+    expect(stderr).toMatch(/^pamir: .*--allow-child-process.*\(PAMIR_NO_PROCESSES\)$/m);
+    expect(status).toBe(2);
+  });
+});
+
+it("options of the command come before those of PAMIR_OPTIONS, and both hold", () => {
+  const given = ["--contexts", "3", "-x", 'PAMIR_OPTIONS={"kernel":"ts","contexts":9}'];
+  const { status, stdout } = run("-n", "1", "--nodes", "1", ...given, "--no-labels", shape);
+  expect(status).toBe(0);
+  expect(JSON.parse(stdout)).toMatchObject({ kernel: "ts", contexts: 3 });
 });

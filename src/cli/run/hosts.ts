@@ -9,6 +9,8 @@ import { UsageError } from "../usage.js";
 import type { Order } from "./frames.js";
 import type { Running } from "./job.js";
 import {
+  asUsageError,
+  checkMaySpawn,
   count,
   HOST_TASKS_MAX,
   labelsOf,
@@ -28,24 +30,25 @@ import { reportWaits } from "./waiting.js";
 /** The host that needs no remote shell. */
 const HERE = "localhost";
 
-export function runHosts(app: string, args: string[], values: Values): Running {
+export async function runHosts(app: string, args: string[], values: Values): Promise<Running> {
   refuse(values, [...OF_THREADS, "nodes"], "--hosts");
+  checkMaySpawn();
   const placements = place(values);
   const timeout = startTimeout(values);
   const onError = oneOf("--on-error", values["on-error"], ["report", "abort"]) ?? "report";
   const shell = (values.rsh ?? "ssh").split(/\s+/).filter((word) => word !== "");
   if (shell.length === 0) throw new UsageError("--rsh is empty, not a command");
-  const common = {
-    app: resolve(app),
-    args,
-    execArgv: process.execArgv,
-    env: taskVariables(values),
-    cwd: resolve(values.cwd ?? "."),
-  };
   const size = placements.reduce((sum, { count: tasks }) => sum + tasks, 0);
   // The most that divides the tasks of every host: nodes have equally many tasks.
   const perNode = placements.reduce((most, { count: tasks }) => greatestDivisor(most, tasks), 0);
   const restarts = new Restarts(values, size);
+  const common = {
+    app: resolve(app),
+    args,
+    execArgv: process.execArgv,
+    env: await taskVariables(values, perNode),
+    cwd: resolve(values.cwd ?? "."),
+  };
   const key = makeKey();
   const guard = new Guard((why) => {
     process.stderr.write(
@@ -115,10 +118,7 @@ function place(values: Values): Placement[] {
     const limit = `a launcher starts at most ${HOST_TASKS_MAX} on a host`;
     throw new UsageError(`host ${full.host} gets ${full.count} tasks: ${limit}`);
   } catch (error) {
-    const { code, message } = error as Error & { code?: string };
-    // Not by its class: src/bootstrap/ has one of its own in this program.
-    if (code?.startsWith("PAMIR_")) throw new UsageError(`${message} (${code})`);
-    throw error;
+    throw asUsageError(error);
   }
 }
 

@@ -6,6 +6,7 @@ import { UsageError } from "../usage.js";
 import type { Running } from "./job.js";
 import {
   changeFolder,
+  checkMaySpawn,
   count,
   HOST_TASKS_MAX,
   labelsOf,
@@ -23,6 +24,7 @@ import { ServedJob } from "./served.js";
 
 export async function runNodes(app: string, args: string[], values: Values): Promise<Running> {
   refuse(values, OF_THREADS, "--nodes");
+  checkMaySpawn();
   const nodes = count("--nodes", values.nodes) as number;
   const size = count("--tasks", values.tasks) ?? Math.ceil(availableParallelism() / nodes) * nodes;
   if (size > HOST_TASKS_MAX) {
@@ -31,21 +33,22 @@ export async function runNodes(app: string, args: string[], values: Values): Pro
   if (size % nodes !== 0) throw new UsageError(`--tasks is ${size}, not a multiple of --nodes, which is ${nodes}`);
   const onError = oneOf("--on-error", values["on-error"], ["report", "abort"]) ?? "report";
   const restarts = new Restarts(values, size);
+  const timeout = startTimeout(values);
+  const local = size / nodes;
   const program = {
     app: programOf(app),
     args,
     execArgv: process.execArgv,
-    env: { ...process.env, ...taskVariables(values, process.env.PAMIR_OPTIONS) },
+    env: { ...process.env, ...(await taskVariables(values, local, process.env.PAMIR_OPTIONS)) },
     key: makeKey(),
   };
   if (values.cwd !== undefined) changeFolder(values.cwd);
   const guard = new Guard((why) => {
     process.stderr.write(`pamir run: if this process is killed, its tasks go on, since sh can't be started: ${why}\n`);
   });
-  const local = size / nodes;
   const job = new ServedJob({
     size,
-    timeout: startTimeout(values),
+    timeout,
     restarts,
     onError,
     labels: labelsOf(values),

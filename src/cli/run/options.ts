@@ -119,23 +119,44 @@ export function oneOf<Choice extends string>(name: string, text: string | undefi
 
 /**
  * Variables for processes that call attach(): those of -x, that of --top, and PAMIR_OPTIONS with what other options say.
- * @param inherited PAMIR_OPTIONS of the tasks' environment, if -x has none
+ * @param locals tasks of a node @param inherited PAMIR_OPTIONS of the tasks' environment, if -x has none
+ * @throws UsageError also what attach() would find wrong in PAMIR_OPTIONS
  */
-export function taskVariables(values: Values, inherited?: string): Record<string, string> {
+export async function taskVariables(
+  values: Values,
+  locals: number,
+  inherited?: string,
+): Promise<Record<string, string>> {
   const found: Record<string, string> = { ...(values.top ? { PAMIR_TOP: "1" } : {}), ...variables(values.variable) };
-  const options = {
+  const given = Object.entries({
     kernel: oneOf("--kernel", values.kernel, ["wasm", "ts"]),
     contexts: count("--contexts", values.contexts),
     heapBytes: count("--heap-bytes", values["heap-bytes"]),
-  };
-  if (Object.values(options).every((value) => value === undefined)) return found;
-  const text = found.PAMIR_OPTIONS ?? inherited ?? "{}";
+  }).filter(([, value]) => value !== undefined);
+  const text = found.PAMIR_OPTIONS ?? inherited;
+  if (given.length === 0 && text === undefined) return found;
+  const { checkedOptions } = await import("./checks.js");
   try {
-    found.PAMIR_OPTIONS = JSON.stringify({ ...JSON.parse(text), ...options });
+    const options = checkedOptions(text ?? "{}", Object.fromEntries(given), locals);
+    if (given.length > 0) found.PAMIR_OPTIONS = JSON.stringify(options);
   } catch (error) {
-    throw new UsageError(`PAMIR_OPTIONS is ${JSON.stringify(text)}, not JSON: ${(error as Error).message}`);
+    throw asUsageError(error);
   }
   return found;
+}
+
+/** An error of the package as one of wrong input. Not by its class: this program has copies of some of its modules. */
+export function asUsageError(error: unknown): unknown {
+  const { code, message } = error as Error & { code?: string };
+  return code?.startsWith("PAMIR_") ? new UsageError(`${message} (${code})`) : error;
+}
+
+/** @throws UsageError if this process may start no others */
+export function checkMaySpawn(): void {
+  const { permission } = process as { permission?: { has(scope: string): boolean } };
+  if (permission?.has("child") !== false) return;
+  const why = "node --permission takes --allow-child-process for them";
+  throw new UsageError(`this process may start no processes: ${why} (PAMIR_NO_PROCESSES)`);
 }
 
 /** The variables of -x. */

@@ -1,12 +1,13 @@
 // `pamir run`: runs a program as the tasks of a job, as threads or as processes of this machine or of several.
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
-import { info, type Job, launch, PamiError, type TaskExit } from "pamir";
+import { info, type Job, launch, type TaskExit } from "pamir";
 import { codeIn } from "../../launch/descriptors.js";
 import { serveInput } from "../../launch/input.js";
 import { UsageError } from "../usage.js";
 import { EXIT_TIMEOUT, type Running } from "./job.js";
 import {
+  asUsageError,
   changeFolder,
   count,
   HELP,
@@ -53,7 +54,9 @@ type Way = (app: string, args: string[], values: Values) => Running | Promise<Ru
 async function wayOf(values: Values): Promise<Way> {
   if (values.hosts !== undefined || values.hostfile !== undefined) return (await import("./hosts.js")).runHosts;
   refuse(values, OF_HOSTS, "threads and processes of this machine alone: --hosts or --hostfile is missing");
-  return values.nodes === undefined ? runThreads : (await import("./nodes.js")).runNodes;
+  if (values.nodes !== undefined) return (await import("./nodes.js")).runNodes;
+  refuse(values, ["start-timeout"], "threads and --processes: --nodes, --hosts or --hostfile is missing");
+  return runThreads;
 }
 
 /** Ends a job at signals, and when its time is up. @returns the exit code */
@@ -132,7 +135,6 @@ async function runThreads(app: string, argv: string[], values: Values): Promise<
     };
   } catch (error) {
     // An option, the program, or something that this machine lacks.
-    if (error instanceof PamiError) throw new UsageError(`${error.message} (${error.code})`);
-    throw error;
+    throw asUsageError(error);
   }
 }
