@@ -59,12 +59,14 @@ async function version(): Promise<string> {
   return (await import("pamir")).VERSION;
 }
 
+const DASHED = "has no value, but an argument that begins with a dash";
+
 /** One line for what parseArgs or a command finds wrong with the input; anything else is a bug, with its stack. */
 function complaint(error: unknown): string | undefined {
   const { code, message } = error as { code?: string; message?: string };
   if (error instanceof UsageError) return error.message;
   if (code === "EMFILE") return descriptorsText();
-  if (code?.startsWith("ERR_PARSE_ARGS") && message !== undefined) return message.split(". ")[0];
+  if (code?.startsWith("ERR_PARSE_ARGS")) return message?.split(/\.\s/)[0]?.replace(/argument is ambiguous$/, DASHED);
   return undefined;
 }
 

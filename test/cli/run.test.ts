@@ -246,6 +246,7 @@ describe("pamir run", () => {
   it.each([
     [[], /a program is missing/],
     [["-n", "0", app], /--tasks is "0", not an integer from 1/],
+    [["-n", "-3", app], /Option '-n' has no value, but an argument that begins with a dash/],
     [["-n", "2.5", app], /--tasks is "2.5"/],
     [["-n", "3", "--processes", "4", app], /processes is 4, not an integer from 1 to 3/],
     [["--kernel", "c", app], /--kernel is "c", not "wasm" or "ts"/],
