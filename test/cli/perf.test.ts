@@ -174,6 +174,7 @@ describe("pamir perf --quick --json", () => {
       "am_lat 64 tcp",
       "am_rate 64 dgram",
       "am_rate 64 pamir-udp",
+      "put_bw 1048576 pamir-udp",
     ]);
     const websocket = quick(["--link", "websocket", "--system", "pamir-websocket", "--system", "ws"]);
     expect(websocket.skipped).toEqual([]);
@@ -184,9 +185,24 @@ describe("pamir perf --quick --json", () => {
       "am_lat 64 ws",
       "am_rate 64 pamir-websocket",
       "am_rate 64 ws",
+      "put_bw 1048576 pamir-websocket",
     ]);
     const { status, stderr } = node("dist/cli.js", ["perf", "--link", "tcp"]);
     expect({ status, stderr }).toEqual({ status: 2, stderr: expect.stringContaining('--link is "tcp"') });
+  });
+
+  it("--link udp: what losses cost", () => {
+    const both = ["--system", "pamir-udp", "--system", "pamir-udp-lossy"];
+    const { results, ratios } = quick(["--link", "udp", "--test", "put_bw", "--goals", ...both]);
+    expect(results.length).toBe(2);
+    const what = "put_bw 1048576 B with 1 % of packets lost against none";
+    expect(ratios).toMatchObject([{ what, goal: "≥ 0.8" }]);
+  });
+
+  it("idle_cpu: the time that a job of processes takes while it waits", () => {
+    const { results } = quick(["--processes", "--test", "idle_cpu"]);
+    expect(results.map(({ test, system }: never) => [test, system])).toEqual([["idle_cpu", "pamir-processes"]]);
+    expect((results[0] as { p50_ns: number }).p50_ns).toBeGreaterThan(0);
   });
 
   it("takes several tests, sizes, systems and runs", () => {

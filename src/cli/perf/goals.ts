@@ -73,6 +73,18 @@ const LINK_GOALS: readonly Goal[] = [
   ]),
   against("am_bw", "tcp", 1048576, "more", 0.3, 0.7, "pamir-udp"),
   against("am_bw", "tcp", 1048576, "more", 0.5, 1, "pamir-udp-open"),
+  ...["pamir-udp", "pamir-udp-open"].map(
+    (ours): Goal => ({
+      what: `put_bw 1048576 B of ${ours} against am_bw of tcp`,
+      of: ["put_bw", ours, 1048576],
+      to: ["am_bw", "tcp", 1048576],
+      better: "more",
+    }),
+  ),
+  ...["am_bw", "put_bw"].map((test) => ({
+    ...against(test, "pamir-udp", 1048576, "more", 0.8, 0.95, "pamir-udp-lossy"),
+    what: `${test} 1048576 B with 1 % of packets lost against none`,
+  })),
 ];
 
 const GOALS: readonly Goal[] = [

@@ -10,6 +10,12 @@ import { cleaned, withFolder } from "./clean-up.js";
 import { limitOf, type Order, within } from "./peers.js";
 import { type Figures, LINK_WORK, makeResultFile, readResults, type Work } from "./work.js";
 
+/** Of each node, for what it sends. */
+interface Impairments {
+  readonly loss: number;
+  readonly seed: number;
+}
+
 const KEY_BYTES = 32;
 /** The descriptor by which a node gets the key. */
 const KEY_FD = 3;
@@ -25,8 +31,17 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-/** A run of two nodes of one task, whose agents talk by a link on loopback. @param isSealed with a job key */
-export function runNodes(order: Order, link: "udp" | "websocket", isSealed: boolean): Promise<Figures> {
+/**
+ * A run of two nodes of one task, whose agents talk by a link on loopback.
+ * @param isSealed with a job key
+ * @param impairments of the link
+ */
+export function runNodes(
+  order: Order,
+  link: "udp" | "websocket",
+  isSealed: boolean,
+  impairments?: Impairments,
+): Promise<Figures> {
   return withFolder(async (folder) => {
     const results = makeResultFile(join(folder, "results"), 2);
     // Two tasks, two agents, and two processors: the system places them.
@@ -34,7 +49,7 @@ export function runNodes(order: Order, link: "udp" | "websocket", isSealed: bool
     const env = {
       PAMIR_SIZE: "2",
       PAMIR_RENDEZVOUS: `${HOST}:${await freePort()}`,
-      PAMIR_OPTIONS: JSON.stringify({ contexts: 1, link }),
+      PAMIR_OPTIONS: JSON.stringify({ contexts: 1, link, impairments }),
       ...(isSealed ? { PAMIR_KEY_FD: `${KEY_FD}` } : { PAMIR_INSECURE: "1" }),
       [LINK_WORK]: JSON.stringify(work),
     };

@@ -1,9 +1,9 @@
 // What can be measured: tests, systems, sizes, and which system does which test. Nothing is started here.
 
+import { runBareProcesses, runIdle, runStart } from "./jobs.js";
 import { runNodes } from "./link.js";
 import { type Native, nativeC, nativeMpi, nativeUcx, type Runner } from "./native.js";
 import { findPackage, peerDoes, runPamir, runPeer } from "./peers.js";
-import { runBareProcesses, runStart } from "./start.js";
 import { isCollective, type TestName } from "./work.js";
 
 export interface Test {
@@ -64,6 +64,7 @@ export const TESTS: readonly Test[] = [
     name: "put_bw",
     what: "puts, a fence after 64 of them; nobody reads the data",
     bytes: [65536, 1048576],
+    linkBytes: [1048576],
     figure: "bandwidth",
     seconds: 1,
   },
@@ -99,6 +100,13 @@ export const TESTS: readonly Test[] = [
     bytes: [],
     figure: "latency",
     seconds: 1,
+  },
+  {
+    name: "idle_cpu",
+    what: "processors' time that eight processes take while they wait for 10 s (--processes)",
+    bytes: [],
+    figure: "latency",
+    seconds: 10,
   },
   { name: "barrier", what: "one barrier behind the other", bytes: [], figure: "latency", seconds: 0.5 },
   { name: "broadcast", what: "of bytes, by each task in turn", bytes: [8, 65536], figure: "latency", seconds: 0.5 },
@@ -137,6 +145,9 @@ export interface System {
 const rates = (test: TestName) => test === "am_rate" || test === "am_bw";
 const touches = (test: TestName) => rates(test) || test === "put_touch_bw";
 const messages = (test: TestName) => test === "am_lat" || rates(test);
+/** Tests of jobs of processes. */
+const ofJobs = (test: TestName) => test === "start" || test === "idle_cpu";
+const linkDoes = (test: TestName) => messages(test) || test === "put_bw";
 const mpiDoes = (test: TestName) => messages(test) || test === "rndv_bw" || isCollective(test);
 
 function pamir(name: string, what: string, kernel: "wasm" | "ts" | readonly ["wasm", "ts"]): System {
@@ -144,7 +155,7 @@ function pamir(name: string, what: string, kernel: "wasm" | "ts" | readonly ["wa
   return {
     name,
     what,
-    does: (test) => test !== "start" && (!mixed || (test !== "am_fan" && test !== "idle")),
+    does: (test) => !ofJobs(test) && (!mixed || (test !== "am_fan" && test !== "idle")),
     prepare: () => ({ run: (order) => runPamir(kernel, order) }),
   };
 }
@@ -182,7 +193,14 @@ export const SYSTEMS: readonly System[] = [
     name: "pamir-processes",
     what: "this package, each task in a process of its own (only if asked for)",
     does: () => true,
-    prepare: () => ({ run: (order) => (order.test === "start" ? runStart(order) : runPamir("wasm", order, true)) }),
+    prepare: () => ({
+      run: (order) =>
+        order.test === "start"
+          ? runStart(order)
+          : order.test === "idle_cpu"
+            ? runIdle(order)
+            : runPamir("wasm", order, true),
+    }),
   },
   {
     name: "pamir-plain",
@@ -228,27 +246,33 @@ export const SYSTEMS: readonly System[] = [
   {
     name: "pamir-udp",
     what: "this package, two nodes, sealed UDP on loopback (--link udp)",
-    does: messages,
+    does: linkDoes,
     prepare: () => ({ run: (order) => runNodes(order, "udp", true) }),
   },
   {
     name: "pamir-udp-open",
     what: "the same without a job key (--link udp)",
-    does: messages,
+    does: linkDoes,
     prepare: () => ({ run: (order) => runNodes(order, "udp", false) }),
+  },
+  {
+    name: "pamir-udp-lossy",
+    what: "pamir-udp, and one packet of 100 is lost each way (--link udp)",
+    does: (test) => test === "am_bw" || test === "put_bw",
+    prepare: () => ({ run: (order) => runNodes(order, "udp", true, { loss: 0.01, seed: 1 }) }),
   },
   peer("dgram", "bare UDP sockets of Node, messages in datagrams of at most 64 KiB (--link udp)"),
   peer("tcp", "bare TCP sockets of Node (--link udp)"),
   {
     name: "pamir-websocket",
     what: "this package, two nodes, sealed WebSockets on loopback (--link websocket)",
-    does: messages,
+    does: linkDoes,
     prepare: () => withPackage("ws", (order) => runNodes(order, "websocket", true)),
   },
   {
     name: "pamir-websocket-open",
     what: "the same without a job key (--link websocket)",
-    does: messages,
+    does: linkDoes,
     prepare: () => withPackage("ws", (order) => runNodes(order, "websocket", false)),
   },
   {
@@ -269,7 +293,7 @@ export const SYSTEMS: readonly System[] = [
 export const PROCESS_SYSTEMS: readonly string[] = ["pamir-processes", "node"];
 /** Systems of `--link`. */
 export const LINK_SYSTEMS = {
-  udp: ["pamir-udp", "pamir-udp-open", "dgram", "tcp"],
+  udp: ["pamir-udp", "pamir-udp-open", "pamir-udp-lossy", "dgram", "tcp"],
   websocket: ["pamir-websocket", "pamir-websocket-open", "ws"],
 } as const;
 const LINKED: readonly string[] = Object.values(LINK_SYSTEMS).flat();

@@ -24,6 +24,7 @@ export type TestName =
   | "fence_one"
   | "fence_other"
   | "start"
+  | "idle_cpu"
   | CollectiveTest;
 
 /** Tests of collective operations, by the names that OSU's benchmarks have for them. */

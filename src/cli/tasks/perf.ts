@@ -258,13 +258,17 @@ function oneSidedRate(context: Context, client: Client, peer: Endpoint, work: Wo
   const fenced = () => {
     done = true;
   };
+  // Over a link, this thread leaves its processor to the agents meanwhile.
+  const until = (isOver: () => boolean): void => {
+    if (work.isLinked) context.advanceUntil(isOver);
+    else while (!isOver()) context.advance();
+  };
+  const start = () => (isPut ? context.put(parameters) : context.get(parameters)) === SUCCESS;
   do {
-    for (let i = 0; i < WINDOW; i++) {
-      while ((isPut ? context.put(parameters) : context.get(parameters)) !== SUCCESS) context.advance();
-    }
+    for (let i = 0; i < WINDOW; i++) if (!start()) until(start);
     done = false;
-    while (context.fence(peer, fenced) !== SUCCESS) context.advance();
-    while (!done) context.advance();
+    until(() => context.fence(peer, fenced) === SUCCESS);
+    until(() => done);
   } while (meter.window());
   return meter.figures();
 }
