@@ -29,6 +29,14 @@ export function callIn({ payload }: Arrival): Call {
   return { what: "an unknown operation", gives: [], gets: [] } as unknown as Call;
 }
 
+/** The first place with another value than most places, and the first one of those; -1: all have the same value. */
+export function oddOf(values: readonly unknown[]): [odd: number, usual: number] {
+  if (values.every((value) => value === values[0])) return [-1, 0];
+  const votes = (value: unknown): number => values.filter((other) => other === value).length;
+  const usual = values.reduce((best, value) => (votes(value) > votes(best) ? value : best));
+  return [values.findIndex((value) => value !== usual), values.indexOf(usual)];
+}
+
 /** The calls of the members for one operation. */
 export class Check {
   /** By rank. */
@@ -52,12 +60,10 @@ export class Check {
     }
     for (const field of AGREED) {
       const values = calls.map((call) => call[field]);
-      const votes = (value: unknown): number => values.filter((other) => other === value).length;
-      const usual = values.reduce((best, value) => (votes(value) > votes(best) ? value : best));
-      const odd = values.findIndex((value) => value !== usual);
+      const [odd, usual] = oddOf(values);
       if (odd < 0) continue;
       const name = field === "what" ? "" : `${calls[odd]?.what} with ${field} `;
-      return `rank ${odd} has begun ${name}${values[odd]}, rank ${values.indexOf(usual)} ${name}${usual}`;
+      return `rank ${odd} has begun ${name}${values[odd]}, rank ${usual} ${name}${values[usual]}`;
     }
     let text = "";
     for (const [from, { what, gives }] of calls.entries()) {

@@ -14,9 +14,9 @@ import { type ExtensionHost, errorOf, Look, makeTogether } from "./extension-hos
 import { type Elements, ITEM_KEYS, type ItemArray, type ItemKind, type Kind, kindOf, kindsOf } from "./item-kind.js";
 import { checkProgress, checkWait, PROGRESS_KEYS, type ProgressOptions, type WaitOptions } from "./waits.js";
 
-/** What all aggregators have. All members give the same. */
+/** What all aggregators have. */
 export interface AggregatorOptions extends ProgressOptions {
-  /** Bytes of a message, 64 … 12,288 (default 4,096). Each member has a buffer of that size for each member. */
+  /** Bytes of a message, 64 … 12,288 (default 4,096), as many at all members. Each has a buffer of that size for each member. */
   readonly bytes?: number | undefined;
   /** Milliseconds after which an `advance()` sends items whose message is not full (default: only flush() and finish() do). */
   readonly delay?: number | undefined;
@@ -473,8 +473,9 @@ export function createAggregator(
   let made: Aggregator | undefined;
   const make = (): readonly number[] => {
     made = new Aggregator(host, kinds, isPlain, bytes, delay);
-    return [];
+    return [0, 0];
   };
-  const making = { call: "createAggregator()", bytes: 0, width: 0, make, undo: () => made?.close() };
+  const same = { bytes, [hasKinds ? "kinds" : "items"]: kinds.map((kind) => kind.same) };
+  const making = { call: "createAggregator", same, make, undo: () => made?.close() };
   return makeTogether(host, making, { timeout, signal }).then(() => made as unknown as Aggregator);
 }

@@ -261,7 +261,8 @@ export function createCounter(host: ExtensionHost, options: CounterOptions): Pro
   };
   const undo = (): void => results?.close();
   const ends = striped ? firsts.slice(1) : new Array<number>(size).fill(end);
-  return shareRegion(host, WORD_BYTES, wait, "createCounter()", prepare, undo).then(
+  const same = { root, start, limit, striped };
+  return shareRegion(host, WORD_BYTES, wait, { call: "createCounter", same, prepare, undo }).then(
     (region) => new Counter(host, region, results as unknown as MemRegion, striped ? undefined : root, ends),
   );
 }

@@ -2,7 +2,7 @@
 import type { GeometryCore } from "../collective/geometry-core.js";
 import type { Operation } from "../collective/operation.js";
 import { type Endpoint, nameOf, taskOf } from "../core/endpoint.js";
-import { PamiError } from "../core/error.js";
+import { type ErrorCode, PamiError } from "../core/error.js";
 import { EAGAIN, type Result, SUCCESS } from "../core/result.js";
 import type { Task } from "../protocol/task.js";
 import type { ExchangeParameters } from "./collective-parameters.js";
@@ -16,7 +16,7 @@ export interface Group {
   readonly endpoints: readonly Endpoint[];
   readonly closed: boolean;
   readonly lastError: Error | undefined;
-  allgather(parameters: ExchangeParameters<Float64Array>, options: ProgressOptions): Promise<Float64Array>;
+  allgather(parameters: ExchangeParameters<Uint8Array>, options: ProgressOptions): Promise<Uint8Array>;
   barrier(options: ProgressOptions): Promise<void>;
 }
 
@@ -36,71 +36,92 @@ export interface ExtensionHost {
   ): Promise<void>;
   /** Begins an alltoall whose buffers are not used again. */
   exchange(parameters: ExchangeParameters<Float64Array>): Operation;
+  /** Which member has another value than most, and one of those; -1: none. */
+  oddOf(values: readonly string[]): readonly [odd: number, usual: number];
   /** Ranks for which an operation waits. */
   awaitedOf(operation: Operation): number[];
   /** Sets the geometry's `lastError`: a blocking call has failed. */
   noteError(error: Error): void;
 }
 
-const FINE = 0;
-const NO_MEMORY = 1;
-const FAILED = 2;
-/** Words in front of what members tell each other: FINE, NO_MEMORY or FAILED, and the bytes that it wanted. */
-const HEAD = 2;
+/** What members tell each other: the code of the others' error, or nothing; two numbers; a text. */
+const ROW_BYTES = 256;
+/** The text is cut to so many characters. */
+const TEXT_MAX = 216;
+const SEPARATOR = "; ";
 
 /** What each member of a geometry makes. */
 interface Making {
-  /** As which it was called: "shareRegion()". */
+  /** As which it was called: "shareRegion". */
   readonly call: string;
-  /** Bytes that it needs. */
-  readonly bytes: number;
-  /** Makes it, and returns a row of so many numbers about it. */
+  /** Parameters that all members must have given, by name. Those of one call have the same names at all members. */
+  readonly same: object;
+  /** Makes it, and returns two numbers about it. */
   readonly make: () => readonly number[];
-  readonly width: number;
   /** Removes what was made: another member has failed. */
   readonly undo: () => void;
 }
 
 /**
- * Each member makes something of its own, and tells the others about it. If one has failed, all fail.
- * @returns the rows of all members
- * @throws what `make` throws; PAMIR_NO_MEMORY or PAMIR_COLLECTIVE, which name the member that failed; as a barrier
+ * Each member makes something of its own, and tells the others about it. If one has failed, or has called something else, all
+ * fail.
+ * @returns the numbers of all members
+ * @throws what `make` throws; PAMIR_NO_MEMORY or PAMIR_COLLECTIVE, which name the member; as a barrier
  */
 export async function makeTogether(
-  { group }: ExtensionHost,
-  { call, bytes, make, width, undo }: Making,
+  { group, oddOf }: ExtensionHost,
+  { call, same, make, undo }: Making,
   options: ProgressOptions,
 ): Promise<number[][]> {
-  let row: readonly number[] = [];
-  let code = FINE;
+  let row: readonly number[] = [0, 0];
+  let code: ErrorCode | "" = "";
+  let text = [call, ...Object.entries(same).map(([name, value]) => `${name} ${value}`)].join(SEPARATOR);
+  // What is cut off is compared by a hash.
+  if (text.length > TEXT_MAX) text = `${text.slice(0, TEXT_MAX - 12)} ${hashOf(text)}`;
   let error: unknown;
   try {
     row = make();
   } catch (thrown) {
     error = thrown;
-    code = thrown instanceof PamiError && thrown.code === "PAMIR_NO_MEMORY" ? NO_MEMORY : FAILED;
+    code = (thrown as PamiError).code === "PAMIR_NO_MEMORY" ? "PAMIR_NO_MEMORY" : "PAMIR_COLLECTIVE";
+    text = (thrown as Error).message;
   }
   try {
-    const send = new Float64Array(HEAD + width);
-    send[0] = code;
-    send[1] = bytes;
-    send.set(row, HEAD);
+    const send = new Uint8Array(ROW_BYTES);
+    new TextEncoder().encodeInto([code, ...row, text].join(SEPARATOR), send);
     const all = await group.allgather({ send }, options);
     if (error !== undefined) throw error;
-    const rows = group.endpoints.map((_, rank) => [...all.subarray(rank * send.length, (rank + 1) * send.length)]);
-    for (const [rank, [itsCode, wanted]] of rows.entries()) if (itsCode !== FINE) throw refusal(rank, itsCode, wanted);
-    return rows.map((words) => words.slice(HEAD));
+    const rows = group.endpoints.map((_, rank) => {
+      const came = new TextDecoder().decode(all.subarray(rank * ROW_BYTES, (rank + 1) * ROW_BYTES));
+      return came.replaceAll("\0", "").split(SEPARATOR);
+    });
+    const saidBy = (rank: number): string[] => (rows[rank] as string[]).slice(3);
+    const failed = rows.findIndex(([its]) => its !== "");
+    if (failed >= 0) {
+      const who = `${call}(): rank ${failed} (${nameOf(group.endpoints[failed] as Endpoint)}) has failed`;
+      throw new PamiError(rows[failed]?.[0] as ErrorCode, `${who}: ${saidBy(failed).join(SEPARATOR)}`);
+    }
+    const [odd, usual] = oddOf(rows.map((_, rank) => saidBy(rank).join(SEPARATOR)));
+    if (odd >= 0) throw new PamiError("PAMIR_COLLECTIVE", differenceOf(odd, saidBy(odd), usual, saidBy(usual)));
+    return rows.map(([, ...numbers]) => numbers.map(Number));
   } catch (failure) {
     if (error === undefined) undo();
     throw error ?? failure;
   }
+}
 
-  function refusal(rank: number, itsCode: number | undefined, wanted: number | undefined): Error {
-    const who = `${call}: rank ${rank} (${nameOf(group.endpoints[rank] as Endpoint)})`;
-    return itsCode === NO_MEMORY
-      ? new PamiError("PAMIR_NO_MEMORY", `${who} has no memory for ${wanted} bytes`)
-      : new PamiError("PAMIR_COLLECTIVE", `${who} has failed`);
-  }
+function hashOf(text: string): number {
+  let hash = 0;
+  for (let at = 0; at < text.length; at++) hash = (Math.imul(hash, 31) + text.charCodeAt(at)) >>> 0;
+  return hash;
+}
+
+/** How two calls differ: in their names, or in the first parameter. */
+function differenceOf(odd: number, its: readonly string[], usual: number, others: readonly string[]): string {
+  const place = its.findIndex((parameter, at) => parameter !== others[at]);
+  const describe = ([call, ...parameters]: readonly string[]): string =>
+    `${call}()${place > 0 ? ` with ${parameters[place - 1]}` : ""}`;
+  return `rank ${odd} has called ${describe(its)}, rank ${usual} ${describe(others)}`;
 }
 
 /** Whether an endpoint is of a task of this memory that has not ended. */

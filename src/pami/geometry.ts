@@ -2,6 +2,7 @@
 
 import { ACTIVE_TYPES, type ActiveHandler, type ActiveType } from "../collective/active.js";
 import type { Agreement } from "../collective/agreement.js";
+import { oddOf } from "../collective/calls.js";
 import type { GeometryCore } from "../collective/geometry-core.js";
 import type { CollectiveKernel } from "../collective/kernel.js";
 import type { Operation as Begun } from "../collective/operation.js";
@@ -479,8 +480,9 @@ export class Geometry {
   }
 
   /**
-   * Makes a counter that all members share, to deal out numbers: pieces of work, places in a file. All members call it.
-   * @throws PAMIR_INVAL; as shareRegion()
+   * Makes a counter that all members share, to deal out numbers: pieces of work, places in a file. All members call it, with the
+   * same options.
+   * @throws PAMIR_INVAL, PAMIR_COLLECTIVE (the options differ); as shareRegion()
    */
   createCounter(options: CounterOptions = NO_OPTIONS): Promise<Counter> {
     return this.#extend("createCounter", ({ createCounter }) => createCounter(this.#host, options));
@@ -489,7 +491,7 @@ export class Geometry {
   /**
    * Makes an aggregator: it packs small items for other members into messages. All members call it. Items are of one kind, or
    * of several, in any mix.
-   * @throws PAMIR_INVAL, PAMIR_NO_MEMORY; as `barrier()`
+   * @throws PAMIR_INVAL, PAMIR_NO_MEMORY, PAMIR_COLLECTIVE (bytes or kinds differ); as `barrier()`
    */
   createAggregator<View extends ItemArray>(parameters: AggregatorParameters<View>): Promise<Aggregator<View>>;
   createAggregator<Views extends readonly ItemArray[]>(
@@ -502,7 +504,8 @@ export class Geometry {
   /**
    * Makes a grid of 1, 2 or 3 dimensions: each member has a block of it, with a halo that exchange() fills. All members call
    * it, with the same parameters.
-   * @throws PAMIR_INVAL (also if a block is narrower than the halo); as shareRegion()
+   * @throws PAMIR_INVAL (also if a block is narrower than the halo), PAMIR_COLLECTIVE (the parameters differ); as
+   *   shareRegion()
    */
   createGrid<View extends CellArray = Float64Array>(parameters: GridParameters<View>): Promise<Grid<View>> {
     return this.#extend("createGrid", ({ createGrid }) => createGrid(this.#host, parameters));
@@ -534,6 +537,7 @@ export class Geometry {
       },
       exchange: (parameters) => this.#begin("alltoall", parameters, false),
       awaitedOf,
+      oddOf,
       noteError: (error) => {
         this.#lastError = error;
       },

@@ -5,7 +5,7 @@
 // beside the block, so that a neighbor that is ahead does not change a halo that is still read. A neighbor is ahead by one
 // exchange at most, since its next one needs this member's message. So two places for each direction are enough.
 import type { Extension } from "../collective/extension.js";
-import { checkFlag, checkFunction, checkKeys, type Keys, NO_OPTIONS } from "../core/check.js";
+import { checkFlag, checkKeys, type Keys, NO_OPTIONS } from "../core/check.js";
 import { checkInteger, PamiError, show } from "../core/error.js";
 import type { PayloadView } from "../core/message.js";
 import { EAGAIN, type Result, SHUTDOWN, SUCCESS } from "../core/result.js";
@@ -23,6 +23,7 @@ import {
   type Side,
   sidesOf,
 } from "./grid-blocks.js";
+import { elementOf } from "./item-kind.js";
 import { arrange, integers, rankAt } from "./process-grid.js";
 import { type SharedRegion, shareRegion } from "./shared-region.js";
 import { checkProgress, checkWait, PROGRESS_KEYS, type ProgressOptions, type WaitOptions } from "./waits.js";
@@ -446,13 +447,15 @@ export function createGrid<View extends CellArray>(
   const { timeout, signal, type = Float64Array as unknown as PayloadView<View> } = given;
   const options = { timeout, signal };
   checkProgress("createGrid()", options);
-  return make(host, planOf(given, type, host.group.size), type, options);
+  const { elementBytes, array } = elementOf("createGrid", type);
+  return make(host, planOf(given, elementBytes, host.group.size), type, array, options);
 }
 
 async function make<View extends CellArray>(
   host: ExtensionHost,
   plan: GridPlan,
   type: PayloadView<View>,
+  array: string,
   options: ProgressOptions,
 ): Promise<Grid<View>> {
   const block = blockOf(plan, host.group.rank);
@@ -474,7 +477,10 @@ async function make<View extends CellArray>(
   };
   const number = host.core.extend(extension);
   try {
-    const region = await shareRegion(host, layout.bytes, options, "createGrid()");
+    const region = await shareRegion(host, layout.bytes, options, {
+      call: "createGrid",
+      same: { type: array, ...plan },
+    });
     grid = new Grid(host, plan, block, sides, layout, type, number, region);
   } catch (error) {
     host.core.unextend(number);
@@ -484,10 +490,7 @@ async function make<View extends CellArray>(
   return grid;
 }
 
-function planOf(given: GridParameters, type: PayloadView<ArrayBufferView>, members: number): GridPlan {
-  checkFunction("type of createGrid()", type);
-  const elementBytes = (type as { BYTES_PER_ELEMENT?: number }).BYTES_PER_ELEMENT ?? 0;
-  if (elementBytes === 0) throw new PamiError("PAMIR_INVAL", `type of createGrid() is ${show(type)}`);
+function planOf(given: GridParameters, elementBytes: number, members: number): GridPlan {
   const size = integers("size of createGrid()", given.size, 1, 2 ** 31 - 1);
   const dimensions = size.length;
   const { corners = false, fields = 1, periodic = false } = given;

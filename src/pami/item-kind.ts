@@ -52,25 +52,40 @@ export interface Kind {
   readonly itemBytes: number;
   /** Of updates: elements of each member's region. */
   readonly limits: readonly number[] | undefined;
+  /** What all members must have given. */
+  readonly same: string;
   /** Takes what has come. */
   readonly apply: (items: ItemArray, rank: number) => void;
+}
+
+/**
+ * The elements of a class of arrays: their bytes, and the name of the class. A class that extends another one has its name.
+ * @throws PAMIR_INVAL
+ */
+export function elementOf(call: string, type: unknown): { elementBytes: number; array: string } {
+  checkFunction(`type of ${call}()`, type);
+  const { BYTES_PER_ELEMENT: elementBytes = 0 } = type as { BYTES_PER_ELEMENT?: number };
+  if (elementBytes === 0) throw new PamiError("PAMIR_INVAL", `type of ${call}() is ${show(type)}`);
+  return { elementBytes, array: String(new (type as Float64ArrayConstructor)(0)[Symbol.toStringTag]) };
 }
 
 /** @param most bytes of an item, at most @throws PAMIR_INVAL */
 export function kindOf(given: ItemKind, most: number): Kind {
   const { type, length = 1, onItems, region, operation = "sum" } = given;
-  checkFunction("type of createAggregator()", type);
-  const elementBytes = (type as { BYTES_PER_ELEMENT?: number }).BYTES_PER_ELEMENT ?? 0;
-  if (elementBytes === 0) throw new PamiError("PAMIR_INVAL", `type of createAggregator() is ${show(type)}`);
+  const { elementBytes, array } = elementOf("createAggregator", type);
   if (region !== undefined) {
     checkUpdates(given, elementBytes);
     const limits = region.lengths.map((bytes) => Math.floor(bytes / elementBytes));
-    return { type, elementBytes, itemBytes: 2 * elementBytes, limits, apply: updates(region, type, operation) };
+    const apply = updates(region, type, operation);
+    // All members know the region by the handle of the first one.
+    const same = `${operation} of ${array} in region ${region.handles[0]}`;
+    return { type, elementBytes, itemBytes: 2 * elementBytes, limits, same, apply };
   }
   checkFunction("onItems of createAggregator()", onItems);
   if (length !== "any") checkInteger("length of createAggregator()", length, 1, Math.floor(most / elementBytes));
   const itemBytes = length === "any" ? 0 : length * elementBytes;
-  return { type, elementBytes, itemBytes, limits: undefined, apply: onItems as Kind["apply"] };
+  const same = `${array} of ${length}`;
+  return { type, elementBytes, itemBytes, limits: undefined, same, apply: onItems as Kind["apply"] };
 }
 
 /** @throws PAMIR_INVAL */

@@ -86,39 +86,42 @@ export class SharedRegion {
   }
 }
 
-/**
- * @param call as which it was called
- * @param prepare writes what others may read once this resolves
- * @param undo takes back what `prepare` has made
- * @throws PAMIR_INVAL at once, as all functions of extensions.ts; else its promise rejects as that of `geometry.shareRegion`
- */
+/** A shared region that is made for something else. */
+interface Purpose {
+  /** As which it was called: "createGrid". */
+  readonly call: string;
+  readonly same: object;
+  /** Writes what others may read once the region is there. */
+  readonly prepare?: (region: MemRegion) => void;
+  /** Takes back what `prepare` has made. */
+  readonly undo?: () => void;
+}
+
+/** @throws PAMIR_INVAL at once, as all functions of extensions.ts; else its promise rejects as that of `geometry.shareRegion` */
 export function shareRegion(
   host: ExtensionHost,
   bytes: number,
   options: ProgressOptions,
-  call = "shareRegion()",
-  prepare: (region: MemRegion) => void = () => {},
-  undo: () => void = () => {},
+  { call, same, prepare, undo }: Purpose = { call: "shareRegion", same: {} },
 ): Promise<SharedRegion> {
-  checkProgress(call, options);
+  checkProgress(`${call}()`, options);
   let region: MemRegion | undefined;
   const take = (): void => {
     region?.close();
-    undo();
+    undo?.();
   };
   const make = (): readonly number[] => {
     region = host.task.regions.create(bytes);
     region.bytes.fill(0);
     try {
-      prepare(region);
+      prepare?.(region);
     } catch (error) {
       take();
       throw error;
     }
     return [region.handle, region.length];
   };
-  const wanted = typeof bytes === "number" ? bytes : Number.NaN;
-  return makeTogether(host, { call, bytes: wanted, width: 2, make, undo: take }, options).then((rows) => {
+  return makeTogether(host, { call, same, make, undo: take }, options).then((rows) => {
     const [handles, lengths] = [0, 1].map((column) => rows.map((row) => row[column] as number));
     return new SharedRegion(host, region as unknown as MemRegion, handles as number[], lengths as number[]);
   });

@@ -7,6 +7,7 @@ import {
   type Geometry,
   launch,
   SHUTDOWN,
+  type SharedRegion,
   SUCCESS,
   TIMEDOUT,
 } from "pamir";
@@ -88,8 +89,18 @@ it("a member without memory: shareRegion() fails for all, and leaves no region",
     await Promise.all(first.map((region) => region.close(OPTIONS)));
     const before = roomOf(given);
     for (const [bytes, own, others, text] of [
-      [2 ** 21, "PAMIR_NO_MEMORY", "PAMIR_NO_MEMORY", "rank 1 (context 1 of task 0) has no memory for 2097152 bytes"],
-      [0, "PAMIR_INVAL", "PAMIR_COLLECTIVE", "rank 1 (context 1 of task 0) has failed"],
+      [
+        2 ** 21,
+        "PAMIR_NO_MEMORY",
+        "PAMIR_NO_MEMORY",
+        "rank 1 (context 1 of task 0) has failed: no 2097152 bytes in one piece: ",
+      ],
+      [
+        0,
+        "PAMIR_INVAL",
+        "PAMIR_COLLECTIVE",
+        "rank 1 (context 1 of task 0) has failed: bytes of a region is 0, not an integer from 1 to 2097152",
+      ],
     ] as const) {
       const [other, failed] = await Promise.all([
         rejectionOf(one.shareRegion(4096, OPTIONS)),
@@ -284,7 +295,8 @@ it("items go out by themselves after `delay`", () =>
 it("wrong arguments are refused", () =>
   withMembers(async ({ geometries }) => {
     const [one] = geometries;
-    const [region] = await Promise.all(geometries.map((geometry) => geometry.shareRegion(64, OPTIONS)));
+    const regions = await Promise.all(geometries.map((geometry) => geometry.shareRegion(64, OPTIONS)));
+    const [region] = regions;
     const wrong: [call: () => Promise<unknown>, text: RegExp][] = [
       [() => one.shareRegion(64, { timout: 1 } as object), /there is no "timout"/],
       [() => one.createCounter({ root: 2 }), /root of createCounter\(\) is 2/],
@@ -343,13 +355,9 @@ it("wrong arguments are refused", () =>
       geometries.map((geometry) => geometry.createAggregator({ type: Int32Array, length: 2, onItems() {} })),
     );
     const [updates] = await Promise.all(
-      geometries.map((geometry, rank) => {
-        const shared = rank === 0 ? region : undefined;
-        return geometry.createAggregator({
-          type: Int32Array,
-          ...(shared === undefined ? { onItems() {} } : { region: shared }),
-        });
-      }),
+      geometries.map((geometry, rank) =>
+        geometry.createAggregator({ type: Int32Array, region: regions[rank] as SharedRegion }),
+      ),
     );
     const [some] = await Promise.all(
       geometries.map((geometry) => {
