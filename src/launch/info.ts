@@ -57,8 +57,8 @@ export interface Info {
   /** Name of the processor; empty if the host does not expose it. */
   readonly processor: string;
   /**
-   * How the processes of the last `launch` with `processes` talk: they share a memory, or a link on loopback joins them, for
-   * the reason in `why`. Undefined before.
+   * How the processes of the last `launch` with `processes` talk, or those of this host that `attach` found: they share a
+   * memory, or a link joins them, for the reason in `why`. Undefined before, and where there is one process.
    */
   readonly processes: "memory" | "link" | undefined;
   /** Folder of the sockets by which `pamir top` finds jobs that opted in; undefined outside of Node. */

@@ -1,7 +1,7 @@
 // attach() in a process that a launcher has started: mpiexec, mpirun, srun, or a script. The processes of a host are a node, and
 // share one memory. The first one makes it; the others open it by their right to open that process's descriptors. Several
 // nodes are joined by a link, over UDP or WebSockets: the first process of each has the thread of its agent.
-import { JOB_STARTED_OFFSET, JOB_WORLD_OFFSET } from "../../assembly/layout.js";
+import { ENDPOINT_COUNT_MAX, JOB_STARTED_OFFSET, JOB_WORLD_OFFSET } from "../../assembly/layout.js";
 import { LAYOUT_HASH } from "../../assembly/layout-hash.js";
 import type { Bootstrap } from "../bootstrap/bootstrap.js";
 import { type Later, takeLater } from "../bootstrap/later.js";
@@ -26,7 +26,7 @@ import { noProcesses, openFfi } from "../process/ffi.js";
 import type { FutexSetup } from "../process/futex.js";
 import { hostIdentity, machineIdentity, startTimeOf } from "../process/identity.js";
 import { type MappedMemory, mapProcessMemory } from "../process/mapping.js";
-import { findFfi, ProcessMemories, probeProcesses, taskFutexOf } from "../process/process-memory.js";
+import { findFfi, ProcessMemories, taskFutexOf, whyNoProcesses } from "../process/process-memory.js";
 import { lookAtSlotsAndRing } from "../protocol/slot-bell.js";
 import type { LookAtSlots } from "../protocol/slots.js";
 import { systemClock } from "../support/clock.js";
@@ -35,7 +35,9 @@ import { findPackage } from "../support/packages.js";
 import { randomWords } from "../support/randomness.js";
 import { decodeText, encodeText } from "../support/text.js";
 import type { TaskBootstrap } from "./bootstrap.js";
+import { noteProcesses } from "./info.js";
 import { type JoinOptions, joinOptions, PORT_MAX, SILENCE_DEFAULT_MS } from "./join-options.js";
+import { leastBytes } from "./least-memory.js";
 import { checkLimits, type LimitOptions } from "./limits.js";
 import type { LinkAgentOrder, LinkAgentReport, LinkAgentSetup } from "./link-agent.js";
 import type { NodeTopSetup } from "./node-top.js";
@@ -44,8 +46,10 @@ import { recordErrors } from "./record-errors.js";
 
 /** What a process says of itself. */
 interface Introduction {
-  /** Processes with the same text share memory; empty: this one shares it with none. */
+  /** Processes with the same text are to share memory; empty: this one is to share it with none. */
   readonly host: string;
+  /** Why this process can't share memory; empty: it can. */
+  readonly why: string;
   /** The running system. */
   readonly machine: string;
   readonly pid: number;
@@ -155,6 +159,7 @@ export async function joinBy(
   const { world, most } = later;
   const all = await introduce(bootstrap, linked, world);
   const place = placeOf(all, rank);
+  noteSharing(all, rank);
   const { node, nodes, first, locals } = place;
   /** Whether other nodes are there, or come later. */
   const isLinkedTo = nodes > 1 || most > world;
@@ -228,15 +233,16 @@ export async function joinBy(
 /** Exchanges introductions. @returns those of the tasks with which the job begins @throws PAMIR_VERSION */
 async function introduce(bootstrap: Bootstrap, linked: LinkedNode | undefined, world: number): Promise<Introduction[]> {
   const { rank } = bootstrap;
+  const options = linked?.options ?? joinOptions();
   const own: Introduction = {
-    host: linked === undefined ? sharingHost() : "",
+    ...(linked === undefined ? sharing(options, bootstrap.localSize) : { host: "", why: "" }),
     machine: machineIdentity(),
     pid: process.pid,
     started: startTimeOf(process.pid),
     version: VERSION,
     layoutHash: LAYOUT_HASH,
     random: randomWords()(),
-    options: linked?.options ?? joinOptions(),
+    options,
     isVisible: (linked === undefined ? visibleProgram() : linked.program) !== undefined,
   };
   await put(bootstrap, `task-${rank}`, own);
@@ -251,16 +257,37 @@ async function introduce(bootstrap: Bootstrap, linked: LinkedNode | undefined, w
   return all;
 }
 
-/** Names the processes that can share memory with this one. PAMIR_NODE divides those of a host. */
-function sharingHost(): string {
-  const host = hostIdentity();
-  if (host === "") return "";
-  try {
-    probeProcesses();
-  } catch {
-    return "";
+/** Names the processes that are to share memory with this one, and tries it. PAMIR_NODE divides those of a host. */
+function sharing(options: JoinOptions, locals = 1): Pick<Introduction, "host" | "why"> {
+  const identity = hostIdentity();
+  // Processes of several nodes may have more endpoints than one memory.
+  const tasks = locals * checkLimits(options, 1).contexts > ENDPOINT_COUNT_MAX ? 1 : locals;
+  const why = whyNoProcesses(leastBytes(options, tasks))?.message;
+  const { hostname } = nodeModule("os") as typeof import("node:os");
+  return {
+    host: `${identity === "" ? hostname() : identity} ${environment("PAMIR_NODE") ?? ""}`,
+    why: why ?? (identity === "" ? noProcesses("/proc does not name this system and its processes").message : ""),
+  };
+}
+
+/** The tasks of each host, if there are several that are to share memory. */
+function hostsOf(all: readonly Introduction[]): number[][] {
+  const hosts = new Map<string, number[]>();
+  for (const [task, { host }] of all.entries()) if (host !== "") hosts.set(host, [...(hosts.get(host) ?? []), task]);
+  return [...hosts.values()].filter((tasks) => tasks.length > 1);
+}
+
+/** Notes whether the processes of this host share memory. In the job, the first that can't says why. */
+function noteSharing(all: readonly Introduction[], rank: number): void {
+  let hasWarned = false;
+  for (const tasks of hostsOf(all)) {
+    const unable = tasks.find((task) => all[task]?.why !== "");
+    const why = unable === undefined ? "" : (all[unable] as Introduction).why;
+    if (tasks.includes(rank)) noteProcesses(why);
+    if (why === "") continue;
+    if (!hasWarned && unable === rank) process.emitWarning(`${why}; a link joins them instead`, { code: "PAMIR_LINK" });
+    hasWarned = true;
   }
-  return `${host} ${environment("PAMIR_NODE") ?? ""}`;
 }
 
 /**
@@ -269,8 +296,8 @@ function sharingHost(): string {
  */
 function placeOf(all: readonly Introduction[], rank: number): Place {
   const hosts = new Map<string, number[]>();
-  for (const [task, { host }] of all.entries()) {
-    const name = host === "" ? `alone ${task}` : host;
+  for (const [task, { host, why }] of all.entries()) {
+    const name = host === "" || why !== "" ? `alone ${task}` : host;
     hosts.set(name, [...(hosts.get(name) ?? []), task]);
   }
   const groups = [...hosts.values()];

@@ -56,6 +56,20 @@ export function probeProcesses(least = PROBE_BYTES): void {
   }
 }
 
+/**
+ * Why this process shares no memory with others; undefined: it can.
+ * @param least bytes of the smallest memory that will do
+ */
+export function whyNoProcesses(least: number): PamiError | undefined {
+  try {
+    probeProcesses(least);
+    return undefined;
+  } catch (error) {
+    if ((error as PamiError).code === "PAMIR_NO_PROCESSES") return error as PamiError;
+    throw error;
+  }
+}
+
 /** Makes the memory that a job's processes share. */
 export class ProcessMemories {
   readonly #ffi = openFfi(findFfi());

@@ -47,6 +47,8 @@ interface Said {
   readonly stopped: number;
   readonly left: number;
   readonly leaving?: number;
+  readonly processes?: string;
+  readonly why: string;
 }
 
 const saidIn = (output: string): Said[] =>
@@ -77,11 +79,14 @@ async function start(
   perNode = size,
   module: string | readonly string[] = program,
   cwd?: string,
+  before: readonly string[] = [],
 ): Promise<Ended> {
   const port = await freePort();
   const nodeOf = (rank: number) => (perNode === size ? {} : { PAMIR_NODE: `node ${Math.floor(rank / perNode)}` });
   const ends = Array.from({ length: size }, async (_, rank) => {
-    const child = spawn(process.execPath, [typeof module === "string" ? module : (module[rank] as string), ...args], {
+    const file = typeof module === "string" ? module : (module[rank] as string);
+    const [command, ...rest] = [...before, process.execPath, file, ...args] as [string, ...string[]];
+    const child = spawn(command, rest, {
       stdio: ["ignore", "pipe", "pipe"],
       cwd,
       env: {
@@ -204,6 +209,45 @@ describe.skipIf(!isLinux)("processes that find each other by a rendezvous", { ti
       }
     } finally {
       rmSync(folder, { recursive: true, force: true });
+    }
+  });
+
+  const withoutFfi = ["--no-experimental-ffi"].filter((option) => process.allowedNodeEnvironmentFlags.has(option));
+  it("koffi is absent: the processes talk, one of them says why by a link, and info() too", async () => {
+    const copy = copyOfPackage("no-koffi-joined-");
+    const other = join(copy.folder, "test/api/programs/joined.js");
+    try {
+      const env = { PAMIR_INSECURE: "1", NODE_OPTIONS: withoutFfi.join(" ") };
+      const { said, codes, errors } = await start(3, [], env, 3, other, copy.folder);
+      expect(codes).toEqual([0, 0, 0]);
+      expect(said).toEqual(rightOf(3));
+      const text = "processes can't share memory here: the package koffi is not installed";
+      for (const { processes, why } of said) expect([processes, why]).toEqual(["link", expect.stringContaining(text)]);
+      expect(errors.map((error) => error.split("[PAMIR_LINK]").length - 1)).toEqual([1, 0, 0]);
+      expect(errors[0]).toContain(text);
+    } finally {
+      copy.remove();
+    }
+  });
+
+  it("no file may be as large as the memory (ulimit -f): the same", async () => {
+    const limited = join(inject("folder"), "limited.sh");
+    writeFileSync(limited, 'ulimit -f 400; exec "$@"\n');
+    const { said, codes, errors } = await start(2, [], { PAMIR_INSECURE: "1" }, 2, program, undefined, [
+      "/bin/sh",
+      limited,
+    ]);
+    expect(codes).toEqual([0, 0]);
+    expect(said).toEqual(rightOf(2));
+    for (const { why } of said) expect(why).toMatch(/ftruncate to \d+ bytes fails with errno 27/);
+    expect(errors.map((error) => error.split("[PAMIR_LINK]").length - 1)).toEqual([1, 0]);
+  });
+
+  it("each process has a node of its own by PAMIR_NODE, or is alone: there is nothing to say", async () => {
+    for (const size of [1, 2]) {
+      const { said, errors } = await start(size, [], undefined, 1);
+      expect(errors).toEqual(new Array(size).fill(""));
+      for (const { processes, why } of said) expect([processes, why]).toEqual([undefined, ""]);
     }
   });
 

@@ -1,7 +1,7 @@
 // @ts-check
 // A task in a process that a launcher has started. It talks to all others; then its argument says how some of them end.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import { attach, EAGAIN, SUCCESS } from "pamir";
+import { attach, EAGAIN, info, SUCCESS } from "pamir";
 
 const [how = "", waits = ""] = process.argv.slice(2);
 /** Messages before an exit. */
@@ -156,6 +156,8 @@ if (how === "orphan") {
 console.log(
   JSON.stringify({
     kernel: client.kernel,
+    processes: info().processes,
+    why: info().why,
     task: client.task,
     size: client.size,
     local: client.localTasks,

@@ -1,0 +1,13 @@
+// The least memory with which the tasks of a job can share one. Only for Node.
+import { memoryMap } from "../memory/map.js";
+import { HEAP_BYTES_LEAST } from "../node/memory.js";
+import { checkLimits, type LimitOptions } from "./limits.js";
+
+/** Bytes of the smallest memory that will do. @throws PAMIR_INVAL, PAMIR_MEMORY */
+export function leastBytes(
+  options: LimitOptions & { readonly memoryBase?: number | undefined },
+  tasks: number,
+): number {
+  const limits = { ...checkLimits(options, tasks), heapBytes: options.heapBytes ?? HEAP_BYTES_LEAST };
+  return memoryMap(limits, options.memoryBase ?? 0).end;
+}
