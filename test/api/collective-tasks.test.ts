@@ -3,20 +3,24 @@ import type { Message } from "pamir";
 import { expect, it } from "vitest";
 import type { GeometryCore } from "../../src/collective/geometry-core.js";
 import { ALGORITHMS } from "../../src/collective/select.js";
+import { COLLECTIVE_TYPES } from "../../src/collective/signature.js";
 import { SUCCESS } from "../../src/core/result.js";
 import type { Geometry } from "../../src/index.js";
-import { type Case, elementBytes, guarded, lengthsOf, parametersOf } from "../conformance/tasks/collective-case.js";
-import { drawCase } from "../support/collective-draws.js";
+import { type Case, guarded, lengthsOf, parametersOf } from "../conformance/tasks/collective-case.js";
+import { Traffic } from "../conformance/tasks/traffic.js";
+import { casesAtLimits, drawCase, hugeCase } from "../support/collective-draws.js";
 import { problemOf } from "../support/collective-model.js";
-import { EFFORT, scaled } from "../support/effort.js";
+import { byEffort, EFFORT, sample, scaled } from "../support/effort.js";
 import { randomOf } from "../support/random.js";
 import { replayNote, SEED } from "../support/seed.js";
-import { LINKED_VARIANTS, PATIENCE, RESULT, until, withJob } from "./support.js";
+import { DATA, LINKED_VARIANTS, PATIENCE, RESULT, until, withJob } from "./support.js";
+import { randomFrom } from "./tasks/random.js";
 
 const CHOSEN = LINKED_VARIANTS.filter(({ memoryBase }) => memoryBase === undefined);
 
 /** Odd numbers, and more tasks than cores, on threads with both kernels alone. */
-const sizesOf = ({ name }: (typeof CHOSEN)[number]): number[] => (name === "wasm with ts" ? [2, 3, 4, 5, 8] : [2, 4]);
+const sizesOf = ({ name }: (typeof CHOSEN)[number]): number[] =>
+  name === "wasm with ts" ? [2, 3, 4, 5, 7, 8, 16] : [2, 4];
 
 it.each(CHOSEN.flatMap((variant) => sizesOf(variant).map((tasks) => [variant.name, tasks, variant] as const)))(
   `%s, %i tasks: each gets what a sequential program gives (${replayNote()})`,
@@ -27,11 +31,12 @@ it.each(CHOSEN.flatMap((variant) => sizesOf(variant).map((tasks) => [variant.nam
     const placed = { isShared: variant.isLinked !== true, hasLevels: false, size: tasks } as GeometryCore;
     const algorithms = ((type: keyof typeof ALGORITHMS) =>
       ALGORITHMS[type].filter(({ fits }) => fits(placed))) as unknown as Geometry["algorithms"];
-    const cases = Array.from({ length: scaled(tasks > 4 ? 20 : 80) }, () => drawCase(random, draw, algorithms));
-    if (EFFORT === "deep" && tasks <= 4) {
-      const { algorithm: _chosen, ...one } = drawCase(random, draw, algorithms, "allreduce");
-      cases.push({ ...one, count: Math.floor(2 ** 20 / elementBytes(one)) });
-    }
+    const cases = Array.from({ length: scaled(tasks > 8 ? 6 : tasks > 4 ? 20 : 80) }, () => drawCase(random, draw, algorithms));
+    const atLimits = COLLECTIVE_TYPES.flatMap((type) => casesAtLimits(random, draw, type));
+    const some = byEffort({ quick: 4, normal: 8, deep: tasks > 4 ? 16 : atLimits.length });
+    cases.push(...sample(atLimits, some, `${variant.name} ${tasks}`));
+    const huge = EFFORT === "deep" && tasks === 2 ? COLLECTIVE_TYPES.filter((type) => type !== "barrier") : [];
+    cases.push(...huge.map((type) => hugeCase(random, draw, type)));
     // The last rank is the test's: it needs the others, and they are gone by then. A long message would wait for it.
     const short = { ...draw, most: 8000 };
     let last: Case;
@@ -40,7 +45,13 @@ it.each(CHOSEN.flatMap((variant) => sizesOf(variant).map((tasks) => [variant.nam
     while (["compose", "add"].includes(last.operation));
     cases.push({ ...last, algorithm: "recursive-doubling" });
     const members = Array.from({ length: tasks }, (__, rank) => tasks - 1 - rank);
-    const request = { tasks, module: "collective.js", scenario: "cases", args: { cases, members }, heapBytes: 2 ** 25 };
+    const request = {
+      tasks,
+      module: "collective.js",
+      scenario: "cases",
+      args: { cases, members, seed: SEED },
+      heapBytes: 2 ** 23 * Math.max(4, tasks),
+    };
     return withJob(variant, request, async ({ client, context }) => {
       const problems: string[] = [];
       const counts = members.map(() => 0);
@@ -61,13 +72,18 @@ it.each(CHOSEN.flatMap((variant) => sizesOf(variant).map((tasks) => [variant.nam
         if (message.immediate) check(rank, result, isWhole === 1, message.payload.slice());
         else message.receive(bytes, () => check(rank, result, isWhole === 1, bytes));
       });
-      const geometry = await client.createGeometry(members, { timeout: PATIENCE });
       const rank = tasks - 1;
+      const endpoints = members.map((task) => client.endpoint(task));
+      const traffic = new Traffic(context, DATA, endpoints, rank);
+      const { below } = randomFrom(SEED + rank);
+      const geometry = await client.createGeometry(members, { timeout: PATIENCE });
       for (const [place, one] of cases.entries()) {
         const memory = guarded(one, client);
         const { parameters, received } = parametersOf(one, rank, tasks, memory.take);
         // The last operation of the others, after which they end.
-        if (place === cases.length - 1) {
+        if (place < cases.length - 1) traffic.send(below);
+        else {
+          until(context, () => traffic.isOver());
           until(context, () => counts.every((count, other) => other === rank || count === cases.length));
           for (let task = 1; task < tasks; task++)
             await context.whenEnded(client.endpoint(task), { timeout: PATIENCE });
@@ -81,6 +97,7 @@ it.each(CHOSEN.flatMap((variant) => sizesOf(variant).map((tasks) => [variant.nam
       }
       until(context, () => counts.every((count) => count === cases.length));
       expect(problems).toEqual([]);
+      expect(traffic.wrong).toEqual([]);
     });
   },
 );

@@ -1,15 +1,23 @@
 import type { KernelName } from "../../src/index.js";
 import { contextsOf, tasksOf } from "../support/collective-rig.js";
+import { byEffort, sample } from "../support/effort.js";
 import { NetworkedJob, type NetworkedOptions } from "../support/networked.js";
 import { portsJob } from "../support/ports-job.js";
 import { realJob, udpLinks } from "../support/real-job.js";
 import { SEED } from "../support/seed.js";
 import { collectivesSuite } from "./collectives.suite.js";
 
+/** Numbers of members. In npm test, a rig has those of its own that are among the ones drawn. */
+const NUMBERS = Array.from({ length: 17 }, (_, i) => i + 1);
+const DRAWN = sample(NUMBERS, byEffort({ quick: 7, normal: 7, deep: NUMBERS.length }), "members");
+const among = (sizes: readonly number[]): number[] => DRAWN.filter((size) => sizes.includes(size));
+/** FLAT_MEMBERS, and one more. */
+const CROWDS = byEffort({ quick: [], normal: [], deep: [64, 65] });
+
 for (const kernel of ["wasm", "ts"] as const) {
   collectivesSuite({
     name: `contexts of one task, ${kernel}`,
-    sizes: [1, 2, 3, 4, 5, 8, 9, 17],
+    sizes: [...DRAWN, ...CROWDS],
     cases: 8,
     members: (size) => contextsOf(size, kernel),
   });
@@ -30,15 +38,15 @@ const limitsOf = (tasks: number) => ({
 function simulated(what: string, sizes: readonly number[], options: Partial<NetworkedOptions>): void {
   collectivesSuite({
     name: `simulated network, ${what}`,
-    sizes,
+    sizes: among(sizes),
     cases: 4,
     most: 300_000,
     members: async (size) =>
       tasksOf(new NetworkedJob({ seed: SEED, limits: limitsOf(size), kernels: KERNELS, ...options })),
   });
 }
-simulated("faithful", [2, 3, 5, 8, 13], { isFaithful: true });
-simulated("packets are lost, two tasks a node", [3, 4, 9], {
+simulated("faithful", NUMBERS, { isFaithful: true });
+simulated("packets are lost, two tasks a node", [3, 4, 7, 9, 16, 17], {
   faults: { loss: 0.02, duplicate: 0.02, reorder: 0.02, reorderMicroseconds: 300 },
   tasksPerNode: 2,
 });
@@ -46,7 +54,7 @@ simulated("one node of many tasks and one of few", [6], { isFaithful: true, task
 
 collectivesSuite({
   name: "tasks that share no memory, over ports",
-  sizes: [2, 3, 6],
+  sizes: among([2, 3, 6, 7]),
   cases: 3,
   most: 200_000,
   members: async (size) => tasksOf(portsJob(limitsOf(size), KERNELS)),
@@ -54,7 +62,7 @@ collectivesSuite({
 
 collectivesSuite({
   name: "UDP, sealed, two tasks a node",
-  sizes: [2, 5],
+  sizes: among([2, 5, 7]),
   cases: 2,
   most: 200_000,
   members: async (size) => {

@@ -24,6 +24,8 @@ import { SEED } from "../support/seed.js";
 const page = readFileSync("docs/collectives.md", "utf8");
 const ROOT = 0;
 const SIZES = [2, 3, 4, 8, 16, 64];
+/** Where no limit of members or of a slot is in the way. */
+const MANY = byEffort({ quick: [], normal: [], deep: [128] });
 /** Operations of one size: behind the first ones, all slots have been used. */
 const ROUNDS = byEffort({ quick: 2, normal: 4, deep: 16 });
 
@@ -34,6 +36,8 @@ interface Case {
   bytes(n: number): number;
   sent(n: number): number;
   received(n: number): number;
+  /** What goes into a slot; default: `bytes`. */
+  inSlot?(n: number): number;
   readonly make: Make;
 }
 
@@ -62,6 +66,15 @@ const gather = (root: number | undefined, bytes: number): Case =>
   block(bytes, one, each, ({ shared }) => new GatherSteps(shared, root, blocks(shared.size, bytes)));
 const uniform = (root: number | undefined): Case =>
   block(LONG, each, root === undefined ? each : one, ({ shared }) => new UniformScatterSteps(shared, root, LONG));
+/** Blocks that go into a slot together. */
+const uniformInline = (root: number | undefined): readonly Case[] =>
+  [(): number => 1, (n: number): number => Math.floor(MEMBER_INLINE_BYTES / n)].map((bytes) => ({
+    bytes,
+    sent: (n) => n * bytes(n),
+    received: (n) => (root === undefined ? n : 1) * bytes(n),
+    inSlot: (n) => n * bytes(n),
+    make: ({ shared }) => new UniformScatterSteps(shared, root, bytes(shared.size)),
+  }));
 const various = (root: number | undefined): Case =>
   block(LONG, each, root === undefined ? each : one, ({ shared }) => {
     const all = blocks(shared.size, LONG);
@@ -117,8 +130,10 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
   "gather direct more": [gather(ROOT, LONG)],
   "allgather direct up to 88": inline((bytes) => gather(undefined, bytes)),
   "allgather direct more": [gather(undefined, LONG)],
+  "scatter direct up to 88 in all": uniformInline(ROOT),
   "scatter direct more": [uniform(ROOT)],
   "scatterv direct any": [various(ROOT)],
+  "alltoall direct up to 88 in all": uniformInline(undefined),
   "alltoall direct more": [uniform(undefined)],
   "alltoallv direct any": [various(undefined)],
 };
@@ -132,6 +147,7 @@ const OF_ALL = new Set([
   "reduceScatter slices any",
   "allgather direct up to 88",
   "allgather direct more",
+  "alltoall direct up to 88 in all",
   "alltoall direct more",
   "alltoallv direct any",
 ]);
@@ -158,13 +174,14 @@ it("has a row for each algorithm in one memory that a caller can choose", () => 
 
 it.each(Object.entries(CASES))("%s: costs what the table says, for 2 to 64 members", (title, cases) => {
   const formulas = rows.get(title) as string[];
-  for (const { bytes, sent, received, make } of cases) {
-    for (const n of SIZES) {
+  const sizes = /flat|in all/.test(title) ? SIZES : [...SIZES, ...MANY];
+  for (const { bytes, sent, received, inSlot = bytes, make } of cases) {
+    for (const n of sizes) {
       const crowd = new CountingCrowd(n, sent(n), received(n), randomOf(SEED + n));
       const m = bytes(n);
-      const symbols = { n, m, L: m / 64, s: m <= 24 ? 1 : 2 };
+      const symbols = { n, m, L: m / 64, s: inSlot(n) <= 24 ? 1 : 2 };
       for (let round = 0; round < 2; round++) crowd.operate(make);
-      for (let round = 0; round < ROUNDS; round++) {
+      for (let round = 0; round < (n > 64 ? 2 : ROUNDS); round++) {
         const cost = crowd.operate(make);
         for (const [i, column] of COLUMNS.entries()) {
           const formula = formulas[i] as string;

@@ -1,14 +1,26 @@
 // @ts-check
 // Members of a geometry: each runs the cases of the job, sends what it has got to task 0, and ends.
 import { guarded, parametersOf } from "../../conformance/tasks/collective-case.js";
-import { PATIENCE, RESULT, runScenario, until } from "./support.js";
+import { Traffic } from "../../conformance/tasks/traffic.js";
+import { randomFrom } from "./random.js";
+import { DATA, PATIENCE, RESULT, runScenario, until } from "./support.js";
 
 await runScenario({
-  async cases(client, { cases, members }) {
+  async cases(client, { cases, members, seed }) {
     const context = client.createContext();
+    const endpoints = members.map((/** @type {number} */ task) => client.endpoint(task));
+    const rank = members.indexOf(client.task);
+    const traffic = new Traffic(context, DATA, endpoints, rank);
+    const { below } = randomFrom(seed + rank);
     const geometry = await client.createGeometry(members, { timeout: PATIENCE });
-    const { rank, size } = geometry;
-    for (const one of cases) {
+    const { size } = geometry;
+    for (const [place, one] of cases.entries()) {
+      // Behind the last case, it ends at once.
+      if (place < cases.length - 1) traffic.send(below);
+      else {
+        until(context, () => traffic.isOver());
+        if (traffic.wrong.length > 0) throw new Error(traffic.wrong.join("\n"));
+      }
       const memory = guarded(one, client);
       const { parameters, received } = parametersOf(one, rank, size, memory.take);
       const call = /** @type {any} */ (geometry)[`${one.type}Sync`];
