@@ -31,7 +31,9 @@ it.each(CHOSEN.flatMap((variant) => sizesOf(variant).map((tasks) => [variant.nam
     const placed = { isShared: variant.isLinked !== true, hasLevels: false, size: tasks } as GeometryCore;
     const algorithms = ((type: keyof typeof ALGORITHMS) =>
       ALGORITHMS[type].filter(({ fits }) => fits(placed))) as unknown as Geometry["algorithms"];
-    const cases = Array.from({ length: scaled(tasks > 8 ? 6 : tasks > 4 ? 20 : 80) }, () => drawCase(random, draw, algorithms));
+    const cases = Array.from({ length: scaled(tasks > 8 ? 6 : tasks > 4 ? 20 : 80) }, () =>
+      drawCase(random, draw, algorithms),
+    );
     const atLimits = COLLECTIVE_TYPES.flatMap((type) => casesAtLimits(random, draw, type));
     const some = byEffort({ quick: 4, normal: 8, deep: tasks > 4 ? 16 : atLimits.length });
     cases.push(...sample(atLimits, some, `${variant.name} ${tasks}`));

@@ -43,18 +43,12 @@ const program = fc.record({
 });
 
 /** Runs a program. @param isShort whether memory is short: it comes and goes meanwhile. @returns what has gone wrong */
-async function run(
-  given: Members,
-  isOneMemory: boolean,
-  isShort: boolean,
-  steps: readonly Step[],
-  pace: number,
-): Promise<string[]> {
+async function run(given: Members, isShort: boolean, steps: readonly Step[], pace: number): Promise<string[]> {
   const geometries: Geometry[][] = [];
   for (const [id, which] of MEMBERSHIPS.entries()) geometries.push(await geometryOf(given, which, id));
   const cases = steps.map(({ geometry, seed }): Case => {
     const [first] = geometries[geometry] as [Geometry];
-    const draw = { size: first.size, forms: ["callback", "promise"] as const, isOneMemory, most: 40_000 };
+    const draw = { size: first.size, forms: ["callback", "promise"] as const, most: 40_000 };
     return drawCase(randomOf(seed), draw, first.algorithms.bind(first));
   });
   const contexts = given.members.map(({ context }) => context);
@@ -165,16 +159,16 @@ const nodes = async (): Promise<Members> =>
   );
 
 it.each([
-  ["contexts of one task", true, false, () => contextsOf(SIZE, "wasm")],
-  ["contexts of one task that is short of memory", true, true, () => contextsOf(SIZE, "wasm", 2 ** 22)],
-  ["nodes of two tasks", false, false, nodes],
-  ["nodes of two tasks that are short of memory", false, true, nodes],
+  ["contexts of one task", false, () => contextsOf(SIZE, "wasm")],
+  ["contexts of one task that is short of memory", true, () => contextsOf(SIZE, "wasm", 2 ** 22)],
+  ["nodes of two tasks", false, nodes],
+  ["nodes of two tasks that are short of memory", true, nodes],
 ] as const)(`%s: any program gives what a sequential one does (${replayNote()})`, async (...row) => {
-  const [, isOneMemory, isShort, members] = row;
+  const [, isShort, members] = row;
   const property = fc.asyncProperty(program, async ({ steps, pace }) => {
     const given = await members();
     try {
-      expect(await run(given, isOneMemory, isShort, steps, pace)).toEqual([]);
+      expect(await run(given, isShort, steps, pace)).toEqual([]);
     } finally {
       await given.close();
     }

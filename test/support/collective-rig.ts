@@ -44,7 +44,7 @@ export async function until({ members, turn }: Members, isSo: () => boolean, wha
     for (const { context } of members) if (!context.closed) context.advance();
     await turn();
     if (round % 16 === 15) await new Promise((resolve) => setImmediate(resolve));
-    if (performance.now() > end) throw new Error(`it does not come to an end: ${what() || isSo}`);
+    if (performance.now() > end) throw new Error(`it does not come to an end in ${round} rounds: ${what() || isSo}`);
   }
 }
 
