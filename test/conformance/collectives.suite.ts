@@ -26,7 +26,7 @@ export interface CollectivesSuite {
 
 const DISPATCH = 7;
 /** The most members of which each type has 1 MiB: the sequential program takes long for more. */
-const HUGE_MEMBERS = 5;
+const HUGE_MEMBERS = 3;
 
 /** Members that are all on this thread, so that nothing blocks. */
 export function collectivesSuite(suite: CollectivesSuite): void {

@@ -143,10 +143,10 @@ export function casesAtLimits(random: Random, draw: Draw, type: CollectiveType):
   );
 }
 
-/** A case with 1 MiB: of a vector, of a block, or of the blocks of more than four members together. */
+/** A case with 1 MiB: of a vector, of a block, or of the blocks of more than two members together. */
 export function hugeCase(random: Random, draw: Draw, type: CollectiveType): Case {
   const one = emptyCase(random, draw, type);
-  const blocks = isVector(type) || draw.size <= 4 ? 1 : draw.size;
+  const blocks = isVector(type) || draw.size <= 2 ? 1 : draw.size;
   return sized(random, one, Math.ceil(HUGE / blocks / elementBytes(one)));
 }
 
