@@ -1,11 +1,12 @@
 // One-sided operations between nodes. At the origin, the engine stops at a descriptor for another node. The agent asks that
 // node for it, in slices of its bytes. At the target, the agent does each part.
 //
-// The agent asks ahead in a FIFO: for AHEAD_BYTES of puts, or of gets, that go to one task. So the rate of a stream does not
-// depend on the round trip. The target does them in the order asked, and its answers come in that order. What is behind
-// them, of another kind or for another task, waits for them: a put sends what a get before it has brought.
+// The agent asks ahead in a FIFO: for AHEAD_BYTES of puts, or AHEAD_BYTES_GET of gets, that go to one task. So the rate of a
+// stream does not depend on the round trip. The target does them in the order asked, and its answers come in that order.
+// What is behind them, of another kind or for another task, waits: a put sends what a get before it has brought.
 //
-// Many small transfers on one region take one frame. A frame that could take more waits while another such frame is on its way.
+// Many small transfers on one region take one frame. A frame that could take more waits while another such frame is on its
+// way.
 import {
   AWAY_FOUND,
   AWAY_TAKEN,
@@ -64,8 +65,13 @@ type Ask = Extract<Frame, { readonly ask: number }>;
 /** Most operations of a frame. Of several, all bytes together are a slice at the most. */
 export const RUNS_MAX = 64;
 
-/** Bytes of a FIFO that are asked for before the first answer comes. */
-export const AHEAD_BYTES = CREDIT_BYTES;
+/**
+ * Bytes of puts of a FIFO that are on their way before the first is answered: a lost packet holds up what is behind it for
+ * two round trips. With 1 MiB, 1 % of losses on loopback left 0.67 of the rate, with 4 MiB 0.93.
+ */
+export const AHEAD_BYTES = 4 * CREDIT_BYTES;
+/** The same of gets, of which the target keeps copies, for each FIFO that asks it. */
+export const AHEAD_BYTES_GET = CREDIT_BYTES;
 
 /** An operation that was asked for, or parts of it. */
 interface Operation {
@@ -252,7 +258,8 @@ export class RemoteRma {
   /** Asks for what may be away besides. Returns whether there was any. */
   #askAhead(away: Away): boolean {
     let isAny = false;
-    while (away.bytes < AHEAD_BYTES && this.#ask(away)) isAny = true;
+    const most = away.kind === DESCRIPTOR_GET ? AHEAD_BYTES_GET : AHEAD_BYTES;
+    while (away.bytes < most && this.#ask(away)) isAny = true;
     if (away.asked.length === 0) this.#aways.delete(away.fifo);
     return isAny;
   }
