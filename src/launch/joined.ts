@@ -43,6 +43,7 @@ import type { LinkAgentOrder, LinkAgentReport, LinkAgentSetup } from "./link-age
 import type { NodeTopSetup } from "./node-top.js";
 import type { WatchedProcess, WatchSetup } from "./process-watch.js";
 import { recordErrors } from "./record-errors.js";
+import { startWorker } from "./start-worker.js";
 
 /** What a process says of itself. */
 interface Introduction {
@@ -374,7 +375,6 @@ async function startAgent(
   { world, most, ended: gone = [], news }: Later,
   isLinked: boolean,
 ): Promise<StartedAgent> {
-  const { Worker } = nodeModule("worker_threads") as typeof import("node:worker_threads");
   const { agentSource } = await import("../generated/agent.js");
   const { silence, link, packetBytes, port: firstPort, impairments } = (all[0] as Introduction).options;
   const port = firstPort === undefined ? 0 : firstPort + node;
@@ -407,7 +407,7 @@ async function startAgent(
     impairments,
     leaveMs: LEAVE_MS,
   };
-  const worker = new Worker(agentSource, { eval: true, workerData, name: "pamir agent", execArgv: [] });
+  const worker = startWorker(agentSource, { workerData, name: "pamir agent" });
   let fail: (error: Error) => void = () => {};
   worker.on("error", (error) => fail(error));
   /** The next report of the agent. */
@@ -491,14 +491,11 @@ function bindHost(all: readonly Introduction[]): string {
 /** Starts the thread that watches the other processes of the node. Returns what ends it. */
 async function watch({ shared, futex, job }: JoinedMemory, processes: readonly WatchedProcess[]): Promise<() => void> {
   if (processes.length === 0 || futex === undefined) return () => {};
-  const { Worker } = nodeModule("worker_threads") as typeof import("node:worker_threads");
   const stop = openFfi(futex.ffi).makeEvent();
   const workerData: WatchSetup = { shared, futex, job, processes, stop };
-  const worker = new Worker(watchSource, {
-    eval: true,
+  const worker = startWorker(watchSource, {
     workerData,
     name: "pamir watch",
-    execArgv: [],
     trackUnmanagedFds: false,
   });
   let isOver = false;
@@ -527,7 +524,6 @@ async function showNode(
 ): Promise<() => void> {
   const { random, isVisible } = all[0] as Introduction;
   if (!isVisible) return () => {};
-  const { Worker } = nodeModule("worker_threads") as typeof import("node:worker_threads");
   const { topSource } = await import("../generated/top.js");
   const own = machineIdentity();
   const place: VisiblePlace = {
@@ -542,7 +538,7 @@ async function showNode(
     }),
   };
   const workerData: NodeTopSetup = { shared, job, program, place };
-  const worker = new Worker(topSource, { eval: true, workerData, name: "pamir top", execArgv: [] });
+  const worker = startWorker(topSource, { workerData, name: "pamir top" });
   worker.on("error", ({ message }) => process.emitWarning(`pamir: top can't see node ${node}: ${message}`));
   // A worker begins only while its parent's event loop turns, and a task may block from here on.
   await new Promise((resolve) => worker.once("online", resolve).once("exit", resolve));

@@ -109,6 +109,17 @@ function impaired(link: Link): Link {
   return new LossyLink(far, faults, seededWords(seed + node));
 }
 
+/** @throws PAMIR_MEMORY */
+function packetMemory(pages: number): WebAssembly.Memory {
+  try {
+    return new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
+  } catch (cause) {
+    const what = `another ${pages * WASM_PAGE} bytes of shared memory, for the packets of node ${setup.node}`;
+    const why = "V8 reserves 10 GiB of addresses for each of a node's two memories (see ulimit -v)";
+    throw new PamiError("PAMIR_MEMORY", `this host refuses ${what}: ${why}`, { cause });
+  }
+}
+
 async function serve(): Promise<void> {
   const { shared, futex, job, node, nodes, tasksPerNode, later, ended, fingerprint, key, silence, leaveMs } = setup;
   let addresses: readonly (Address | null)[] = [];
@@ -120,7 +131,7 @@ async function serve(): Promise<void> {
   const kernel = selectKernel(setup.kernel, shared, memory);
   // Packets of strangers never come into the node's memory.
   const pages = ARENA_BYTES / WASM_PAGE + 1;
-  const own = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
+  const own = packetMemory(pages);
   const ownMemory = memoryOf(own.buffer as unknown as SharedArrayBuffer);
   const packets = {
     kernel: selectPacketKernel(setup.kernel, own, ownMemory),

@@ -451,6 +451,26 @@ describe.skipIf(!isLinux)("processes in several nodes, joined by a link", { time
     },
   );
 
+  it.each([
+    [
+      "its agent gets no memory for packets",
+      `if (!threads.isMainThread) WebAssembly.Memory = class { constructor() { throw new RangeError("no"); } };`,
+      /PamiError.*16842752 bytes of shared memory, for the packets of node 0: .*ulimit -v.*PAMIR_MEMORY/s,
+    ],
+    [
+      "the system starts no thread",
+      `threads.Worker = class { constructor() { throw Object.assign(new Error("EAGAIN"), { code: "ERR_WORKER_INIT_FAILED" }); } };`,
+      /PamiError.*the system starts no thread \(EAGAIN\): see ulimit -u.*PAMIR_NO_WORKERS/s,
+    ],
+  ])("%s: an error with a code, which names the limit", async (_, code, text) => {
+    const first = join(folder, "first.cjs");
+    writeFileSync(first, `const threads = require("node:worker_threads");\n${code}\n`);
+    const env = { PAMIR_KEY_FILE: keyFile, NODE_OPTIONS: `--require ${first}` };
+    const { codes, errors } = await start(2, [], env, 1);
+    expect(codes).toEqual([1, 1]);
+    expect(errors[0]).toMatch(text);
+  });
+
   it("the process with the agent is killed: its sibling is cut off at once, whatever the silence", async () => {
     const env = { PAMIR_KEY_FILE: keyFile, PAMIR_OPTIONS: JSON.stringify({ silence: 86_400_000 }) };
     const { said, codes } = await start(4, ["agent", "siblings"], env, 2);

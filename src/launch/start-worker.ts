@@ -1,0 +1,20 @@
+// Threads that serve a node: its agent, its watch, and what shows it to `pamir top`. Only for Node.
+import { PamiError } from "../core/error.js";
+import { type NodeWorker, nodeModule } from "../support/host.js";
+
+type Options = ConstructorParameters<typeof import("node:worker_threads")["Worker"]>[1];
+
+/** @param source its code @throws PAMIR_NO_WORKERS */
+export function startWorker(source: string, options: Options): NodeWorker {
+  const { Worker } = nodeModule("worker_threads") as typeof import("node:worker_threads");
+  try {
+    return new Worker(source, { ...options, eval: true, execArgv: [] });
+  } catch (cause) {
+    const { code, message } = cause as Error & { code?: string };
+    const why =
+      code === "ERR_ACCESS_DENIED"
+        ? "this process may start no workers: node --permission takes --allow-worker for that"
+        : `the system starts no thread (${message}): see ulimit -u, ulimit -v, and the limits of a container`;
+    throw new PamiError("PAMIR_NO_WORKERS", why, { cause });
+  }
+}
