@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // The command line: finds the command, and turns wrong input into one line and exit code 2.
-import { descriptorsText } from "../launch/descriptors.js";
+import { descriptorsText } from "../launch/start-limits.js";
 import { UsageError } from "./usage.js";
 
 const HELP = `: messaging at memory speed between the threads of a JavaScript program

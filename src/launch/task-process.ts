@@ -6,13 +6,13 @@ import type { ChildProcess } from "node:child_process";
 import type { ProcessMemorySetup } from "../process/mapping.js";
 import { after, nodeModule } from "../support/host.js";
 import { LAUNCHED, type LaunchedTask, type TaskBootstrap, type TaskNews, type TaskReport } from "./bootstrap.js";
-import { codeIn, descriptorsText } from "./descriptors.js";
 import { Guard } from "./guard.js";
 import { type Labels, labelLines } from "./labels.js";
 import type { Lifecycle } from "./lifecycle.js";
 import type { BootstrapAnswer, BootstrapRequest } from "./link-bootstrap.js";
 import type { LinkedNodes, LinkSetup, LostNode } from "./linked-nodes.js";
 import type { MonitorOrders, TaskExit } from "./monitor.js";
+import { codeIn, startText } from "./start-limits.js";
 
 /** What the processes of a job have in common. */
 export interface ProcessesSetup {
@@ -105,8 +105,7 @@ interface ProcessEnd {
 
 function lostBy({ child, failure, code, signal }: ProcessEnd): string {
   const name = child?.pid === undefined ? "its process" : `its process ${child.pid}`;
-  if (failure !== undefined)
-    return `${name} can't be started: ${/EMFILE$/.test(failure.message) ? descriptorsText() : failure.message}`;
+  if (failure !== undefined) return `${name} can't be started: ${startText(failure)}`;
   return signal === null ? `${name} exited with code ${code}` : `${name} was killed by ${signal}`;
 }
 

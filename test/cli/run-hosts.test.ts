@@ -294,6 +294,8 @@ const isBefore24 = Number(process.versions.node.split(".")[0]) < 24;
 describe.skipIf(!isLinux)("pamir run, too few descriptors", { timeout: 60_000 }, () => {
   it.each([
     [40, "-n 30 --nodes 2", /^pamir: task \d+ can't be started: /],
+    [40, "--hosts localhost:30", /^pamir: host localhost: task \d+ can't be started: /],
+    [40, `--hosts a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q,r --rsh ${rsh}`, /^pamir: [a-r]: .*rsh can't be started: /],
     [40, "-n 30 --processes 30", /^pamir: task \d+ is lost, the job ends: its process can't be started: /],
     [40, "-n 30 --processes 29", /^pamir: task \d+ is lost, the job ends: its process can't be started: /],
     // The launcher itself can't be loaded. Later versions of Node have more open by then.
@@ -307,6 +309,27 @@ describe.skipIf(!isLinux)("pamir run, too few descriptors", { timeout: 60_000 },
     expect(withoutWaits(stderr).replace(text, "")).toBe(`${why} (${code})\n`);
     expect(status).toBe(2);
     while (processesWith("PAMIR_MARK", mark).length > 0) await new Promise((resolve) => setTimeout(resolve, 20));
+  });
+});
+
+/** Runs a command as a user who has no other processes: root has no limit of them. */
+const asNobody = ["--reuid=54321", "--clear-groups"];
+const hasOtherUsers = isLinux && spawnSync("setpriv", [...asNobody, "prlimit", process.execPath, cli]).status === 2;
+
+describe.runIf(hasOtherUsers)("pamir run, too few processes", { timeout: 60_000 }, () => {
+  it.each([
+    ["-n 30 --nodes 2", /^pamir: task \d+ can't be started: /],
+    ["--hosts localhost:30", /^pamir: host localhost: task \d+ can't be started: /],
+    ["-n 30 --processes 30", /^pamir: task \d+ is lost, the job ends: its process can't be started: /],
+    ["-n 30 --processes 29", /^pamir: task \d+ is lost, the job ends: its process can't be started: /],
+  ] as const)("%s: the text names the limit", (options, text) => {
+    const command = ["prlimit", "--nproc=25", process.execPath, cli, "run", ...options.split(" "), app, "hang"];
+    const { status, stderr } = spawnSync("setpriv", [...asNobody, ...command], { encoding: "utf8", timeout: 50_000 });
+    const [line = ""] = stderr.split("\n").filter((one) => text.test(one));
+    expect(line.replace(text, "")).toBe(
+      "the system starts no more processes: a user may have 25 processes and threads (ulimit -u), and a cgroup may allow fewer: raise that, or start fewer processes (PAMIR_NO_PROCESSES)",
+    );
+    expect(status).toBe(2);
   });
 });
 

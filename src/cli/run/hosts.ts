@@ -68,17 +68,23 @@ export async function runHosts(app: string, args: string[], values: Values): Pro
     return host.start()[0] as LaunchedTask;
   };
   const job = new ServedJob({ size, timeout, restarts, onError, labels: labelsOf(values), start });
-  const hosts = placements.map(({ host, firstTask, count: tasks }) => {
-    const orders = Array.from({ length: tasks }, (_, place) => ({
-      task: firstTask + place,
-      env: job.variablesOf(firstTask + place, { place, count: tasks, perNode }),
-    }));
-    return hostOf(host, orders);
-  });
+  const hosts: RemoteHost[] = [];
   const close = async (): Promise<void> => {
     await Promise.all(hosts.map((host) => host.close()));
     guard.close();
   };
+  try {
+    for (const { host, firstTask, count: tasks } of placements) {
+      const orders = Array.from({ length: tasks }, (_, place) => ({
+        task: firstTask + place,
+        env: job.variablesOf(firstTask + place, { place, count: tasks, perNode }),
+      }));
+      hosts.push(hostOf(host, orders));
+    }
+  } catch (error) {
+    await close();
+    throw error;
+  }
   let giveUp: () => void = () => {};
   const givenUp = new Promise<"ended">((settle) => {
     giveUp = () => settle("ended");
@@ -88,7 +94,10 @@ export async function runHosts(app: string, args: string[], values: Values): Pro
       if ((await Promise.race([awaitHosts(hosts, shell, timeout, givenUp), givenUp])) === "ended") return 0;
       const tasks = hosts.flatMap((host) => host.start());
       (hosts[0] as RemoteHost).feed(process.stdin);
-      return await job.run(tasks);
+      return await Promise.race([job.run(tasks), ...hosts.map(({ refused }) => refused)]);
+    } catch (error) {
+      job.end();
+      throw error;
     } finally {
       await close();
     }

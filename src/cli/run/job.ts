@@ -1,6 +1,7 @@
 // The tasks of a job whose processes this launcher has started: their output, the first failure, their end.
 import { constants } from "node:os";
 import { type Labels, labelLines } from "../../launch/labels.js";
+import { codeIn } from "../../launch/start-limits.js";
 import type { EndSignal, LaunchedTask, TaskEnd } from "./task.js";
 
 /** The exit code of a job whose time was up. */
@@ -95,7 +96,7 @@ export class ProcessJob {
     process.stderr.write(`pamir: task ${task.task} ${endText(end)}${aborts ? ", the job ends" : ""}\n`);
     const next = this.#options.replace?.(task.task);
     if (next !== undefined && (await this.#goesOn(next))) return;
-    this.#first ??= lost !== undefined ? 1 : (code ?? 128 + numberOf(signal));
+    this.#first ??= lost !== undefined ? (codeIn(lost) === undefined ? 1 : 2) : (code ?? 128 + numberOf(signal));
     if (aborts) this.end();
   }
 

@@ -1,8 +1,8 @@
 // Processes of this machine, one for each task. Each leads a process group, which ends with it if the job is ended.
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Duplex, Readable, Writable } from "node:stream";
-import { descriptorsText } from "../../launch/descriptors.js";
 import type { Guard } from "../../launch/guard.js";
+import { descriptorsText, processesText } from "../../launch/start-limits.js";
 import { UsageError } from "../usage.js";
 import type { EndSignal, LaunchedTask, TaskEnd } from "./task.js";
 
@@ -61,7 +61,7 @@ export class TaskProcess implements LaunchedTask {
     if (pid === undefined) {
       // Its text comes later. Node makes no streams if this process has too many open files.
       child.on("error", () => {});
-      const why = child.stdio === undefined ? descriptorsText() : "this system starts no more processes";
+      const why = child.stdio === undefined ? descriptorsText() : processesText();
       throw new UsageError(`task ${options.task} can't be started: ${why}`);
     }
     guard.add(pid);

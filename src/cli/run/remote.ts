@@ -4,6 +4,7 @@ import { Duplex, Readable } from "node:stream";
 import { finished } from "node:stream/promises";
 import { VERSION } from "pamir";
 import type { Guard } from "../../launch/guard.js";
+import { descriptorsText, startText } from "../../launch/start-limits.js";
 import { UsageError } from "../usage.js";
 import { FRAME, Frames, type Order } from "./frames.js";
 import type { EndSignal, LaunchedTask, TaskEnd } from "./task.js";
@@ -23,6 +24,8 @@ export class RemoteHost {
   readonly name: string;
   /** Resolves once the host has accepted its order. @throws UsageError */
   readonly ready: Promise<void>;
+  /** Rejects if the host can't start its tasks after all. @throws UsageError */
+  readonly refused: Promise<never>;
   /** Resolves once the remote shell has ended. */
   readonly closed: Promise<void>;
   readonly #order: Order;
@@ -35,6 +38,7 @@ export class RemoteHost {
   #tasks: RemoteTask[] = [];
   #resolve: () => void = () => {};
   #reject: (error: Error) => void = () => {};
+  #refuse: (error: Error) => void = () => {};
 
   /** @param command the remote shell and its arguments, or the starter itself on this machine */
   constructor(name: string, command: readonly string[], order: Order, key: Uint8Array, guard: Guard) {
@@ -46,13 +50,16 @@ export class RemoteHost {
       this.#resolve = resolve;
       this.#reject = reject;
     });
-    // This class reports it: a caller may wait for another host first.
-    this.ready.catch(() => {});
+    this.refused = new Promise((_, reject) => {
+      this.#refuse = reject;
+    });
+    // A caller may wait for another host first.
+    for (const promise of [this.ready, this.refused]) promise.catch(() => {});
     // A session of its own: signals of the terminal reach the tasks by this launcher alone.
     const shell = spawn(this.#command, command.slice(1), { detached: true, stdio: ["pipe", "pipe", "pipe"] });
     if (shell.stdio === undefined) {
       shell.on("error", () => {});
-      throw new UsageError(`${name}: ${this.#command} can't be started: too many open files`);
+      throw new UsageError(`${name}: ${this.#command} can't be started: ${descriptorsText()}`);
     }
     this.#shell = shell;
     const { pid } = shell;
@@ -78,7 +85,7 @@ export class RemoteHost {
         resolve();
       };
       shell.on("error", (error) => {
-        if (pid === undefined) close(`${this.#command} can't be started: ${error.message}`);
+        if (pid === undefined) close(`${this.#command} can't be started: ${startText(error)}`);
       });
       shell.on("close", (code, signal) => {
         close(`${this.#command} ended ${signal === null ? `with exit code ${code}` : `by ${signal}`}`);
@@ -128,7 +135,9 @@ export class RemoteHost {
       this.#state = "ready";
       this.#resolve();
     } else if (kind === FRAME.refused) {
-      this.#fail(content.toString());
+      const why = content.toString();
+      this.#refuse(new UsageError(`host ${this.name}: ${why}`));
+      this.#fail(why, `host ${this.name}: ${why}`);
     } else {
       this.#tasks.find(({ task }) => task === number)?.take(kind, content);
     }
@@ -143,8 +152,8 @@ export class RemoteHost {
     }
   }
 
-  /** Nothing more is to be expected of this host. */
-  #fail(why: string): void {
+  /** Nothing more is to be expected of this host. @param lost what is said of its tasks */
+  #fail(why: string, lost = `the connection to host ${this.name} has ended: ${why}`): void {
     const state = this.#state;
     if (state === "over") return;
     this.#state = "over";
@@ -155,7 +164,7 @@ export class RemoteHost {
     if (state !== "running") {
       this.#reject(new UsageError([`host ${this.name}: ${why}`, ...said].join("; ")));
     }
-    for (const task of this.#tasks) task.lose(`the connection to host ${this.name} has ended: ${why}`);
+    for (const task of this.#tasks) task.lose(lost);
     this.#end("SIGTERM");
   }
 

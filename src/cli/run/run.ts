@@ -2,8 +2,8 @@
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { info, type Job, launch, type TaskExit } from "pamir";
-import { codeIn } from "../../launch/descriptors.js";
 import { serveInput } from "../../launch/input.js";
+import { codeIn } from "../../launch/start-limits.js";
 import { UsageError } from "../usage.js";
 import { EXIT_TIMEOUT, type Running } from "./job.js";
 import {

@@ -1,0 +1,40 @@
+// What Node says as "EMFILE" and "EAGAIN": a limit of this system forbids another process. Without imports: where this process has
+// no descriptor left, the next file might not be opened.
+
+const DESCRIPTORS_CODE = "PAMIR_DESCRIPTORS";
+const PROCESSES_CODE = "PAMIR_NO_PROCESSES";
+
+/** Descriptors of this process, and processes and threads of its user: numbers, or "unlimited". */
+interface UserLimits {
+  readonly open_files?: { readonly soft: number | string };
+  readonly max_user_processes?: { readonly soft: number | string };
+}
+
+function userLimits(): UserLimits {
+  return (process.report.getReport() as { userLimits?: UserLimits }).userLimits ?? {};
+}
+
+/** The text with its code, since ends of tasks and lines of commands are no errors. Opens no file. */
+export function descriptorsText(): string {
+  const limit = userLimits().open_files?.soft ?? "the";
+  const text = `all ${limit} descriptors that this process may have are in use: raise ulimit -n, or start fewer processes`;
+  return `${text} (${DESCRIPTORS_CODE})`;
+}
+
+/** As descriptorsText(), where the system refuses to start a process. */
+export function processesText(): string {
+  const limit = userLimits().max_user_processes?.soft ?? "so many";
+  const most = `a user may have ${limit} processes and threads (ulimit -u), and a cgroup may allow fewer`;
+  return `the system starts no more processes: ${most}: raise that, or start fewer processes (${PROCESSES_CODE})`;
+}
+
+/** Why a process can't be started. @param error of spawn() */
+export function startText({ message }: Error): string {
+  if (message.endsWith("EMFILE")) return descriptorsText();
+  return message.endsWith("EAGAIN") ? processesText() : message;
+}
+
+/** The code of such a text, or undefined. */
+export function codeIn(text: string | undefined): string | undefined {
+  return [DESCRIPTORS_CODE, PROCESSES_CODE].find((code) => text?.endsWith(`(${code})`));
+}
