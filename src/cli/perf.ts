@@ -2,6 +2,7 @@
 import { conduct } from "./perf/conduct.js";
 import { parsePerf, perfHelp } from "./perf/options.js";
 import { jsonOf, reportOf, textOf } from "./perf/report.js";
+import { UsageError } from "./usage.js";
 
 const VOID = 3;
 
@@ -13,6 +14,11 @@ export async function perf(args: string[]): Promise<number> {
     return 0;
   }
   const outcome = await conduct(options, progress);
+  // The JSON object has the reasons.
+  if (!options.json && outcome.cells.length === 0 && outcome.skipped.every(({ failed }) => failed !== true)) {
+    const why = outcome.skipped.map(({ system, reason }) => `${system}: ${reason}`).join("; ");
+    throw new UsageError(`nothing was measured: ${why}`);
+  }
   const report = reportOf(outcome);
   process.stdout.write(options.json ? jsonOf(report, options.goals) : textOf(report, options.goals));
   for (const { system, reason, failed } of outcome.skipped) {

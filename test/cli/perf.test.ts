@@ -2,10 +2,10 @@
 // compiler or MPI passes too: what is missing is reported. Exit code 3 only says that the machine was unsteady.
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { describe, expect, inject, it, vi } from "vitest";
+import { afterAll, describe, expect, inject, it, vi } from "vitest";
 import { conduct, ONCE, type Patience } from "../../src/cli/perf/conduct.js";
 import { within } from "../../src/cli/perf/peers.js";
 import { type Handoff, type System, TESTS } from "../../src/cli/perf/plan.js";
@@ -398,6 +398,35 @@ it.each([
   { list: "", numbers: [] },
 ])("processors $list", ({ list, numbers }) => {
   expect(parseList(list)).toEqual(numbers);
+});
+
+describe("pamir perf without the packages that others bring", () => {
+  const folder = mkdtempSync(join(inject("folder"), "perf-"));
+  for (const part of ["dist", "package.json"]) cpSync(join(root, part), join(folder, part), { recursive: true });
+  afterAll(() => rmSync(folder, { recursive: true }));
+  const perf = (...args: string[]) =>
+    spawnSync(process.execPath, [join(folder, "dist/cli.js"), "perf", "--quick", ...args], {
+      encoding: "utf8",
+      cwd: folder,
+    });
+
+  it("without ws: one line says that nothing was measured", () => {
+    const { status, stdout, stderr } = perf("--link", "websocket");
+    expect(stderr).toMatch(/^pamir: nothing was measured: pamir-websocket: the package ws is not installed; .*\n$/);
+    expect({ status, stdout }).toEqual({ status: 2, stdout: "" });
+  });
+
+  it("without koffi: a link is not measured as processes", () => {
+    const { status, stdout, stderr } = perf("--json", "--processes", "--test", "am_lat", "--test", "start");
+    expect([0, 3], stderr).toContain(status);
+    const { results, skipped } = JSON.parse(stdout);
+    const isProcesses = ({ system }: { system: string }) => system === "pamir-processes";
+    expect(results.filter(isProcesses)).toEqual([]);
+    expect(skipped.filter(isProcesses)).toEqual([
+      { system: "pamir-processes", reason: expect.stringMatching(/^am_lat 8 B: .*koffi is not installed/) },
+      { system: "pamir-processes", reason: expect.stringMatching(/^start 0 B: (.|\n)*koffi is not installed/) },
+    ]);
+  });
 });
 
 describe.runIf(process.platform === "linux")("pamir perf, ended by a signal while it measures", () => {

@@ -4,7 +4,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import type { Native } from "./native.js";
 import type { PerfOptions } from "./options.js";
-import type { Order } from "./peers.js";
+import { Missing, type Order } from "./peers.js";
 import { type Handoff, isLinkSystem, prepareHandoff, type System, type Test } from "./plan.js";
 import { choosePair } from "./processors.js";
 import type { Figures } from "./work.js";
@@ -167,7 +167,8 @@ export async function conduct(
             cell.runs.push({ ...result.figures, handoff_ns: result.mean });
           } catch (error) {
             const reason = `${test.name} ${bytes} B: ${(error as Error).message}`;
-            skipped.set(`${system.name} ${test.name}`, { system: system.name, reason, failed: true });
+            const failed = !(error instanceof Missing);
+            skipped.set(`${system.name} ${test.name}`, { system: system.name, reason, failed });
           }
         }
       }

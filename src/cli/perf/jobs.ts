@@ -8,7 +8,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { cleaned } from "./clean-up.js";
 import { now } from "./measure.js";
-import { limitOf, type Order, within } from "./peers.js";
+import { limitOf, Missing, type Order, within } from "./peers.js";
 import type { Figures } from "./work.js";
 
 const PROCESSES = 4;
@@ -87,6 +87,8 @@ async function timed(
     });
     child.stdout.resume();
     const [code] = await once(child, "close");
+    // A link is slower, and joins what shares no memory: it is another figure.
+    if (said.includes("[PAMIR_LINK]")) throw new Missing(said.trim());
     if (code !== 0) throw new Error(`exit code ${code}: ${said.trim()}`);
   });
   let over = begin;

@@ -1,7 +1,7 @@
 // Starts what is measured inside this process: jobs of pamir, and the peers in JavaScript.
 import { join } from "node:path";
 import { MessageChannel, type MessagePort, Worker } from "node:worker_threads";
-import { type KernelName, launch } from "pamir";
+import { info, type KernelName, launch } from "pamir";
 import { withFolder } from "./clean-up.js";
 import {
   type Figures,
@@ -30,6 +30,9 @@ export interface PeerData {
 export type Order = Omit<Work, "results" | "barrier">;
 
 const RINGBUF_BYTES = 262144;
+
+/** Thrown by a run that finds what this machine lacks: it is left out, and has not failed. */
+export class Missing extends Error {}
 
 /** Milliseconds after which a run is ended: far more than any takes. */
 export function limitOf({ seconds }: Order): number {
@@ -88,6 +91,10 @@ async function runTasks(
   const processes = inProcesses ? { processes: tasks } : {};
   // What is thrown below says how a task failed.
   const job = await launch(entry, { tasks, kernel, contexts: 1, args: work, onError: "ignore", ...processes, ...heap });
+  if (inProcesses && info().processes === "link") {
+    await job.terminate();
+    throw new Missing(info().why);
+  }
   const exits = await within(limitOf(order), job.exited, () => job.terminate());
   const failed = exits.find(({ code }) => code !== 0);
   if (failed !== undefined) throw new Error(`task ${failed.task}: ${failed.error ?? `exit code ${failed.code}`}`);

@@ -36,6 +36,7 @@ function meetingOf(place: PmiWay | Address | undefined): string | undefined {
 
 /** Why the processes of this host can't share memory; empty if they can. Finds out by starting one. */
 export async function whyNoProcesses(): Promise<string> {
+  muteLinkWarning();
   try {
     const entry = new URL("data:text/javascript,");
     const job = await launch(entry, { tasks: 1, processes: 1, heapBytes: 2 ** 20, onError: "report" });
@@ -45,4 +46,13 @@ export async function whyNoProcesses(): Promise<string> {
   } catch (error) {
     return (error as PamiError).message;
   }
+}
+
+/** What this command shows has the same text. */
+function muteLinkWarning(): void {
+  const others = process.listeners("warning");
+  process.removeAllListeners("warning");
+  process.on("warning", (warning: NodeJS.ErrnoException) => {
+    if (warning.code !== "PAMIR_LINK") for (const other of others) other(warning);
+  });
 }
