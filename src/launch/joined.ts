@@ -7,7 +7,7 @@ import type { Bootstrap } from "../bootstrap/bootstrap.js";
 import { type Later, takeLater } from "../bootstrap/later.js";
 import { type OpenedBootstrap, openBootstrap } from "../bootstrap/open.js";
 import type { RendezvousWait } from "../bootstrap/rendezvous.js";
-import { whyOf } from "../bootstrap/text.js";
+import { ranksText, runsOf, whyOf } from "../bootstrap/text.js";
 import { PamiError } from "../core/error.js";
 import type { KernelName } from "../core/kernel-name.js";
 import { VERSION } from "../generated/version.js";
@@ -160,7 +160,7 @@ export async function joinBy(
   const { world, most } = later;
   const all = await introduce(bootstrap, linked, world);
   const place = placeOf(all, rank);
-  noteSharing(all, rank);
+  noteSharing(all, rank, place.perNode);
   const { node, nodes, first, locals } = place;
   /** Whether other nodes are there, or come later. */
   const isLinkedTo = nodes > 1 || most > world;
@@ -278,39 +278,44 @@ function hostsOf(all: readonly Introduction[]): number[][] {
   return [...hosts.values()].filter((tasks) => tasks.length > 1);
 }
 
-/** Notes whether the processes of this host share memory. In the job, the first that can't says why. */
-function noteSharing(all: readonly Introduction[], rank: number): void {
+/** Notes whether the processes of this host share memory. In the job, the first for which it does not hold says why. */
+function noteSharing(all: readonly Introduction[], rank: number, perNode: number): void {
   let hasWarned = false;
   for (const tasks of hostsOf(all)) {
     const unable = tasks.find((task) => all[task]?.why !== "");
-    const why = unable === undefined ? "" : (all[unable] as Introduction).why;
+    const parts = `${ranksText(runsOf(tasks))} of one host are nodes of ${perNode}, which share no memory`;
+    const uneven = tasks.length > perNode ? `${parts}: nodes have equally many tasks, with numbers in a row` : "";
+    const why = unable === undefined ? uneven : (all[unable] as Introduction).why;
     if (tasks.includes(rank)) noteProcesses(why);
     if (why === "") continue;
-    if (!hasWarned && unable === rank) process.emitWarning(`${why}; a link joins them instead`, { code: "PAMIR_LINK" });
+    if (!hasWarned && (unable ?? tasks[0]) === rank)
+      process.emitWarning(`${why}; a link joins them instead`, { code: "PAMIR_LINK" });
     hasWarned = true;
   }
 }
 
 /**
- * Divides the processes among nodes. Those that can share memory are one node, if all nodes then have equally many tasks,
- * with numbers in a row. Otherwise each process is a node. So is each process that comes later.
+ * Divides the processes among nodes, which have equally many tasks, with numbers in a row: as many as divide each row of
+ * those that can share memory. Each process that comes later is a node of its own.
  */
 function placeOf(all: readonly Introduction[], rank: number): Place {
-  const hosts = new Map<string, number[]>();
+  const runs: number[] = [];
+  let last = "";
   for (const [task, { host, why }] of all.entries()) {
     const name = host === "" || why !== "" ? `alone ${task}` : host;
-    hosts.set(name, [...(hosts.get(name) ?? []), task]);
+    if (name === last) (runs[runs.length - 1] as number)++;
+    else runs.push(1);
+    last = name;
   }
-  const groups = [...hosts.values()];
-  const most = groups[0]?.length ?? 1;
-  const isEven = groups.every(
-    (tasks) => tasks.length === most && (tasks[most - 1] as number) - (tasks[0] as number) < most,
-  );
-  const perNode = isEven ? most : 1;
+  const perNode = runs.reduce(greatestDivisor);
   const nodes = all.length / perNode;
   if (rank >= all.length) return { node: nodes + rank - all.length, nodes, perNode, locals: 1, first: rank };
   const node = Math.floor(rank / perNode);
   return { node, nodes, perNode, locals: perNode, first: node * perNode };
+}
+
+function greatestDivisor(a: number, b: number): number {
+  return b === 0 ? a : greatestDivisor(b, a % b);
 }
 
 /** In the first process of a node: makes its memory. */

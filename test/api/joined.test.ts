@@ -49,6 +49,7 @@ interface Said {
   readonly leaving?: number;
   readonly processes?: string;
   readonly why: string;
+  readonly local: readonly number[];
 }
 
 const saidIn = (output: string): Said[] =>
@@ -76,13 +77,18 @@ async function start(
   size: number,
   args: readonly string[],
   env: object = { PAMIR_INSECURE: "1" },
-  perNode = size,
+  perNode: number | string = size,
   module: string | readonly string[] = program,
   cwd?: string,
   before: readonly string[] = [],
 ): Promise<Ended> {
   const port = await freePort();
-  const nodeOf = (rank: number) => (perNode === size ? {} : { PAMIR_NODE: `node ${Math.floor(rank / perNode)}` });
+  const nodeOf = (rank: number) =>
+    typeof perNode === "string"
+      ? { PAMIR_NODE: perNode[rank] }
+      : perNode === size
+        ? {}
+        : { PAMIR_NODE: `node ${Math.floor(rank / perNode)}` };
   const ends = Array.from({ length: size }, async (_, rank) => {
     const file = typeof module === "string" ? module : (module[rank] as string);
     const [command, ...rest] = [...before, process.execPath, file, ...args] as [string, ...string[]];
@@ -331,6 +337,27 @@ describe.skipIf(!isLinux)("processes in several nodes, joined by a link", { time
     expect(codes).toEqual([0, 0, 0]);
     expect(said).toEqual(rightOf(3));
   });
+
+  it.each([
+    ["aaaabb", 2, "ranks 0-3 of one host are nodes of 2"],
+    ["abab", 1, "ranks 0, 2 of one host are nodes of 1"],
+  ])(
+    "hosts of uneven numbers or with ranks by turns, %s: nodes of %d, and one says so",
+    async (hosts, perNode, text) => {
+      const { said, codes, errors } = await start(hosts.length, [], { PAMIR_KEY_FILE: keyFile }, hosts);
+      expect(codes).toEqual(new Array(hosts.length).fill(0));
+      expect(said).toEqual(rightOf(hosts.length));
+      for (const { task, local } of said) {
+        const first = task - (task % perNode);
+        expect(local).toEqual(Array.from({ length: perNode }, (_, place) => first + place));
+      }
+      expect(errors.map((error) => error.split("[PAMIR_LINK]").length - 1)).toEqual([
+        1,
+        ...errors.slice(1).map(() => 0),
+      ]);
+      expect(errors[0]).toContain(text);
+    },
+  );
 
   it.each(LINKS)(
     "port of PAMIR_OPTIONS over %s: node 1 has the next one, and says so if it is in use",
