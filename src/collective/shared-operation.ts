@@ -10,6 +10,16 @@
 // as that member does: its messages carry what is missing, of a gather the bytes of some members, else of all.
 //
 // If it fails, it stops: it says so, and its memory is the caller's again once no other member may be reading it.
+//
+// A stranger is a member that has begun something else under the same number. It may take others for its readers, and so not
+// wake a member that waits for it. No member sleeps for ever nevertheless:
+//
+//   - Before a member sleeps, it looks whether a stranger has arrived, and fails in that case: see hasWork.
+//   - A stranger that arrives later wakes it: see ringStrangers(). Each of the two stores before it looks, so at least one of
+//     them sees the other.
+//   - In an operation in which each member reads from all, none looks for sleepers as it arrives. There, a stranger's operation
+//     can't succeed: it looks at all members before it sleeps or ends.
+//   - A member that fails wakes all.
 import { MEMBER_INLINE_BYTES, MEMBER_INLINE_OFFSET, NONE } from "../../assembly/layout.js";
 import { CANCELED, EAGAIN, ERROR, type Result, SHUTDOWN, SUCCESS } from "../core/result.js";
 import type { Arrival } from "../protocol/late-handler.js";
@@ -90,6 +100,8 @@ export class SharedOperation extends Operation {
   /** Whether others read memory of this member, outside of its slot. */
   #isRead = false;
   readonly #pieces: Piece[] = [];
+  /** A member that has begun something else, as the last look before a sleep has found; -1: there is none. */
+  #stranger = -1;
   /** Whether a member has published NONE. */
   #isLacking = false;
   /** What runs its schedule then. It may get messages before. */
@@ -121,6 +133,7 @@ export class SharedOperation extends Operation {
     this.#stage = ENTER;
     this.#cursor = 0;
     this.#isRead = false;
+    this.#stranger = -1;
     this.#isLacking = false;
   }
 
@@ -131,13 +144,17 @@ export class SharedOperation extends Operation {
   get hasWork(): boolean {
     const { shared, number } = this;
     if (this.#stage === ENTER) return this.check === undefined && shared.mayEnter(number);
-    if (this.#stage === READ) {
-      return shared.hasArrived(shared.slotOf(this.#sources[this.#cursor] as number, number), number);
-    }
     if (this.#stage === REDUCE) return shared.hasReduced(this.#cursor, number);
     if (this.#stage === STOPPED) return !this.isSending;
-    if (this.#stage === MESSAGES) return false;
-    return shared.hasPassed(this.#readers[this.#cursor] as number, number);
+    if (
+      this.#stage === READ &&
+      shared.hasArrived(shared.slotOf(this.#sources[this.#cursor] as number, number), number)
+    ) {
+      return true;
+    }
+    if (this.#stage === LEAVE && shared.hasPassed(this.#readers[this.#cursor] as number, number)) return true;
+    this.#stranger = shared.stranger(number);
+    return this.#stranger >= 0;
   }
 
   /** Whether it has failed, and others may still be reading memory of this member. */
@@ -158,6 +175,8 @@ export class SharedOperation extends Operation {
       if (this.#stage === READ) this.#read();
       if (this.#stage === REDUCE) this.#reduce();
       if (this.#stage === LEAVE) this.#leave();
+      if (this.#stage === MESSAGES) this.#stranger = this.shared.stranger(this.number);
+      if (this.#stranger >= 0) this.#differs(this.#stranger);
     } catch (error) {
       this.host.failed(this, ERROR, String(error));
     }
@@ -265,6 +284,7 @@ export class SharedOperation extends Operation {
     if (data === NONE) this.#lack();
     shared.arrive(number, result, this.signature, data);
     if (!this.#steps.isOfAll || shared.haveArrived(number)) shared.ring(this.#readers);
+    if (!this.isMutual && this.#readers.length < shared.size - 1) shared.ringStrangers(number);
     this.#stage = READ;
     if (result !== SUCCESS) host.failed(this, result, this.why);
   }
@@ -280,9 +300,8 @@ export class SharedOperation extends Operation {
         return;
       }
       shared.note(rank, slot);
-      const theirs = shared.signatureIn(slot);
-      if (theirs !== this.signature) {
-        host.failed(this, ERROR, describeDifference(shared.rank, this.signature, rank, theirs));
+      if (shared.signatureIn(slot) !== this.signature) {
+        this.#differs(rank);
         return;
       }
       const result = shared.resultIn(slot);
@@ -422,11 +441,19 @@ export class SharedOperation extends Operation {
       for (; this.#cursor < this.#readers.length; this.#cursor++) {
         const rank = this.#readers[this.#cursor] as number;
         if (shared.hasPassed(rank, number)) continue;
+        if (shared.isStranger(rank, number)) this.#differs(rank);
         this.#lookAtEnds();
         return;
       }
     }
     this.host.over(this, SUCCESS);
+  }
+
+  /** Fails: a member has begun something else. */
+  #differs(rank: number): void {
+    const { shared, number, signature } = this;
+    const theirs = shared.signatureIn(shared.slotOf(rank, number));
+    this.host.failed(this, ERROR, describeDifference(shared.rank, signature, rank, theirs));
   }
 
   /** Fails if one of the awaited members has ended: what it has not done by now, it never does. */

@@ -25,6 +25,16 @@ const COLD = { copyCold: (): never => expect.unreachable() };
 /** More than fits into a slot. */
 const LONG = 2 * MEMBER_INLINE_BYTES;
 const ROOT = 1;
+/** More than any operation here takes. */
+const STEPS_MAX = 20_000;
+
+/** What a member begins. */
+interface Begun {
+  readonly steps: Steps;
+  readonly signature?: number;
+  /** Of "send"; all that there are, if not given. */
+  readonly bytes?: number;
+}
 
 class Sleeper {
   readonly shared: SharedMembers;
@@ -32,6 +42,12 @@ class Sleeper {
   readonly buffers: Buffers;
   operation!: SharedOperation;
   isAsleep = false;
+  /** Whether its thread sleeps in an asynchronous wait, and begins the operation meanwhile. */
+  isWaiting = false;
+  /** Whether it advances again and again, and never sleeps. */
+  isRestless = false;
+  /** Whether it goes on at all yet. */
+  hasCome = (): boolean => true;
   wakes = 0;
   #seen = 0;
   #number = 0;
@@ -65,17 +81,32 @@ class Sleeper {
     this.host = host as SharedHost;
   }
 
-  begin(steps: Steps): void {
-    this.operation = new SharedOperation(this.host, this.buffers, steps);
+  begin({ steps, signature = 0, bytes = this.buffers.send.length }: Begun): void {
+    const buffers = { ...this.buffers, send: this.buffers.send.subarray(0, bytes) };
+    this.operation = new SharedOperation(this.host, buffers, steps);
     this.operation.number = ++this.#number;
+    this.operation.signature = signature;
     this.isAsleep = false;
+  }
+
+  /** Its thread falls asleep before the operation begins. Code that is called meanwhile begins it, and looks no more. */
+  wait({ rig }: Crowd): void {
+    this.isWaiting = true;
+    this.#seen = rig.producer.bellArm(rig.task(this.shared.rank));
   }
 
   /** Goes on. It falls asleep if there is nothing to do. @returns whether its operation is over */
   run({ rig }: Crowd): boolean {
     this.operation.advance();
-    if (this.operation.isOver) return true;
+    const isAsleep = this.isWaiting;
+    this.isWaiting = false;
     const task = rig.task(this.shared.rank);
+    if (this.operation.isOver) {
+      if (isAsleep) rig.producer.bellDisarm(task);
+      return true;
+    }
+    this.isAsleep = isAsleep;
+    if (isAsleep || this.isRestless) return false;
     this.#seen = rig.producer.bellArm(task);
     this.isAsleep = !this.operation.hasWork;
     if (!this.isAsleep) rig.producer.bellDisarm(task);
@@ -147,9 +178,14 @@ class Crowd {
   }
 
   /** One operation of all members, in any order. @param meanwhile called before each step @returns how often members woke */
-  operate(make: (member: Sleeper) => Steps, meanwhile: (step: number) => void = () => {}): number {
+  operate(make: Make, meanwhile: (step: number) => void = () => {}): number {
+    return this.run((member) => ({ steps: make(member) }), meanwhile);
+  }
+
+  /** As operate(), where members may differ in what they begin. */
+  run(begun: (member: Sleeper) => Begun, meanwhile: (step: number) => void = () => {}): number {
     for (const member of this.members) {
-      member.begin(make(member));
+      member.begin(begun(member));
       member.wakes = 0;
     }
     this.#told.clear();
@@ -159,8 +195,9 @@ class Crowd {
       for (const member of this.members) member.look(this);
       const left = this.members.filter(({ operation, shared }) => !operation.isOver && shared.rank !== this.ended);
       if (left.length === 0) return this.members.reduce((sum, { wakes }) => sum + wakes, 0);
-      const told = left.filter(({ shared }) => this.#told.has(shared.rank));
-      const awake = left.filter(({ isAsleep }) => !isAsleep);
+      const here = left.filter((member) => member.hasCome());
+      const told = here.filter(({ shared }) => this.#told.has(shared.rank));
+      const awake = here.filter(({ isAsleep }) => !isAsleep);
       if (told.length > 0 && (awake.length === 0 || random(4) === 0)) {
         const member = told[random(told.length)] as Sleeper;
         const result = this.#told.get(member.shared.rank) as Result;
@@ -170,6 +207,7 @@ class Crowd {
       } else {
         const names = left.map(({ shared }) => shared.rank);
         expect(awake.length, `members ${names} sleep for ever`).toBeGreaterThan(0);
+        expect(step, `members ${names} look for ever`).toBeLessThan(STEPS_MAX);
         (awake[random(awake.length)] as Sleeper).run(this);
       }
     }
@@ -235,6 +273,72 @@ it.each(CASES)("%s: where it fails at a member, or a member ends, none sleeps fo
     const failure = isEnd ? SHUTDOWN : ERROR;
     for (const { operation, shared } of crowd.members) {
       if (shared.rank !== crowd.ended) expect([SUCCESS, failure]).toContain(operation.result);
+    }
+  }
+});
+
+/** Kinds of operations, some of which have a root, with these bytes of "send" at each member. */
+const KINDS: readonly ((root: number, bytes: number) => Make)[] = [
+  () => (member) => new BarrierSteps(member.shared),
+  (root) => (member) => new BroadcastSteps(member.shared, root),
+  (root, bytes) => (member) => new GatherSteps(member.shared, root, blocksOf(member.shared.size, bytes)),
+  (_, bytes) => (member) => new GatherSteps(member.shared, undefined, blocksOf(member.shared.size, bytes)),
+  (root) => (member) => new UniformScatterSteps(member.shared, root, 1),
+  () => (member) => new UniformScatterSteps(member.shared, undefined, 1),
+  (root, bytes) => (member) =>
+    bytes === LONG
+      ? new SliceReduceSteps(member.shared, member.buffers, root)
+      : new FlatReduceSteps(member.shared, root),
+];
+
+it("where members begin different things, none waits for ever, and none takes what is not for it", () => {
+  for (let round = 0; round < 100 * ROUNDS; round++) {
+    const random = randomOf(SEED + round);
+    const size = 2 + random(5);
+    const crowd = new Crowd(size, LONG, random);
+    // Two things that members begin: of one kind with other roots or lengths, or of two kinds.
+    const kind = random(KINDS.length);
+    const choices = [kind, random(2) === 0 ? kind : random(KINDS.length)].map((of) => {
+      const [root, bytes] = [random(size), random(2) === 0 ? 16 : LONG];
+      return {
+        make: (KINDS[of] as (typeof KINDS)[number])(root, bytes),
+        bytes,
+        signature: 10_000 * of + LONG * root + bytes,
+      };
+    });
+    for (let number = 0; number < 2; number++) {
+      const begun = crowd.members.map((member): Begun => {
+        const { make, ...choice } = choices[random(2)] as (typeof choices)[number];
+        if (random(4) === 0) member.wait(crowd);
+        else member.isRestless = random(4) === 0;
+        return { ...choice, steps: make(member) };
+      });
+      crowd.run(({ shared }) => begun[shared.rank] as Begun);
+      for (const [rank, { operation }] of crowd.members.entries()) {
+        const { steps, signature } = begun[rank] as Begun;
+        const isStranger = (other: number): boolean => begun[other]?.signature !== signature;
+        const isAlike = !begun.some((_, other) => isStranger(other));
+        const should = steps.sources.some(isStranger) ? [ERROR] : isAlike ? [SUCCESS] : [SUCCESS, ERROR];
+        expect(should).toContain(operation.result);
+      }
+    }
+  }
+});
+
+it("a member whose source begins something else ends, although a third one comes only then", () => {
+  for (const [kind, make] of KINDS.entries()) {
+    for (let round = 0; round < ROUNDS; round++) {
+      const crowd = new Crowd(3, LONG, randomOf(SEED + round));
+      const [third, source, reader] = crowd.members as [Sleeper, Sleeper, Sleeper];
+      third.hasCome = () => reader.operation.isOver;
+      crowd.run((member) => {
+        const isOther = member === source;
+        return {
+          signature: isOther ? kind : -1,
+          steps: isOther ? make(0, LONG)(member) : new BroadcastSteps(member.shared, 1),
+        };
+      });
+      expect(reader.operation.result).toBe(ERROR);
     }
   }
 });

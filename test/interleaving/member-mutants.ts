@@ -1,7 +1,7 @@
 // Deliberate bugs in what members of a geometry share: see mutants.ts.
 import type { Mutant } from "./mutants.js";
 import type { Scenario } from "./scenario.js";
-import { MEMBER_SCENARIOS } from "./scenarios/members.js";
+import { MEMBER_SCENARIOS, STRANGER_SCENARIOS } from "./scenarios/members.js";
 import { MEMBER_DEATH_SCENARIOS } from "./scenarios/members-die.js";
 
 const WORDS = "src/collective/shared-members.ts";
@@ -28,10 +28,12 @@ const SLICED = "      slice = this.#steps.slice(this);\n";
 const FAIL = "MEMBER_FAILED_OFFSET, result);\n    this.#ringOthers();\n";
 const AGAIN =
   "      for (const rank of this.#sources) if (!this.#mayRead(rank, shared.slotOf(rank, number), true)) return;\n";
+const STRANGERS = "    if (!this.isMutual && this.#readers.length < shared.size - 1) shared.ringStrangers(number);\n";
 const TAKE = "      this.#steps.arrived(this, rank, shared.dataIn(slot));\n";
 
 const LOOK = "        this.#lookAtEnds();\n        return;\n";
 const PASSED = "        if (shared.hasPassed(rank, number)) continue;\n";
+const PASSED_BY_STRANGER = "        if (shared.isStranger(rank, number)) this.#differs(rank);\n";
 
 const CHANGES: readonly [name: string, file: string, find: string, replace: string][] = [
   ["a member arrives before its words are written", WORDS, RESULT, `${ARRIVED}${RESULT}`],
@@ -112,8 +114,8 @@ const CHANGES: readonly [name: string, file: string, find: string, replace: stri
   [
     "a root whose broadcast has failed waits for members that do not read any more",
     WORDS,
-    " && this.failureIn(slot) === SUCCESS;\n",
-    ";\n",
+    "    return this.failureIn(slot) === SUCCESS && ",
+    "    return ",
   ],
   [
     "a member whose operation has failed does not wake the others",
@@ -153,8 +155,8 @@ const DEATH_CHANGES: typeof CHANGES = [
   [
     "a root that waits for a reader does not look whether that one has ended",
     OPERATION,
-    `${PASSED}${LOOK}`,
-    `${PASSED}        return;\n`,
+    `${PASSED}${PASSED_BY_STRANGER}${LOOK}`,
+    `${PASSED}${PASSED_BY_STRANGER}        return;\n`,
   ],
   [
     "a member reads what one has left that has ended",
@@ -165,10 +167,34 @@ const DEATH_CHANGES: typeof CHANGES = [
   ["a member looks on at the block of one that has ended", WORDS, "    this.#blocks[rank] = copy;\n", "\n"],
 ];
 
+/** Bugs that show where members begin different things. */
+const STRANGER_CHANGES: typeof CHANGES = [
+  ["a member that arrives leaves those asleep that have begun something else", OPERATION, STRANGERS, ""],
+  [
+    "a member looks before it arrives whether those sleep that have begun something else",
+    OPERATION,
+    `${ARRIVE}${RING}${STRANGERS}`,
+    `${STRANGERS}${ARRIVE}${RING}`,
+  ],
+  [
+    "a member does not look before it sleeps whether another one has begun something else",
+    OPERATION,
+    "    this.#stranger = shared.stranger(number);\n    return this.#stranger >= 0;\n",
+    "    return false;\n",
+  ],
+  [
+    "a member that has failed waits for one that has begun something else",
+    WORDS,
+    " && !this.isStranger(rank, number);\n",
+    ";\n",
+  ],
+];
+
 const mutantsOf = (changes: typeof CHANGES, scenarios: readonly Scenario[]): Mutant[] =>
   changes.map(([name, file, find, replace]) => ({ name, file, find, replace, scenarios }));
 
 export const MEMBER_MUTANTS: readonly Mutant[] = [
   ...mutantsOf(CHANGES, MEMBER_SCENARIOS),
+  ...mutantsOf(STRANGER_CHANGES, STRANGER_SCENARIOS),
   ...mutantsOf(DEATH_CHANGES, MEMBER_DEATH_SCENARIOS),
 ];

@@ -14,7 +14,7 @@ import { GIVEN_UP_SCENARIOS } from "./given-up.js";
 import { HEAP_SCENARIOS } from "./heap.js";
 import { HEAP_DEATH_SCENARIOS } from "./heap-dies.js";
 import { LANE_SCENARIOS } from "./lane.js";
-import { MEMBER_SCENARIOS } from "./members.js";
+import { MEMBER_SCENARIOS, STRANGER_SCENARIOS } from "./members.js";
 import { MEMBER_DEATH_SCENARIOS } from "./members-die.js";
 import { PARK_SCENARIOS, PIPE_SCENARIOS } from "./park.js";
 import { PURGE_SCENARIOS } from "./purge.js";
@@ -48,5 +48,6 @@ export const SCENARIOS: readonly Scenario[] = [
   ...CROWDED_SCENARIOS,
   ...FAR_DEATH_SCENARIOS,
   ...MEMBER_SCENARIOS,
+  ...STRANGER_SCENARIOS,
   ...MEMBER_DEATH_SCENARIOS,
 ];

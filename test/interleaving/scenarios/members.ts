@@ -12,7 +12,7 @@ import {
   SliceReduceSteps,
   UniformScatterSteps,
 } from "../../../src/collective/shared-steps.js";
-import { CANCELED, ERROR, type Result, SHUTDOWN, SUCCESS } from "../../../src/core/result.js";
+import { CANCELED, EAGAIN, ERROR, type Result, SHUTDOWN, SUCCESS } from "../../../src/core/result.js";
 import { map } from "../control.js";
 import type { Scenario } from "../scenario.js";
 import type { World } from "../world.js";
@@ -167,6 +167,30 @@ export class Member {
     return operation.result;
   }
 
+  /**
+   * An operation that others may not have begun: they have begun another one by this number. Each hears of failures elsewhere.
+   * The last look before a sleep is that of a context.
+   */
+  runAmongStrangers(steps: Steps, buffers: Buffers, signature: number): Result {
+    const { shared, world, rank } = this;
+    const operation = this.#begun(steps, buffers);
+    operation.signature = signature;
+    const { number } = operation;
+    const hear = (): boolean => {
+      const slots = ranksOf(shared.size).map((other) => shared.slotOf(other, number));
+      return slots.some((slot) => shared.hasArrived(slot, number) && shared.failureIn(slot) !== SUCCESS);
+    };
+    const task = world.task(rank);
+    while (!operation.look()) {
+      const seen = world.kernel.bellArm(task);
+      const isTold = operation.failure === EAGAIN && hear();
+      if (!isTold && !operation.hasWork) world.kernel.bellWait(task, seen, -1);
+      world.kernel.bellDisarm(task);
+      if (isTold) this.#host.failed(operation, ERROR, "it has failed elsewhere");
+    }
+    return operation.result;
+  }
+
   /** An operation while others may end. @param hear called before each look: whether it is to fail */
   runAmongMortals(steps: Steps, buffers: Buffers, hear: (operation: SharedOperation) => boolean): Result {
     const operation = this.#begun(steps, buffers);
@@ -212,9 +236,9 @@ export function bytesOf({ buffer, byteOffset, byteLength }: Int32Array): Uint8Ar
 export class OutsideSteps extends BroadcastSteps {
   readonly #isRoot: boolean;
 
-  constructor(shared: SharedMembers) {
-    super(shared, 0);
-    this.#isRoot = shared.rank === 0;
+  constructor(shared: SharedMembers, root = 0) {
+    super(shared, root);
+    this.#isRoot = shared.rank === root;
   }
 
   override publish(operation: SharedOperation): number {
@@ -397,6 +421,90 @@ function failing(member: Member, round: number): void {
   member.beginForGood();
   broadcastFromOutside(round)(member, round);
 }
+
+/** What a member begins while others begin something else. */
+type Act = (member: Member) => [steps: Steps, buffers: Buffers];
+
+const barrierAct: Act = ({ shared }) => [new BarrierSteps(shared), NOTHING];
+const shortBroadcast =
+  (root: number): Act =>
+  (member) => [new BroadcastSteps(member.shared, root), member.buffers];
+const outsideOf = ({ rank, world }: Member): Uint8Array => viewOf(world, OUTSIDE + 64 * rank, WORDS);
+const longBroadcast =
+  (root: number): Act =>
+  (member) => [new OutsideSteps(member.shared, root), { ...member.buffers, send: outsideOf(member) }];
+/** From where the words lie, or from slots. */
+const gatherTo =
+  (root: number, Gather: typeof GatherSteps): Act =>
+  (member) => {
+    const ranks = ranksOf(member.shared.size);
+    const blocks = { counts: ranks.map(() => 4 * WORDS), offsets: ranks.map((rank) => 4 * WORDS * rank) };
+    const receive = bytesOf(new Int32Array(WORDS * ranks.length));
+    return [new Gather(member.shared, root, blocks), { ...NOTHING, send: outsideOf(member), receive }];
+  };
+
+/**
+ * Members that begin different things under one number; two, a barrier behind that.
+ * @param acts those that are the same object differ in nothing
+ * @param isLate whether the last one begins only once the first one is through
+ */
+function strangers(name: string, acts: readonly Act[], bound = 2, isLate = false): Scenario {
+  const ranks = ranksOf(acts.length);
+  const last = acts.length - 1;
+  const through = OUTSIDE + PAGE - 4;
+  const thread = (rank: number) => (world: World) => {
+    const { kernel } = world;
+    const member = new Member(world, rank, acts.length);
+    const act = acts[rank] as Act;
+    const [steps, buffers] = act(member);
+    if (isLate && rank === last) sleepUntil(world, world.task(rank), () => kernel.loadWord(through) !== 0);
+    const isCheated = steps.sources.some((source) => acts[source] !== act);
+    const result = member.runAmongStrangers(steps, buffers, acts.indexOf(act));
+    if (isCheated || result !== SUCCESS) same(`the result of member ${rank}`, [result], [ERROR]);
+    if (acts.length === 2) member.run(new BarrierSteps(member.shared), NOTHING);
+    world.note(rank);
+    if (!isLate || rank !== 0) return;
+    kernel.storeWord(through, 1);
+    kernel.ring(world.task(last));
+  };
+  return {
+    name: `members: ${name}`,
+    bound,
+    setup(world) {
+      setUpMembers(world, ranks);
+      world.setWord(through, 0);
+    },
+    threads: ranks.map(thread),
+    check: (_, notes) => same("members that are through", notes.flat(), ranks),
+  };
+}
+
+const [fromFirst, fromSecond, fromThird] = [0, 1, 2].map(shortBroadcast) as [Act, Act, Act];
+const [longFromFirst, longFromSecond] = [0, 1].map(longBroadcast) as [Act, Act];
+const [toFirst, toSecond] = [0, 1].map((root) => gatherTo(root, OutsideGatherSteps)) as [Act, Act];
+const toThird = gatherTo(2, GatherSteps);
+
+export const STRANGER_SCENARIOS: readonly Scenario[] = [
+  strangers("two that take each other for the root of a broadcast", [fromSecond, fromFirst]),
+  strangers("two roots of one broadcast from their memory", [longFromFirst, longFromSecond]),
+  strangers("a root of a broadcast from its memory, and one of a broadcast from its slot", [longFromFirst, fromSecond]),
+  strangers("three, one of which has another root for a broadcast", [fromFirst, fromFirst, fromSecond], 1),
+  strangers("three, each of which takes the next for the root of a broadcast", [fromSecond, fromThird, fromFirst], 1),
+  strangers("three, one of which has another root for a gather from memory", [toSecond, toSecond, toFirst], 1),
+  strangers("a barrier of two, of whom the third one awaits a broadcast", [barrierAct, barrierAct, fromSecond], 1),
+  strangers(
+    "a broadcast's reader, whose root is through, while a third one is late",
+    [fromSecond, toThird, toThird],
+    2,
+    true,
+  ),
+  strangers(
+    "a broadcast's reader, whose root is in a barrier, while a third one is late",
+    [fromSecond, barrierAct, barrierAct],
+    1,
+    true,
+  ),
+];
 
 export function setUpMembers(world: World, ranks: readonly number[]): void {
   setUp(world, ranks);
