@@ -173,6 +173,7 @@ export class Geometry {
    */
   barrierSync(options: WaitOptions = NO_OPTIONS): Result {
     const operation = this.#barrier;
+    this.#checkBlocking("barrier");
     if (options !== NO_OPTIONS) this.#checkWait("barrier", options);
     if (operation === undefined || this.#core.underWay > 0) return this.#sync("barrier", NO_OPTIONS, options);
     this.#checkOpen("barrier");
@@ -610,7 +611,19 @@ export class Geometry {
     }
   }
 
+  /** Before the operation begins, for one that begins goes on. @throws PAMIR_WOULD_BLOCK, PAMIR_NOT_ISOLATED */
+  #checkBlocking(type: CollectiveType | ActiveType): void {
+    const { mayBlock, whyPrivate } = this.#parts.task.parker;
+    if (mayBlock && whyPrivate === "") return;
+    const [code, why] =
+      whyPrivate === ""
+        ? (["PAMIR_WOULD_BLOCK", "on a thread that must not block"] as const)
+        : (["PAMIR_NOT_ISOLATED", `would get no messages: ${whyPrivate}`] as const);
+    throw this.#refused(new PamiError(code, `${type}Sync() ${why}. Await ${type}()`), type);
+  }
+
   #sync(type: CollectiveType | ActiveType, parameters: object, options: WaitOptions): Result {
+    this.#checkBlocking(type);
     if (options !== NO_OPTIONS) this.#checkWait(type, options);
     const operation = this.#begin(type, parameters);
     if (operation.isOver) return this.#heard(type, operation, operation.result);

@@ -66,6 +66,22 @@ describe.each(["wasm", "ts"] as const)("%s", (kernel) => {
       expect(local.bytes.every((byte) => byte === 9)).toBe(true);
     }));
 
+  it("a blocking form of an operation begins nothing on the page's own thread, and names the call", () =>
+    onPage(1, kernel, async ({ client }) => {
+      const world = await client.world(TIMEOUT);
+      const receive = new Int32Array(1);
+      const sum = { send: Int32Array.of(7), receive, operation: "sum" } as const;
+      for (const [call, block] of [
+        ["barrierSync() ", () => world.barrierSync()],
+        ["allreduceSync() ", () => world.allreduceSync(sum)],
+      ] as const) {
+        const error = { code: "PAMIR_WOULD_BLOCK", message: expect.stringContaining(call) };
+        expect(block).toThrowError(expect.objectContaining(error));
+      }
+      expect(receive).toEqual(Int32Array.of(0));
+      await expect(world.allreduce(sum, TIMEOUT)).resolves.toEqual(Int32Array.of(7));
+    }));
+
   it("the page's own thread never blocks: advanceUntil() says so", () =>
     onPage(1, kernel, async ({ context }) => {
       expect(() => context.advanceUntil(() => true)).toThrowError(

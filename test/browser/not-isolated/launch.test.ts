@@ -26,6 +26,15 @@ it("advanceUntil() names the headers that are missing", async () => {
   await job.terminate();
 });
 
+it("a blocking form of an operation begins nothing, and names the call", async () => {
+  const job = await launch(ENTRY, { tasks: 1, join: true, heapBytes: 16 * 1024 ** 2 });
+  const world = await job.client.world();
+  const error = { code: "PAMIR_NOT_ISOLATED", message: expect.stringMatching(/^barrierSync\(\).*Await barrier\(\)/s) };
+  expect(() => world.barrierSync()).toThrowError(expect.objectContaining(error));
+  await world.barrier();
+  await job.terminate();
+});
+
 it("a task of a job whose launcher has not joined", async () => {
   const said = vi.spyOn(console, "error").mockImplementation(() => {});
   const job = await launch(ENTRY, { tasks: 2, heapBytes: 16 * 1024 ** 2 });
