@@ -1,7 +1,7 @@
 // `pamir run` as a user has it: threads and processes, output with labels, exit codes, signals, wrong input.
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, inject, it, vi } from "vitest";
@@ -241,6 +241,35 @@ describe("pamir run", () => {
 
   it("--help", () => {
     expect(run("--help")).toMatchObject({ status: 0, stdout: expect.stringContaining("--processes P") });
+  });
+
+  describe.each([
+    ["threads", []],
+    ["processes", ["--processes", "2"]],
+    ["nodes", ["--nodes", "2"]],
+  ])("%s", (_, way) => {
+    it.each([
+      ["text.js", "this is no JavaScript\n", /SyntaxError: Unexpected identifier/],
+      ["brace.mjs", "export const broken = {;\n", /SyntaxError: Unexpected token/],
+      ["text.txt", "text\n", /ERR_UNKNOWN_FILE_EXTENSION/],
+      ["binary.js", "\x7fELF\x01\x00\x02", /SyntaxError: Invalid or unexpected token/],
+    ])("a file that is no program: %s", (name, text, why) => {
+      const file = join(inject("folder"), name);
+      writeFileSync(file, text);
+      const { status, stderr } = run("-n", "2", ...way, file);
+      const last = stderr.trim().split("\n").at(-1);
+      expect(last).toMatch(/^pamir: the task module .* is no program: .* \(PAMIR_ENTRY\)$/);
+      expect(last).toMatch(why);
+      expect(status).toBe(2);
+    });
+
+    it("a program that fails with exit code 1 is one", () => {
+      const file = join(inject("folder"), "throws.mjs");
+      writeFileSync(file, 'throw new SyntaxError("of its own");\n');
+      const { status, stderr } = run("-n", "2", ...way, file);
+      expect(stderr).not.toContain("PAMIR_ENTRY");
+      expect(status).toBe(1);
+    });
   });
 
   it.each([

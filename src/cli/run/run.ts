@@ -1,4 +1,7 @@
 // `pamir run`: runs a program as the tasks of a job, as threads or as processes of this machine or of several.
+import { spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { info, type Job, launch, type TaskExit } from "pamir";
@@ -38,7 +41,20 @@ export async function run(args: string[]): Promise<number> {
   if (app === undefined) throw new UsageError("a program is missing: pamir run [OPTION]… APP; see pamir run --help");
   const time = seconds("--timeout", values.timeout);
   const way = await wayOf(values);
-  return supervise(await way(app, rest, values), time);
+  const path = resolve(app); // before --cwd changes the folder
+  const code = await supervise(await way(app, rest, values), time);
+  // Only now: to look at the program before would cost its start some 40 ms.
+  const why = code === 1 ? whyNoModule(path) : undefined;
+  if (why !== undefined) throw new UsageError(`the task module ${path} is no program: ${why} (PAMIR_ENTRY)`);
+  return code;
+}
+
+/** Why Node can't read a program; undefined: it can, or a loader changes what it reads. */
+function whyNoModule(path: string): string | undefined {
+  if (process.execArgv.length > 0 || process.env.NODE_OPTIONS !== undefined || !existsSync(path)) return undefined;
+  const { status, stderr } = spawnSync(process.execPath, ["--check", path], { encoding: "utf8" });
+  const why = /^(?:SyntaxError|TypeError \[ERR_UNKNOWN_FILE_EXTENSION\]): .*/m.exec(stderr ?? "")?.[0];
+  return status === 1 ? why : undefined;
 }
 
 /** Ends this process as a signal does that has no handler: exit() would wait for threads that block outside of JavaScript. */
