@@ -6,12 +6,12 @@
 //
 //   down   0 type   4 dispatch id   8 bytes of the header   12 members in this subtree
 //          then the header, padded to 8; then the payload, or one length for each member of the subtree, and the blocks
-//   up     one length for each member of the subtree, and the blocks; or nothing, and the tag has the result of a failure
+//   up     one length for each member of the subtree, and the blocks; or why a member has failed, and the tag has the result
 //
 // A message is passed on before its handler runs, or has been set. At its root, an active message is over once the messages to the
 // root's children have left, or their answers are there.
 import { COLLECTIVE_ACTIVE } from "../../assembly/layout.js";
-import { PamiError } from "../core/error.js";
+import { PamiError, show } from "../core/error.js";
 import { CANCELED, type Callback, ENOMEM, ERROR, type Result, SHUTDOWN, SUCCESS } from "../core/result.js";
 import type { Arrival } from "../protocol/late-handler.js";
 import { type Operation, PlainOperation } from "./operation.js";
@@ -27,6 +27,8 @@ const UP_FAILED = 16;
 /** The answer of a member that does not keep a message. */
 export const UP_REFUSED = UP_FAILED + ENOMEM;
 const PREFIX_WORDS = 4;
+/** Characters of a reason that are passed on. */
+const WHY_MAX = 400;
 /** Bytes of messages without a handler that a context keeps for its geometries, as many as it keeps of others by default. */
 export const UNEXPECTED_MAX = 1_048_576;
 /** Bytes for which an empty message counts. */
@@ -54,7 +56,9 @@ interface Pending {
   left: number;
   /** SUCCESS, as long as nothing has failed. */
   result: Result;
-  readonly done: (blocks: readonly Uint8Array[], result: Result) => void;
+  /** Which member has failed, and why. */
+  why: string;
+  readonly done: (blocks: readonly Uint8Array[], result: Result, why: string) => void;
 }
 
 /** An active message at its root. */
@@ -183,9 +187,9 @@ export class ActiveMessages {
     if (take !== undefined) {
       // Places are counted from the root.
       const rankAt = (place: number): number => (place + rank) % size;
-      const all = this.#await(number, rank, size, (found, result) => {
+      const all = this.#await(number, rank, size, (found, result, why) => {
         const byRank = Array.from({ length: size }, (_, other) => found[(other - rank + size) % size] ?? NOTHING);
-        this.#end(operation, result, () => take(byRank));
+        this.#end(operation, result, () => take(byRank), why);
       });
       operation.awaited = () => [...all.keys()].filter((place) => all[place] === undefined).map(rankAt);
     }
@@ -216,13 +220,15 @@ export class ActiveMessages {
   }
 
   /** @param take takes what has come; what it returns or throws is what went wrong */
-  #end(operation: ActiveOperation, given: Result, take = (): string => ""): void {
+  #end(operation: ActiveOperation, given: Result, take = (): string => "", reason = ""): void {
     if (!this.#own.delete(operation)) return;
     let result = given;
-    let why = "";
+    let why = reason;
     try {
-      if (result === SUCCESS) why = take();
-      if (why !== "") result = ERROR;
+      if (result === SUCCESS) {
+        why = take();
+        if (why !== "") result = ERROR;
+      }
     } catch (error) {
       result = error instanceof PamiError && error.code === "PAMIR_NO_MEMORY" ? ENOMEM : ERROR;
       why = String(error);
@@ -242,7 +248,7 @@ export class ActiveMessages {
   gone(): void {
     for (const [key, pending] of [...this.#pending]) {
       this.#pending.delete(key);
-      pending.done([], SHUTDOWN);
+      pending.done([], SHUTDOWN, "");
     }
   }
 
@@ -304,7 +310,7 @@ export class ActiveMessages {
     const blocks = type === "amScatter" ? split(body, count) : body;
     this.#passOn(number, root, type, id, header, blocks);
     if (type === "amGather" || type === "amReduce") {
-      this.#await(number, root, count, (found, result) => this.#answer(number, root, found, result));
+      this.#await(number, root, count, (found, result, why) => this.#answer(number, root, found, result, why));
     }
     const own = blocks instanceof Uint8Array ? blocks : (blocks[0] as Uint8Array);
     const down = { number, root, type, id, header, own, payload };
@@ -320,7 +326,7 @@ export class ActiveMessages {
       this.#host.unexpected.keep(payload, `dispatch id ${id} of a geometry, from rank ${root}`);
     } catch (error) {
       this.#errors.push(error);
-      this.#answered(number, root, NOTHING, ENOMEM);
+      this.#answered(number, root, NOTHING, ENOMEM, `rank ${this.#host.rank}: ${error}`);
       return;
     }
     const waiting = this.#unexpected.get(id);
@@ -331,24 +337,32 @@ export class ActiveMessages {
   #run(handler: ActiveHandler, { number, root, type, header, own }: Down): void {
     let value: unknown;
     let result: Result = SUCCESS;
+    let why = "";
     try {
       value = handler({ type, root, header, payload: own });
+      const isAwaited = type === "amGather" || type === "amReduce";
+      if (isAwaited && value !== undefined && !ArrayBuffer.isView(value)) {
+        throw new PamiError(
+          "PAMIR_INVAL",
+          `a handler of ${type}() has returned ${show(value)}, not an ArrayBufferView`,
+        );
+      }
     } catch (error) {
       this.#errors.push(error);
       result = ERROR;
+      why = `rank ${this.#host.rank}: ${error}`;
     }
-    if (value !== undefined && !ArrayBuffer.isView(value)) result = ERROR;
     const block = ArrayBuffer.isView(value)
       ? new Uint8Array(value.buffer, value.byteOffset, value.byteLength).slice()
       : NOTHING;
-    this.#answered(number, root, block, result);
+    this.#answered(number, root, block, result, why);
   }
 
   /** This member has its own block of an answer, or has none. */
-  #answered(number: number, root: number, block: Uint8Array, result: Result): void {
+  #answered(number: number, root: number, block: Uint8Array, result: Result, why: string): void {
     const pending = this.#pending.get(keyOf(number, root));
     if (pending === undefined) return;
-    if (result !== SUCCESS) pending.result = result;
+    failWith(pending, result, why);
     pending.blocks[0] = block;
     pending.left--;
     this.#look(number, root);
@@ -361,7 +375,7 @@ export class ActiveMessages {
     // The root gives its own block elsewhere.
     if (isRoot) blocks[0] = NOTHING;
     const left = this.#children(root).length + (isRoot ? 0 : 1);
-    this.#pending.set(keyOf(number, root), { blocks, left, result: SUCCESS, done });
+    this.#pending.set(keyOf(number, root), { blocks, left, result: SUCCESS, why: "", done });
     for (const { place } of this.#children(root)) this.#host.watch((place + root) % this.#host.size);
     return blocks;
   }
@@ -373,8 +387,8 @@ export class ActiveMessages {
     const place = (rank - root + size) % size;
     const child = this.#children(root).find((one) => one.place === place);
     if (child === undefined) return;
-    if (result !== SUCCESS) pending.result = result;
-    else {
+    failWith(pending, result, result === SUCCESS ? "" : new TextDecoder().decode(payload));
+    if (result === SUCCESS) {
       const blocks = split(payload, child.count);
       const { own } = this.#place(root);
       for (const [at, block] of blocks.entries()) pending.blocks[place - own + at] = block;
@@ -388,21 +402,28 @@ export class ActiveMessages {
     const pending = this.#pending.get(key);
     if (pending === undefined || pending.left > 0) return;
     this.#pending.delete(key);
-    pending.done(pending.blocks as Uint8Array[], pending.result);
+    pending.done(pending.blocks as Uint8Array[], pending.result, pending.why);
   }
 
   /** Passes the answers of this member's subtree on to its parent. */
-  #answer(number: number, root: number, blocks: readonly Uint8Array[], result: Result): void {
+  #answer(number: number, root: number, blocks: readonly Uint8Array[], result: Result, why: string): void {
     const { size } = this.#host;
     const { own } = this.#place(root);
     const parent = (own - (own & -own) + root) % size;
-    const payload = result === SUCCESS ? joined(blocks) : NOTHING;
+    const payload = result === SUCCESS ? joined(blocks) : new TextEncoder().encode(why.slice(0, WHY_MAX));
     const tag = result === SUCCESS ? UP : UP_FAILED + result;
     this.#host.sendActive(COLLECTIVE_ACTIVE, parent, number, tag, root, payload);
   }
 }
 
 const NOTHING = new Uint8Array(0);
+
+/** The first failure is the one that the root hears of. */
+function failWith(pending: Pending, result: Result, why: string): void {
+  if (result === SUCCESS || pending.result !== SUCCESS) return;
+  pending.result = result;
+  pending.why = why;
+}
 
 function keyOf(number: number, root: number): string {
   return `${root} ${number}`;

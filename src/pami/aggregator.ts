@@ -145,12 +145,12 @@ export class Aggregator<View extends ItemArray = ItemArray> {
    */
   push(rank: number, item: View, kind = 0): Result {
     const outgoing = this.#of("push", rank);
-    const { itemBytes, elementBytes, limits } = this.#kindOf("push", kind);
+    const { type, itemBytes, elementBytes, limits } = this.#kindOf("push", kind);
     if (limits !== undefined) throw new PamiError("PAMIR_INVAL", "push() to a kind of updates");
     const most = itemBytes / elementBytes || Math.floor((outgoing.bytes.length - RUN_BYTES) / elementBytes);
-    const length = ArrayBuffer.isView(item) ? item.length : -1;
+    const length = item instanceof type ? item.length : -1;
     if (length < 0 || length > most || (itemBytes > 0 && length < most)) {
-      const wanted = `a view of ${itemBytes > 0 ? "" : "at most "}${most} elements`;
+      const wanted = `${type.name} of ${itemBytes > 0 ? "" : "at most "}${most} elements`;
       throw new PamiError("PAMIR_INVAL", `item of push() is ${show(item)}, not ${wanted}`);
     }
     const result = this.#makeRoom(rank, outgoing, kind, length * elementBytes);
@@ -172,11 +172,14 @@ export class Aggregator<View extends ItemArray = ItemArray> {
    */
   update(rank: number, index: number, value: View[number], kind = 0): Result {
     const outgoing = this.#of("update", rank);
-    const { itemBytes, elementBytes, limits } = this.#kindOf("update", kind);
+    const { itemBytes, elementBytes, limits, element } = this.#kindOf("update", kind);
     if (limits === undefined) throw new PamiError("PAMIR_INVAL", "update() of a kind without a region");
     const limit = limits[rank] as number;
-    if (index !== index >>> 0 || index >= limit) {
+    if (!(Number.isInteger(index) && index >= 0 && index < limit)) {
       throw new PamiError("PAMIR_BOUNDS", `update() of element ${show(index)} at rank ${rank}, of ${limit}`);
+    }
+    if (typeof value !== element) {
+      throw new PamiError("PAMIR_INVAL", `value of update() is ${show(value)}, not a ${element}`);
     }
     const result = this.#makeRoom(rank, outgoing, kind, itemBytes);
     if (result !== SUCCESS) return result;
@@ -318,13 +321,13 @@ export class Aggregator<View extends ItemArray = ItemArray> {
 
   #of(call: string, rank: number): Outgoing {
     this.#checkOpen(call);
-    const outgoing = this.#outgoing[rank];
+    const outgoing = typeof rank === "number" ? this.#outgoing[rank] : undefined;
     if (outgoing === undefined) checkInteger(`rank of ${call}()`, rank, 0, this.#outgoing.length - 1);
     return outgoing as Outgoing;
   }
 
   #kindOf(call: string, kind: number): Kind {
-    const found = this.#kinds[kind];
+    const found = typeof kind === "number" ? this.#kinds[kind] : undefined;
     if (found === undefined) checkInteger(`kind of ${call}()`, kind, 0, this.#kinds.length - 1);
     return found as Kind;
   }
@@ -463,7 +466,7 @@ export function createAggregator(
   checkKeys("parameters of createAggregator()", given, hasKinds ? KINDS_KEYS : KEYS);
   const { bytes = BYTES_DEFAULT, delay = Number.POSITIVE_INFINITY, timeout, signal } = given;
   checkInteger("bytes of createAggregator()", bytes, 64, BYTES_MAX);
-  if (!(delay >= 0)) {
+  if (typeof delay !== "number" || !(delay >= 0)) {
     throw new PamiError("PAMIR_INVAL", `delay of createAggregator() is ${show(delay)}, not milliseconds from 0`);
   }
   const kinds = hasKinds

@@ -88,6 +88,7 @@ export class Counter {
   /** As next(), but blocks the thread. @throws also PAMIR_TIMEDOUT, which names the member that has the word */
   nextSync(options: WaitOptions = NO_OPTIONS): number | undefined {
     this.#checkOpen("nextSync");
+    if (options !== NO_OPTIONS) checkWait("nextSync()", options);
     for (;;) {
       const number = this.#fetchAddSync("nextSync", this.#from, 1, options);
       if (number < (this.#ends[this.#from] as number)) return number;
@@ -110,6 +111,7 @@ export class Counter {
   /** As add(), but blocks the thread. @throws also PAMIR_TIMEDOUT */
   addSync(value: number, options: WaitOptions = NO_OPTIONS): number {
     this.#checkAdd("addSync", value);
+    if (options !== NO_OPTIONS) checkWait("addSync()", options);
     return this.#fetchAddSync("addSync", this.#root, value, options);
   }
 
@@ -156,7 +158,6 @@ export class Counter {
 
   #fetchAddSync(call: string, rank: number, value: number, options: WaitOptions): number {
     if (isLocal(this.#host.task, this.#host.group.endpoints[rank] as number)) return this.#now(call, rank, value);
-    checkWait(`${call}()`, options);
     const { untilSync } = this.#host;
     const asked = (): number[] => [rank];
     const whenFree = untilSync(call, () => this.#free.length > 0, options, asked);

@@ -20,7 +20,7 @@ import {
 import { SharedOperation } from "../collective/shared-operation.js";
 import { BarrierSteps } from "../collective/shared-steps.js";
 import { COLLECTIVE_TYPES, type CollectiveType } from "../collective/signature.js";
-import { checkCallback, checkFunction, checkKeys, NO_OPTIONS } from "../core/check.js";
+import { checkCallback, checkFunction, checkKeys, checkObject, NO_OPTIONS } from "../core/check.js";
 import type { Endpoint } from "../core/endpoint.js";
 import { checkInteger, PamiError, show } from "../core/error.js";
 import { DISPATCH_ID_MAX } from "../core/limits.js";
@@ -148,15 +148,15 @@ export class Geometry {
    * @throws PAMIR_INVAL, PAMIR_CLOSED
    */
   collective<Type extends CollectiveType | ActiveType>(type: Type, parameters: CollectiveParametersOf[Type]): Result {
-    const { onDone, cookie } = parameters;
     try {
       checkType(type);
-      checkCallback("onDone", onDone);
+      checkCallback("onDone", parameters?.onDone);
     } catch (error) {
       throw this.#refused(error, type);
     }
     if (this.#core.underWay + this.#core.active.underWay >= UNDER_WAY_MAX) return EAGAIN;
     const operation = this.#begin(type, parameters);
+    const { onDone, cookie } = parameters;
     if (onDone !== undefined) this.#core.whenOver(operation, onDone, cookie);
     return SUCCESS;
   }
@@ -358,7 +358,7 @@ export class Geometry {
   /**
    * Sets the handler of a dispatch id of this geometry, for active messages. It runs in `advance()`. Messages that came before
    * are delivered at once. What it returns for `amGather` and `amReduce` is its block; it is copied. An error that it throws
-   * comes out of `advance()`, and the root gets PAMIR_COLLECTIVE.
+   * comes out of `advance()`, and the root gets PAMIR_COLLECTIVE, which names its rank.
    * @throws PAMIR_INVAL, PAMIR_DISPATCH_TAKEN, PAMIR_CLOSED
    */
   dispatch(id: number, handler: ActiveHandler): void {
@@ -647,6 +647,7 @@ export class Geometry {
     let made: ArrayBufferView | undefined;
     try {
       checkProgress(`${type}()`, options);
+      checkObject(`parameters of ${type}()`, parameters);
       made = this.#requests.made(type, given);
     } catch (error) {
       throw this.#refused(error, type);
@@ -685,8 +686,9 @@ export class Geometry {
   /** @param mayRepeat whether the views are the caller's: those that a promise makes come once */
   #begin(type: CollectiveType | ActiveType, parameters: object, mayRepeat = true): Begun {
     this.#checkOpen(type);
-    for (const recent of this.#recent) if (recent.isAbout(type, parameters as Given)) return recent.begin(this.#core);
     const given = parameters as Given;
+    if (given != null)
+      for (const recent of this.#recent) if (recent.isAbout(type, given)) return recent.begin(this.#core);
     let recent: RecentCall;
     let isOnce = !mayRepeat;
     try {
@@ -721,7 +723,7 @@ export class Geometry {
 
 /** @throws PAMIR_INVAL */
 function checkType(type: CollectiveType | ActiveType): void {
-  if (Object.hasOwn(COLLECTIVE_KEYS, type)) return;
+  if (typeof type === "string" && Object.hasOwn(COLLECTIVE_KEYS, type)) return;
   const types = [...COLLECTIVE_TYPES, ...ACTIVE_TYPES].join(", ");
   throw new PamiError("PAMIR_INVAL", `type ${show(type)} is unknown; there are ${types}`);
 }

@@ -218,11 +218,16 @@ export class Grid<View extends CellArray = Float64Array> {
   /**
    * Returns the place of a cell in `cells`.
    * @param at coordinates in this block, one for each dimension: own cells from 0 to count - 1, the halo on both sides of them
+   * @throws PAMIR_INVAL
    */
   index(...at: readonly number[]): number {
     let place = 0;
     for (let dimension = 0; dimension < this.strides.length; dimension++) {
-      place += ((at[dimension] as number) + (this.halo[dimension] as number)) * (this.strides[dimension] as number);
+      const one = at[dimension];
+      if (!Number.isInteger(one)) {
+        throw new PamiError("PAMIR_INVAL", `coordinate ${dimension} of index() is ${show(one)}, not an integer`);
+      }
+      place += ((one as number) + (this.halo[dimension] as number)) * (this.strides[dimension] as number);
     }
     return place;
   }

@@ -52,6 +52,8 @@ export interface Kind {
   readonly itemBytes: number;
   /** Of updates: elements of each member's region. */
   readonly limits: readonly number[] | undefined;
+  /** Of updates: what typeof says of an element. */
+  readonly element: string;
   /** What all members must have given. */
   readonly same: string;
   /** Takes what has come. */
@@ -73,19 +75,20 @@ export function elementOf(call: string, type: unknown): { elementBytes: number; 
 export function kindOf(given: ItemKind, most: number): Kind {
   const { type, length = 1, onItems, region, operation = "sum" } = given;
   const { elementBytes, array } = elementOf("createAggregator", type);
+  const element = array.startsWith("Big") ? "bigint" : "number";
   if (region !== undefined) {
     checkUpdates(given, elementBytes);
     const limits = region.lengths.map((bytes) => Math.floor(bytes / elementBytes));
     const apply = updates(region, type, operation);
     // All members know the region by the handle of the first one.
     const same = `${operation} of ${array} in region ${region.handles[0]}`;
-    return { type, elementBytes, itemBytes: 2 * elementBytes, limits, same, apply };
+    return { type, elementBytes, itemBytes: 2 * elementBytes, limits, element, same, apply };
   }
   checkFunction("onItems of createAggregator()", onItems);
   if (length !== "any") checkInteger("length of createAggregator()", length, 1, Math.floor(most / elementBytes));
   const itemBytes = length === "any" ? 0 : length * elementBytes;
   const same = `${array} of ${length}`;
-  return { type, elementBytes, itemBytes, limits: undefined, same, apply: onItems as Kind["apply"] };
+  return { type, elementBytes, itemBytes, limits: undefined, element, same, apply: onItems as Kind["apply"] };
 }
 
 /** @throws PAMIR_INVAL */

@@ -96,7 +96,8 @@ describe.skipIf(process.platform !== "linux")("docs/machines.md", { timeout: 100
     const sources = ["bootstrap/environment", "bootstrap/key", "launch/join-options", "launch/joined"];
     const words = sources.flatMap((name) => readFileSync(`src/${name}.ts`, "utf8").match(/\bPAMIR_[A-Z_]+/g) ?? []);
     const errors = readFileSync("docs/errors.md", "utf8");
-    const variables = words.filter((word) => !errors.includes(`### ${word}\n`));
+    // The code of the warning has a sentence there, not a heading.
+    const variables = words.filter((word) => word !== "PAMIR_LINK" && !errors.includes(`### ${word}\n`));
     const [, keys = ""] = /const KEYS[^=]*= \{([^}]*)\}/.exec(readFileSync("src/launch/join-options.ts", "utf8")) ?? [];
     const names = new Set([...variables, ...(keys.match(/\w+(?=: true)/g) ?? [])]);
     const rows = page.split("\n").filter((line) => line.startsWith("| `"));
