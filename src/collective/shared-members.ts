@@ -262,8 +262,8 @@ export class SharedMembers {
   }
 
   /**
-   * This member reads nothing any more that the sources have for it. The last reader of a source wakes it. Each reader wakes one
-   * that has failed, since others may have failed too, and then do not pass.
+   * This member reads nothing any more that the sources have for it. The last reader of a source wakes it. Where others
+   * do not pass, since the source has failed, this one finds that behind its pass, too: then it fails and wakes all.
    * @param sources what it has read: of all members, of one that the others read too, or (`isAlone`) of some that it alone reads
    */
   pass(number: number, sources: readonly number[], isAlone: boolean): void {
@@ -272,9 +272,7 @@ export class SharedMembers {
     const but = sources.length === 1 ? sources[0] : undefined;
     // SYNC member-passed (look)
     const isLast = isAlone || this.#haveAll(MEMBER_PASSED_OFFSET, number, but);
-    for (const source of sources) {
-      if (isLast || this.failureIn(this.slotOf(source, number)) !== SUCCESS) this.#ring(source);
-    }
+    if (isLast) for (const source of sources) this.#ring(source);
   }
 
   hasPassed(rank: number, number: number): boolean {
