@@ -71,6 +71,27 @@ describe.each(drawn.map((way) => [way.join(" ") || "threads", way] as const))("p
   });
 });
 
+it.each([
+  ["threads", []],
+  ["processes", ["--processes", "2"]],
+  ["nodes", ["--nodes", "2"]],
+])(
+  "%s: nobody reads the output any more, as behind `| head -1`: the job ends, without Node's error",
+  async (_, way) => {
+    const file = join(inject("folder"), "talks.mjs");
+    writeFileSync(file, 'setInterval(() => process.stdout.write("on and on\\n"), 1);\n');
+    const child = spawn(process.execPath, [cli, "run", "-n", "2", ...way, file], { stdio: ["ignore", "pipe", "pipe"] });
+    let said = "";
+    child.stderr.setEncoding("utf8").on("data", (text) => {
+      said += text;
+    });
+    await once(child.stdout, "data");
+    child.stdout.destroy();
+    expect(await once(child, "close")).toEqual([141, null]);
+    expect(said).not.toMatch(/EPIPE|Error/);
+  },
+);
+
 describe.runIf(HAS_TERMINAL)("pamir run on a terminal", () => {
   it.each([
     ["threads", "-n 2"],

@@ -29,6 +29,8 @@ import { Restarts } from "./restarts.js";
 /** Name of the channel of standard input: it reaches the threads of one process. */
 const INPUT = "pamir run: standard input";
 const EXIT_SIGNALS = { SIGINT: 130, SIGTERM: 143 } as const;
+/** That of a program which writes to a pipe without a reader. */
+const EXIT_PIPE = 141;
 
 /** Runs a program; returns the exit code. */
 export async function run(args: string[]): Promise<number> {
@@ -88,6 +90,12 @@ async function supervise(running: Running, time: number | undefined): Promise<nu
     running.end();
   };
   for (const [signal, given] of Object.entries(EXIT_SIGNALS)) process.on(signal, () => end(given));
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.on("error", () => {
+      running.endNow(EXIT_PIPE);
+      process.exit(EXIT_PIPE);
+    });
+  }
   const timer = setTimeout(
     () => {
       process.stderr.write(`pamir run: the job has not ended after ${time} s, and is ended\n`);
@@ -146,7 +154,7 @@ async function runThreads(app: string, argv: string[], values: Values): Promise<
         void launched.terminate();
       },
       endNow(code) {
-        if (values.processes === undefined) endBySignal(code);
+        if (values.processes === undefined && code !== EXIT_PIPE) endBySignal(code);
       },
     };
   } catch (error) {
