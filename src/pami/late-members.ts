@@ -23,6 +23,7 @@ export function lateError(
 ): PamiError {
   const named = ranks.slice(0, NAMED_MAX).map((rank) => `rank ${rank} (${nameOf(endpoints[rank] as Endpoint)})`);
   if (ranks.length > NAMED_MAX) named.push(`${ranks.length - NAMED_MAX} more`);
+  if (ranks.length === 0) named.push("its own next advance()"); // what it waited for has come
   const [code, how] =
     result === TIMEDOUT
       ? (["PAMIR_TIMEDOUT", "still"] as const)
