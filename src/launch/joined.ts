@@ -41,6 +41,7 @@ import { leastBytes } from "./least-memory.js";
 import { checkLimits, type LimitOptions } from "./limits.js";
 import type { LinkAgentOrder, LinkAgentReport, LinkAgentSetup } from "./link-agent.js";
 import type { NodeTopSetup } from "./node-top.js";
+import { ownAddress } from "./own-address.js";
 import type { WatchedProcess, WatchSetup } from "./process-watch.js";
 import { recordErrors } from "./record-errors.js";
 import { startWorker } from "./start-worker.js";
@@ -480,17 +481,10 @@ function stopAgent(mapped: JoinedMemory): void {
 /** The address of this machine to which other nodes send: PAMIR_BIND_HOST, loopback if all are here, or the first other. */
 function bindHost(all: readonly Introduction[]): string {
   const given = environment("PAMIR_BIND_HOST");
-  if (given !== undefined) return given.includes(":") ? `[${given}]` : given;
   const machine = machineIdentity();
-  if (machine !== "" && all.every((one) => one.machine === machine)) return "127.0.0.1";
+  if (given === undefined && machine !== "" && all.every((one) => one.machine === machine)) return "127.0.0.1";
   const { networkInterfaces } = nodeModule("os") as typeof import("node:os");
-  const addresses = Object.values(networkInterfaces()).flatMap((list) => list ?? []);
-  const found = addresses.find(({ family, internal }) => family === "IPv4" && !internal);
-  if (found !== undefined) return found.address;
-  throw new PamiError(
-    "PAMIR_ADDRESS",
-    "this machine has no IPv4 address but loopback: PAMIR_BIND_HOST names another one",
-  );
+  return ownAddress(given, () => Object.values(networkInterfaces()));
 }
 
 /** Starts the thread that watches the other processes of the node. Returns what ends it. */
