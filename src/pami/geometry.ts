@@ -173,8 +173,8 @@ export class Geometry {
    */
   barrierSync(options: WaitOptions = NO_OPTIONS): Result {
     const operation = this.#barrier;
-    this.#checkBlocking("barrier");
     if (options !== NO_OPTIONS) this.#checkWait("barrier", options);
+    this.#checkBlocking("barrier");
     if (operation === undefined || this.#core.underWay > 0) return this.#sync("barrier", NO_OPTIONS, options);
     this.#checkOpen("barrier");
     operation.reset();
@@ -623,8 +623,8 @@ export class Geometry {
   }
 
   #sync(type: CollectiveType | ActiveType, parameters: object, options: WaitOptions): Result {
-    this.#checkBlocking(type);
     if (options !== NO_OPTIONS) this.#checkWait(type, options);
+    this.#checkBlocking(type);
     const operation = this.#begin(type, parameters);
     if (operation.isOver) return this.#heard(type, operation, operation.result);
     return this.#wait(type, operation, options);
