@@ -106,6 +106,7 @@ for (const [name, source] of [
 const entries = {
   index: "src/index.ts",
   web: "src/web/web.ts",
+  "node/inline-agent": "src/launch/inline-agent.ts",
   "node/input": "src/launch/input.ts",
   "node/joined": "src/launch/joined.ts",
   "node/launched": "src/launch/launched.ts",
@@ -128,7 +129,7 @@ await build({
       name: "node-only",
       setup(build) {
         build.onResolve(
-          { filter: /\/(input|joined|launched|linked|process-memory|process|processes|web-host)\.js$/ },
+          { filter: /\/(inline-agent|input|joined|launched|linked|process-memory|process|processes|web-host)\.js$/ },
           ({ kind, path }) =>
             kind === "dynamic-import"
               ? { path: `#node/${path.split("/").pop()?.slice(0, -3)}`, external: true }

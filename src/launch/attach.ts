@@ -25,6 +25,7 @@ import {
 import { makeClient } from "./client.js";
 import type { Joined } from "./joined.js";
 import type { PortsNode } from "./private-node.js";
+import type { InlineParts } from "./started-agent.js";
 import type { Hear, Tell } from "./switchboard.js";
 
 /** A port by which `job.adopt` reaches this thread: `self` in a Web Worker, `parentPort`, or one of a MessageChannel. */
@@ -74,8 +75,8 @@ async function join(): Promise<Client> {
     const bootstrap = (threads.workerData as { [BOOTSTRAP]?: TaskBootstrap } | null)?.[BOOTSTRAP];
     if (bootstrap === undefined) {
       if (!threads.isMainThread) throw notInJob();
-      const { start, memory, onLeave, lookAtSlots, onClient } = await joinMainThread();
-      const client = clientOf(start, memory, onLeave, lookAtSlots);
+      const { start, memory, onLeave, lookAtSlots, onClient, inline } = await joinMainThread();
+      const client = clientOf(start, memory, onLeave, lookAtSlots, inline);
       onClient?.(client);
       return client;
     }
@@ -256,17 +257,21 @@ export function clientOf(
   memory: Memory,
   onLeave?: () => void,
   lookAtSlots?: LookAtSlots,
+  inline?: InlineParts,
 ): Client {
   const word = (offset: number): number => (memory.words[(bootstrap.job + offset) >>> 2] as number) >>> 0;
   const theirs = word(JOB_HASH_OFFSET);
   const isOurs = theirs === LAYOUT_HASH && bootstrap.layoutHash === LAYOUT_HASH;
   if (word(JOB_MAGIC_OFFSET) !== JOB_MAGIC || !isOurs) throw otherVersion(bootstrap, theirs);
-  const kernel = selectKernel(bootstrap.kernel, bootstrap.memory as SharedMemory, memory, bootstrap.module);
+  const { kernel = selectKernel(bootstrap.kernel, bootstrap.memory as SharedMemory, memory, bootstrap.module) } =
+    inline ?? {};
   const { args, debug, rank, first = 0 } = bootstrap;
   const task = bootstrap.task - first;
   const map = readMap(memory, bootstrap.job);
   const errors = taskErrorsIn(memory, map);
-  return attachedAs(makeClient({ kernel, memory, map, task, rank, args, debug, errors, onLeave, lookAtSlots }));
+  return attachedAs(
+    makeClient({ ...inline, kernel, memory, map, task, rank, args, debug, errors, onLeave, lookAtSlots }),
+  );
 }
 
 /** A module that is loaded on demand: programs whose tasks share memory do not need it. */

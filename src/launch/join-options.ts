@@ -16,6 +16,11 @@ export type JoinOptions = Pick<LimitOptions, "contexts" | "laneBytes" | "heapByt
   readonly silence?: number | undefined;
   /** What carries packets between nodes (default udp). */
   readonly link?: "udp" | "websocket" | undefined;
+  /**
+   * Where a node's agent works: on a thread of its own (default), or on that of the node's one task, which awaits and never
+   * blocks.
+   */
+  readonly agent?: "thread" | "inline" | undefined;
   /** Bytes of the link's largest packet (default: the link's). */
   readonly packetBytes?: number | undefined;
   /** The port of node 0's link; node n has the n-th behind it (default: the system chooses). */
@@ -41,6 +46,7 @@ const KEYS: Keys<JoinOptions> = {
   kernel: true,
   silence: true,
   link: true,
+  agent: true,
   packetBytes: true,
   port: true,
   impairments: true,
@@ -75,10 +81,16 @@ export function joinOptions(text = environment("PAMIR_OPTIONS")): JoinOptions {
   }
   checkObject("PAMIR_OPTIONS", options);
   checkKeys("PAMIR_OPTIONS", options, KEYS);
-  const { kernel, link, packetBytes = PACKET_BYTES_MIN, port = 1, silence = SILENCE_DEFAULT_MS, impairments } = options;
+  const { kernel, link, agent, packetBytes = PACKET_BYTES_MIN, port = 1 } = options;
+  const { silence = SILENCE_DEFAULT_MS, impairments } = options;
   checkInteger("silence of PAMIR_OPTIONS", silence, SILENCE_MIN, SILENCE_MAX);
   checkOneOf("kernel", kernel, ["wasm", "ts"]);
   checkOneOf("link", link, ["udp", "websocket"]);
+  checkOneOf("agent", agent, ["thread", "inline"]);
+  if (agent === "inline" && link === "websocket") {
+    const why = 'a server of WebSockets has its own thread. Take link "udp"';
+    throw new PamiError("PAMIR_INVAL", `agent of PAMIR_OPTIONS is "inline", but link is "websocket": ${why}`);
+  }
   checkInteger("packetBytes of PAMIR_OPTIONS", packetBytes, PACKET_BYTES_MIN, PACKET_BYTES_MAX);
   if (packetBytes % 4 !== 0) {
     throw new PamiError("PAMIR_INVAL", `packetBytes of PAMIR_OPTIONS is ${packetBytes}, not a multiple of 4`);

@@ -12,25 +12,20 @@ import { PamiError } from "../core/error.js";
 import type { KernelName } from "../core/kernel-name.js";
 import { VERSION } from "../generated/version.js";
 import { watchSource } from "../generated/watch.js";
-import { sharedAtomics } from "../kernel/atomics.js";
 import type { Memory } from "../kernel/kernel.js";
-import { openMemory, selectKernel, wasmAllowed } from "../kernel/select.js";
+import { selectKernel, wasmAllowed } from "../kernel/select.js";
 import type { Address } from "../link/link.js";
-import { readMap, taskSlot } from "../memory/map.js";
-import { sleepOn } from "../node/bell.js";
 import { nodeLimits } from "../node/limits.js";
-import { hasEngineThread, interruptTask, markEngineDead } from "../node/liveness.js";
 import { makeJobMemory } from "../node/memory.js";
 import { type VisiblePlace, visibleProgram } from "../observe/visible.js";
 import { noProcesses, openFfi } from "../process/ffi.js";
 import type { FutexSetup } from "../process/futex.js";
 import { hostIdentity, machineIdentity, startTimeOf } from "../process/identity.js";
 import { type MappedMemory, mapProcessMemory } from "../process/mapping.js";
-import { findFfi, ProcessMemories, taskFutexOf, whyNoProcesses } from "../process/process-memory.js";
+import { findFfi, ProcessMemories, whyNoProcesses } from "../process/process-memory.js";
 import { lookAtSlotsAndRing } from "../protocol/slot-bell.js";
-import type { LookAtSlots } from "../protocol/slots.js";
-import { systemClock } from "../support/clock.js";
-import { environment, type NodePort, nodeModule } from "../support/host.js";
+import { type LookAtSlots, lookAtSlots } from "../protocol/slots.js";
+import { environment, nodeModule } from "../support/host.js";
 import { findPackage } from "../support/packages.js";
 import { randomWords } from "../support/randomness.js";
 import { decodeText, encodeText } from "../support/text.js";
@@ -39,12 +34,13 @@ import { noteProcesses } from "./info.js";
 import { type JoinOptions, joinOptions, PORT_MAX, SILENCE_DEFAULT_MS } from "./join-options.js";
 import { leastBytes } from "./least-memory.js";
 import { checkLimits, type LimitOptions } from "./limits.js";
-import type { LinkAgentOrder, LinkAgentReport, LinkAgentSetup } from "./link-agent.js";
 import type { NodeTopSetup } from "./node-top.js";
 import { ownAddress } from "./own-address.js";
+import type { ProcessNodeSetup } from "./process-node.js";
 import type { WatchedProcess, WatchSetup } from "./process-watch.js";
 import { recordErrors } from "./record-errors.js";
 import { startWorker } from "./start-worker.js";
+import { type InlineParts, LEAVE_MS, memoryOf, type StartedAgent, startAgent } from "./started-agent.js";
 
 /** What a process says of itself. */
 interface Introduction {
@@ -101,8 +97,10 @@ export interface Joined {
   readonly onLeave: () => void;
   /** To call with the client, before the program gets it. */
   readonly onClient?: (client: { close(): void }) => void;
-  /** The agent of the node, if its thread is one of this process. */
+  /** The agent of the node, if this process has it. */
   readonly agent: Pick<StartedAgent, "order" | "outlive"> | undefined;
+  /** Present if the agent works on the task's thread. */
+  readonly inline?: InlineParts | undefined;
 }
 
 /** A node of one task, which launch() makes where processes share no memory. */
@@ -172,7 +170,8 @@ export async function joinBy(
   if (own?.offer !== undefined) await put(bootstrap, `memory-${node}`, own.offer);
   const hasAgent = own !== undefined && isLinkedTo;
   const isLinked = linked !== undefined;
-  const agent = hasAgent ? await startAgent(own.mapped, place, all, kernel, key, later, isLinked) : undefined;
+  const setup = hasAgent ? nodeSetup(own.mapped, place, all, kernel, key, later, isLinked) : undefined;
+  const agent = setup && (options.agent === "inline" ? await openInline(setup) : await startAgent(setup));
   if (agent !== undefined) await put(bootstrap, `address-${node}`, agent.address);
   await bootstrap.barrier();
   const mapped = own?.mapped ?? (await openOffered(bootstrap, all[first] as Introduction, node));
@@ -183,6 +182,7 @@ export async function joinBy(
   // Behind this barrier, every process of the node has the memory.
   await bootstrap.barrier();
   if (own?.offer !== undefined) fs().closeSync(own.offer.descriptor);
+  let inline: InlineParts | undefined;
   if (agent !== undefined) {
     const addresses: (Address | null)[] = [];
     for (let other = 0; other < nodes; other++) addresses.push(await get<Address>(bootstrap, `address-${other}`));
@@ -190,7 +190,7 @@ export async function joinBy(
     for (let other = nodes; rank >= world && other < nodes + most - world; other++) {
       addresses.push((await find<Address>(bootstrap, `address-${other}`)) ?? null);
     }
-    await agent.serve(addresses);
+    inline = await agent.serve(addresses);
   }
   // Behind this one, every agent serves.
   await bootstrap.barrier();
@@ -229,7 +229,8 @@ export async function joinBy(
   const onClient = (client: { close(): void }): void => {
     if (agent !== undefined) process.once("beforeExit", () => client.close());
   };
-  return { start, memory, lookAtSlots: isLinkedTo ? lookAtSlotsAndRing : undefined, onLeave, onClient, agent };
+  const look = inline === undefined ? lookAtSlotsAndRing : lookAtSlots;
+  return { start, memory, lookAtSlots: isLinkedTo ? look : undefined, onLeave, onClient, agent, inline };
 }
 
 /** Exchanges introductions. @returns those of the tasks with which the job begins @throws PAMIR_VERSION */
@@ -279,8 +280,14 @@ function hostsOf(all: readonly Introduction[]): number[][] {
   return [...hosts.values()].filter((tasks) => tasks.length > 1);
 }
 
+const WHY_INLINE = 'agent of PAMIR_OPTIONS is "inline", so that each process is a node of its own';
+
 /** Notes whether the processes of this host share memory. In the job, the first for which it does not hold says why. */
 function noteSharing(all: readonly Introduction[], rank: number, perNode: number): void {
+  if (all[0]?.options.agent === "inline") {
+    noteProcesses(WHY_INLINE);
+    return;
+  }
   let hasWarned = false;
   for (const tasks of hostsOf(all)) {
     const unable = tasks.find((task) => all[task]?.why !== "");
@@ -297,13 +304,14 @@ function noteSharing(all: readonly Introduction[], rank: number, perNode: number
 
 /**
  * Divides the processes among nodes, which have equally many tasks, with numbers in a row: as many as divide each row of
- * those that can share memory. Each process that comes later is a node of its own.
+ * those that can share memory. Each process that comes later is a node of its own, and so is one whose task has the agent.
  */
 function placeOf(all: readonly Introduction[], rank: number): Place {
+  const isInline = all[0]?.options.agent === "inline";
   const runs: number[] = [];
   let last = "";
   for (const [task, { host, why }] of all.entries()) {
-    const name = host === "" || why !== "" ? `alone ${task}` : host;
+    const name = isInline || host === "" || why !== "" ? `alone ${task}` : host;
     if (name === last) (runs[runs.length - 1] as number)++;
     else runs.push(1);
     last = name;
@@ -356,23 +364,8 @@ async function openOffered(bootstrap: Bootstrap, { pid }: Introduction, node: nu
   }
 }
 
-function memoryOf({ shared, futex }: JoinedMemory): Memory {
-  return openMemory(shared, futex && taskFutexOf(futex, shared, false));
-}
-
-/** An agent that has opened its link. */
-interface StartedAgent {
-  readonly address: string;
-  /** Resolves once the agent serves the tasks of its node. */
-  serve(addresses: readonly (Address | null)[]): Promise<void>;
-  /** Keeps this process running until all tasks of the node have ended. @param onEnd called then */
-  outlive(onEnd: () => void): void;
-  /** Tells it more. Ports are transferred. */
-  order(order: LinkAgentOrder, ports?: NodePort[]): void;
-}
-
-/** Starts the agent of a node. */
-async function startAgent(
+/** What the node of this process is made of. @throws PAMIR_INVAL, PAMIR_ADDRESS */
+function nodeSetup(
   mapped: JoinedMemory,
   { node, nodes, perNode }: Place,
   all: readonly Introduction[],
@@ -380,8 +373,7 @@ async function startAgent(
   key: Uint8Array | undefined,
   { world, most, ended: gone = [], news }: Later,
   isLinked: boolean,
-): Promise<StartedAgent> {
-  const { agentSource } = await import("../generated/agent.js");
+): ProcessNodeSetup {
   const { silence, link, packetBytes, port: firstPort, impairments } = (all[0] as Introduction).options;
   const port = firstPort === undefined ? 0 : firstPort + node;
   if (port > PORT_MAX) {
@@ -395,7 +387,7 @@ async function startAgent(
     throw new PamiError("PAMIR_ADDRESS", `link of PAMIR_OPTIONS is "websocket", but ${why}`);
   }
   const host = isLinked ? "127.0.0.1" : bindHost(all);
-  const workerData: LinkAgentSetup = {
+  return {
     ...mapped,
     kernel,
     node,
@@ -413,69 +405,6 @@ async function startAgent(
     impairments,
     leaveMs: LEAVE_MS,
   };
-  const worker = startWorker(agentSource, { workerData, name: "pamir agent" });
-  let fail: (error: Error) => void = () => {};
-  worker.on("error", (error) => fail(error));
-  /** The next report of the agent. */
-  const next = <Report extends LinkAgentReport>(): Promise<Report> =>
-    new Promise((resolve, reject) => {
-      fail = reject;
-      worker.once("message", resolve);
-    });
-  const ended = new Promise<void>((resolve) => worker.once("exit", () => resolve()));
-  const { address } = await next<{ address: string }>();
-  return {
-    address,
-    order: (order, ports = []) => worker.postMessage(order, ports),
-    outlive(onEnd) {
-      worker.ref();
-      void ended.then(onEnd);
-    },
-    async serve(addresses) {
-      worker.postMessage({ addresses } satisfies LinkAgentOrder);
-      await next();
-      worker.unref();
-      const stop = (): void => stopAgent(mapped);
-      process.once("exit", stop);
-      worker.once("exit", () => process.off("exit", stop));
-      // An agent that fails does not end the tasks: its slot tells them that they are cut off. But if another node has given
-      // this one up, it counts as ended there: so it ends.
-      fail = (error) => {
-        process.off("exit", stop);
-        if ((error as PamiError).code === "PAMIR_GIVEN_UP") throw error;
-        process.emitWarning(`pamir: the agent of node ${node} has ended: ${error.message}`);
-        const memory = memoryOf(mapped);
-        markEngineDead(sharedAtomics(memory), readMap(memory, mapped.job));
-      };
-    },
-  };
-}
-
-/**
- * Milliseconds for which an agent awaits the last acknowledgments at the most: of a node that is stopped, or cut off. With
- * 2,000, tasks of a slow host missed messages of tasks that had left.
- */
-const LEAVE_MS = 10_000;
-/** Milliseconds for which a process that exits waits for its agent at the most. */
-const EXIT_MS = LEAVE_MS + 1000;
-
-/**
- * At the exit of its process: the agent sends what it has, and ends. Otherwise frames would be lost, and Node 20 aborts a
- * process that exits while a worker receives datagrams.
- */
-function stopAgent(mapped: JoinedMemory): void {
-  const memory = memoryOf(mapped);
-  const map = readMap(memory, mapped.job);
-  const sync = sharedAtomics(memory);
-  interruptTask(sync, map, map.tasks);
-  // The agent notifies this process's task of its end.
-  const slot = taskSlot(map, 0);
-  const end = systemClock.now() + EXIT_MS;
-  for (let left = EXIT_MS; left > 0; left = end - systemClock.now()) {
-    const seen = sync.bellArm(slot);
-    if (!hasEngineThread(sync, map)) return;
-    sleepOn(sync, memory, slot, seen, left);
-  }
 }
 
 /** The address of this machine to which other nodes send: PAMIR_BIND_HOST, loopback if all are here, or the first other. */
@@ -543,6 +472,11 @@ async function showNode(
   await new Promise((resolve) => worker.once("online", resolve).once("exit", resolve));
   worker.unref();
   return () => worker.postMessage("end");
+}
+
+/** Loaded on demand: a node whose agent has a thread of its own does not need it here. */
+async function openInline(setup: ProcessNodeSetup): Promise<StartedAgent> {
+  return (await import("./inline-agent.js")).openInlineAgent(setup);
 }
 
 const fs = (): typeof import("node:fs") => nodeModule("fs") as typeof import("node:fs");

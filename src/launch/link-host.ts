@@ -15,6 +15,8 @@ export class LinkHost implements LinkNodeHost {
   readonly onLost: (node: number, why: Loss) => void;
   /** Called when a node has not answered, so many times in a row. */
   onUnanswered: (node: number, attempts: number) => void = () => {};
+  /** Whether its timers keep a thread of Node running. */
+  readonly #isHeld: boolean;
   /** When the alarm is due, in microseconds; Infinity: there is none. */
   #time = Number.POSITIVE_INFINITY;
   #call: () => void = () => {};
@@ -22,8 +24,10 @@ export class LinkHost implements LinkNodeHost {
   /** Whether it waits for a turn. */
   #isTurning = false;
 
-  constructor(onLost: (node: number, why: Loss) => void = () => {}) {
+  /** @param isHeld whether its timers keep a thread of Node running */
+  constructor(onLost: (node: number, why: Loss) => void = () => {}, isHeld = true) {
     this.onLost = onLost;
+    this.#isHeld = isHeld;
   }
 
   now(): number {
@@ -48,7 +52,7 @@ export class LinkHost implements LinkNodeHost {
     const left = this.#time - this.now();
     if (left === Number.POSITIVE_INFINITY) return;
     if (left < TIMER_MIN) this.#turn();
-    else this.#cancel = after(left / 1000, () => this.#turn());
+    else this.#cancel = after(left / 1000, () => this.#turn(), this.#isHeld);
   }
 
   /**

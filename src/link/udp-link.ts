@@ -38,6 +38,8 @@ export interface DatagramSocket {
   on(event: "error", listener: (error: Error) => void): unknown;
   off(event: "message", listener: (packet: Buffer, from: RemoteInfo) => void): unknown;
   close(): unknown;
+  ref(): unknown;
+  unref(): unknown;
 }
 type SendCallback = (error: Error | null) => void;
 
@@ -172,6 +174,16 @@ export class UdpLink implements Link {
     this.counts.failed++;
     this.errors.set(code, (this.errors.get(code) ?? 0) + 1);
   };
+
+  /** The link keeps its thread alive, as at first. */
+  ref(): void {
+    this.#socket.ref();
+  }
+
+  /** The link no longer keeps its thread alive. */
+  unref(): void {
+    this.#socket.unref();
+  }
 
   close(): void {
     if (this.#isClosed) return;

@@ -95,9 +95,13 @@ export function isIsolated(): boolean {
   return (globalThis as { crossOriginIsolated?: boolean }).crossOriginIsolated ?? true;
 }
 
-/** Calls something once, after some milliseconds; what is returned prevents it. */
-export function after(milliseconds: number, call: () => void): () => void {
+/**
+ * Calls something once, after some milliseconds; what is returned prevents it.
+ * @param isHeld whether it keeps a thread of Node running until then
+ */
+export function after(milliseconds: number, call: () => void, isHeld = true): () => void {
   const timer = setTimeout(call, milliseconds);
+  if (!isHeld) timer.unref();
   return () => clearTimeout(timer);
 }
 

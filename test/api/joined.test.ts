@@ -14,6 +14,14 @@ import { copyOfPackage } from "./run-program.js";
 const program = fileURLToPath(new URL("programs/joined.js", import.meta.url));
 const bulk = fileURLToPath(new URL("programs/bulk.js", import.meta.url));
 const LINKS = ["udp", "websocket"] as const;
+/** How nodes of one task are joined: by a link, and where their agents work. */
+const WAYS = {
+  udp: { link: "udp" },
+  websocket: { link: "websocket" },
+  "udp, with agents on the tasks' threads": { agent: "inline" },
+} as const;
+const WAY_NAMES = Object.keys(WAYS) as (keyof typeof WAYS)[];
+const INLINE = WAY_NAMES[2] as keyof typeof WAYS;
 const find = (name: string): string | undefined =>
   (process.env.PATH ?? "")
     .split(delimiter)
@@ -44,6 +52,7 @@ interface Said {
   readonly seen: Readonly<Record<string, number>>;
   readonly pid: number;
   readonly kernel: string;
+  readonly blocked: string;
   readonly stopped: number;
   readonly left: number;
   readonly leaving?: number;
@@ -385,6 +394,31 @@ describe.skipIf(!isLinux)("processes in several nodes, joined by a link", { time
     },
   );
 
+  it("agents on the tasks' threads: each process is a node, and waits that block say why they can't", async () => {
+    const env = { PAMIR_INSECURE: "1", PAMIR_OPTIONS: JSON.stringify(WAYS[INLINE]) };
+    const { said, codes, errors } = await start(3, [], env);
+    expect({ errors, codes }).toEqual({ errors: ["", "", ""], codes: [0, 0, 0] });
+    expect(said).toEqual(rightOf(3));
+    const thread = 'agent of PAMIR_OPTIONS is "inline", so that this thread carries them';
+    for (const { task, local, blocked, processes, why } of said) {
+      expect(local).toEqual([task]);
+      expect(blocked).toBe(`PAMIR_NOT_ISOLATED advanceUntil() would get no messages: ${thread}. Await progress()`);
+      expect([processes, why]).toEqual([
+        "link",
+        'agent of PAMIR_OPTIONS is "inline", so that each process is a node of its own',
+      ]);
+    }
+  });
+
+  it.each([
+    ['{"agent":"both"}', /agent of PAMIR_OPTIONS is "both", not "thread" or "inline"/],
+    ['{"agent":"inline","link":"websocket"}', /agent of PAMIR_OPTIONS is "inline", but link is "websocket"/],
+  ])("PAMIR_OPTIONS=%s: an error that names the value", async (options, text) => {
+    const { codes, errors } = await start(2, [], { PAMIR_KEY_FILE: keyFile, PAMIR_OPTIONS: options }, 1);
+    expect(codes).toEqual([1, 1]);
+    for (const error of errors) expect(error).toMatch(text);
+  });
+
   it("a port of PAMIR_OPTIONS behind which the nodes have too few", async () => {
     const { codes, errors } = await start(2, [], { PAMIR_KEY_FILE: keyFile, PAMIR_OPTIONS: '{"port":65535}' }, 1);
     expect(codes).toEqual([1, 1]);
@@ -398,13 +432,18 @@ describe.skipIf(!isLinux)("processes in several nodes, joined by a link", { time
   });
 
   it.each([
-    [4, 1],
-    [4, 2],
-  ])("programs that end without closing their clients: %d tasks, %d in each node", async (size, perNode) => {
-    const { said, codes } = await start(size, ["open"], { PAMIR_KEY_FILE: keyFile }, perNode);
-    expect(codes).toEqual(new Array(size).fill(0));
-    expect(said).toEqual(rightOf(size));
-  });
+    [4, 1, {}],
+    [4, 2, {}],
+    [4, 1, WAYS[INLINE]],
+  ])(
+    "programs that end without closing their clients: %d tasks, %d in each node, %j",
+    async (size, perNode, options) => {
+      const env = { PAMIR_KEY_FILE: keyFile, PAMIR_OPTIONS: JSON.stringify(options) };
+      const { said, codes } = await start(size, ["open"], env, perNode);
+      expect(codes).toEqual(new Array(size).fill(0));
+      expect(said).toEqual(rightOf(size));
+    },
+  );
 
   it.each([1, 2])(
     "process.exit() behind the last message: everything that was sent comes, and then the end, %d in each node",
@@ -420,23 +459,26 @@ describe.skipIf(!isLinux)("processes in several nodes, joined by a link", { time
   );
 
   const FAULTS = { loss: 0.01, duplicate: 0.01, reorder: 0.02, seed: SEED };
-  const ROWS = LINKS.flatMap((link) => [
-    { name: link, link, size: 2, perNode: 1 },
-    { name: link, link, size: 4, perNode: 2 },
-    { name: `${link} that loses packets`, link, impairments: FAULTS, size: 3, perNode: 1 },
-    { name: `${link} that loses packets`, link, impairments: FAULTS, size: 4, perNode: 2 },
-    {
-      name: `${link} with 20 ms of delay and losses`,
-      link,
-      impairments: { ...FAULTS, delay: 20 },
-      size: 2,
-      perNode: 1,
-    },
-  ]);
+  const ROWS = WAY_NAMES.flatMap((name) => {
+    const way = WAYS[name];
+    const perNode = name === INLINE ? 1 : 2;
+    return [
+      { name, options: way, size: 2, perNode: 1 },
+      { name, options: way, size: 4, perNode },
+      { name: `${name}, that loses packets`, options: { ...way, impairments: FAULTS }, size: 3, perNode: 1 },
+      { name: `${name}, that loses packets`, options: { ...way, impairments: FAULTS }, size: 4, perNode },
+      {
+        name: `${name}, with 20 ms of delay and losses`,
+        options: { ...way, impairments: { ...FAULTS, delay: 20 } },
+        size: 2,
+        perNode: 1,
+      },
+    ];
+  });
   it.each(ROWS)(
     "messages, offers, puts, gets and rmws by $name: $size tasks, $perNode in each node",
-    async ({ link, impairments, size, perNode }) => {
-      const env = { PAMIR_KEY_FILE: keyFile, PAMIR_OPTIONS: JSON.stringify({ link, impairments }) };
+    async ({ options, size, perNode }) => {
+      const env = { PAMIR_KEY_FILE: keyFile, PAMIR_OPTIONS: JSON.stringify(options) };
       const { said, codes, errors } = await start(size, ["3"], env, perNode, bulk);
       expect({ errors, codes }).toEqual({ errors: new Array(size).fill(""), codes: new Array(size).fill(0) });
       expect(said).toEqual(
@@ -445,10 +487,10 @@ describe.skipIf(!isLinux)("processes in several nodes, joined by a link", { time
     },
   );
 
-  it.each(LINKS.flatMap((link) => ["close", "exit"].map((how) => [link, how] as const)))(
+  it.each(WAY_NAMES.flatMap((name) => ["close", "exit"].map((how) => [name, how] as const)))(
     "a node is killed: a node that leaves before it learns of that does not wait for acknowledgments, by %s, by %s",
-    async (link, how) => {
-      const env = { PAMIR_KEY_FILE: keyFile, PAMIR_OPTIONS: JSON.stringify({ link, silence: 86_400_000 }) };
+    async (name, how) => {
+      const env = { PAMIR_KEY_FILE: keyFile, PAMIR_OPTIONS: JSON.stringify({ ...WAYS[name], silence: 86_400_000 }) };
       const { said, codes } = await start(2, ["orphan", how], env, 1);
       expect(codes).toEqual([0, "SIGKILL"]);
       expect((said.find(({ leaving }) => leaving !== undefined)?.leaving as number) / LEAVE_MS).toBeLessThan(0.5);
@@ -466,10 +508,10 @@ describe.skipIf(!isLinux)("processes in several nodes, joined by a link", { time
     expect(said.map(({ task, seen }) => [task, seen])).toEqual([0, 2, 3].map((task) => [task, { 1: SHUTDOWN }]));
   });
 
-  it.each(LINKS)(
+  it.each(WAY_NAMES)(
     "a node is killed in the middle of a collective operation: the others hear so, and go on without it, by %s",
-    async (link) => {
-      const env = { PAMIR_KEY_FILE: keyFile, PAMIR_OPTIONS: JSON.stringify({ link, silence: 86_400_000 }) };
+    async (name) => {
+      const env = { PAMIR_KEY_FILE: keyFile, PAMIR_OPTIONS: JSON.stringify({ ...WAYS[name], silence: 86_400_000 }) };
       const { said, codes, errors } = await start(4, ["collective"], env, 1);
       expect({ errors, codes }).toEqual({ errors: ["", "", "", ""], codes: [0, 0, "SIGKILL", 0] });
       expect(said.map(({ task, left, seen }) => [task, left, seen])).toEqual(
@@ -519,21 +561,25 @@ describe.skipIf(!isLinux)("processes in several nodes, joined by a link", { time
     },
   );
 
-  it.each(LINKS)(
+  it.each(WAY_NAMES)(
     "a task has left before others send to it: they learn of that, whatever the silence, by %s",
-    async (link) => {
-      const env = { PAMIR_KEY_FILE: keyFile, PAMIR_OPTIONS: JSON.stringify({ link, silence: 86_400_000 }) };
-      const { said, codes } = await start(3, ["early", join(folder, `left-${link}`)], env, 1);
+    async (name) => {
+      const env = { PAMIR_KEY_FILE: keyFile, PAMIR_OPTIONS: JSON.stringify({ ...WAYS[name], silence: 86_400_000 }) };
+      const { said, codes } = await start(3, ["early", join(folder, `left-${name}`)], env, 1);
       expect(codes).toEqual([0, 0, 0]);
       expect(said.map(({ task, seen }) => [task, seen])).toEqual([0, 2].map((task) => [task, endsOf(1)]));
     },
   );
 
-  it.each(["blocking", "awaiting"])(
-    "a node is stopped beyond the silence: it is given up, and ends with an error once it goes on; its task is %s",
-    async (how) => {
+  it.each([
+    ["blocking", {}],
+    ["awaiting", {}],
+    ["awaiting", WAYS[INLINE]],
+  ])(
+    "a node is stopped beyond the silence: it is given up, and ends with an error once it goes on; its task is %s, %j",
+    async (how, options) => {
       const silence = 3000;
-      const env = { PAMIR_KEY_FILE: keyFile, PAMIR_OPTIONS: JSON.stringify({ silence }) };
+      const env = { PAMIR_KEY_FILE: keyFile, PAMIR_OPTIONS: JSON.stringify({ ...options, silence }) };
       const { said, codes, errors } = await start(2, ["stop", how], env, 1);
       expect(codes).toEqual([0, 1]);
       expect(errors[1]).toContain("PAMIR_GIVEN_UP");
@@ -543,8 +589,9 @@ describe.skipIf(!isLinux)("processes in several nodes, joined by a link", { time
     },
   );
 
-  it("a node is stopped for less than the silence: nothing is lost", async () => {
-    const { said, codes } = await start(2, ["pause"], { PAMIR_KEY_FILE: keyFile }, 1);
+  it.each([{}, WAYS[INLINE]])("a node is stopped for less than the silence: nothing is lost, %j", async (options) => {
+    const env = { PAMIR_KEY_FILE: keyFile, PAMIR_OPTIONS: JSON.stringify(options) };
+    const { said, codes } = await start(2, ["pause"], env, 1);
     expect(codes).toEqual([0, 0]);
     expect(said.map(({ task, seen }) => [task, seen])).toEqual([
       [0, {}],

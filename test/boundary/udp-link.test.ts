@@ -173,6 +173,8 @@ describe("errors of the system", () => {
       },
       off: () => {},
       close: () => {},
+      ref: () => {},
+      unref: () => {},
     };
     const link = new UdpLink(socket);
     const error = (code?: string) => Object.assign(new Error("of the system"), { code });
@@ -243,6 +245,8 @@ describe("room", () => {
       on: () => {},
       off: () => {},
       close: () => {},
+      ref: () => {},
+      unref: () => {},
     };
     const link = new UdpLink(socket, { sendPackets });
     let rooms = 0;

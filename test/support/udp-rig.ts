@@ -62,6 +62,14 @@ export class SlowSocket implements DatagramSocket {
     this.#socket.off(event, listener as () => void);
   }
 
+  ref(): void {
+    this.#socket.ref();
+  }
+
+  unref(): void {
+    this.#socket.unref();
+  }
+
   close(): void {
     this.#waiting.length = 0;
     this.#socket.close();

@@ -59,8 +59,9 @@ if (how === "early") {
   process.exit();
 }
 for (let to = 0; to < client.size; to++) await say(to, 1, client.task, region.handle, process.pid);
-// Half of them block, the others do not.
-if (client.task % 2 === 0) context.advanceUntil(() => came === client.size, PATIENCE);
+// Half of them block, where they may; the others do not.
+if (client.task % 2 === 0 && client.capabilities.blockingWaits)
+  context.advanceUntil(() => came === client.size, PATIENCE);
 else while (came < client.size) await context.progress(PATIENCE);
 if (how === "kill" || how === "throw") {
   if (client.task === 1 && how === "kill") process.kill(process.pid, "SIGKILL");
@@ -153,8 +154,17 @@ if (how === "orphan") {
   process.once("exit", () => console.log(JSON.stringify({ task: 0, leaving: performance.now() - start })));
   if (waits === "exit") process.exit();
 }
+/** What a wait that blocks says. */
+let blocked = "";
+try {
+  context.advanceUntil(() => false, { timeout: 0 });
+} catch (error) {
+  const { code, message } = /** @type {Error & { code: string }} */ (error);
+  blocked = `${code} ${message}`;
+}
 console.log(
   JSON.stringify({
+    blocked,
     kernel: client.kernel,
     processes: info().processes,
     why: info().why,

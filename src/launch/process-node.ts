@@ -1,0 +1,254 @@
+// The node of a process: its link, its sessions and its agent, from the opening of the link until other nodes have all that it
+// has sent. The agent has a thread of its own (link-agent.ts), or works within the waits of the process's task (inline-agent.ts).
+import { PamiError } from "../core/error.js";
+import { sharedAtomics } from "../kernel/atomics.js";
+import { type Kernel, type Memory, memoryOf } from "../kernel/kernel.js";
+import { selectPacketKernel } from "../kernel/select.js";
+import { isAbsent, isAbsentHere } from "../link/absence.js";
+import { DelayedLink } from "../link/delayed-link.js";
+import type { Address, Link } from "../link/link.js";
+import { LossyLink } from "../link/lossy-link.js";
+import { openUdpLink, type UdpLink } from "../link/udp-link.js";
+import type { WebSocketLink } from "../link/websocket-link.js";
+import { openWebSocketLink } from "../link/websocket-server.js";
+import type { MemoryMap } from "../memory/map.js";
+import { interruptTask, markEngineDead } from "../node/liveness.js";
+import type { FutexSetup } from "../process/futex.js";
+import { nodeKeyScheduleOf } from "../seal/node.js";
+import { BuddyArena } from "../session/buddy-arena.js";
+import { systemClock } from "../support/clock.js";
+import { after, type NodePort, nodeModule } from "../support/host.js";
+import { seededWords } from "../support/randomness.js";
+import type { Agent } from "../transport/net/agent.js";
+import type { SeededImpairments } from "./join-options.js";
+import { LinkHost } from "./link-host.js";
+import { LinkNode } from "./link-node.js";
+
+/** What a process's node is made of. */
+export interface ProcessNodeSetup {
+  readonly shared: WebAssembly.Memory;
+  readonly futex: FutexSetup | undefined;
+  /** Pointer to the job header. */
+  readonly job: number;
+  readonly kernel: "wasm" | "ts";
+  readonly node: number;
+  /** Nodes with which the job begins, and tasks of each. */
+  readonly nodes: number;
+  readonly tasksPerNode: number;
+  /** Tasks that may come later, each in a node of its own. */
+  readonly later: number;
+  /** If this node comes later: nodes that have ended. */
+  readonly ended: readonly number[];
+  /** A descriptor from which the node reads orders, each as a line of JSON; undefined: there is none. */
+  readonly news: number | undefined;
+  /** The job's fingerprint. */
+  readonly fingerprint: number;
+  /** The job key; undefined: packets are not sealed. */
+  readonly key: Uint8Array | undefined;
+  /** Milliseconds without an answer after which a node is given up. */
+  readonly silence: number;
+  /** The address at which its link is opened: udp:… or ws://… */
+  readonly bind: string;
+  /** Path of the package ws; undefined: it is not installed. */
+  readonly ws: string | undefined;
+  /** Bytes of its link's largest packet; undefined: the default. */
+  readonly packetBytes: number | undefined;
+  /** Faults of its link. */
+  readonly impairments: SeededImpairments | undefined;
+  /** Milliseconds, once all tasks have left, for which the node waits for the last acknowledgments at the most. */
+  readonly leaveMs: number;
+}
+
+/** To a node that serves. */
+export type ProcessNodeOrder =
+  /** The process of another node has ended. */
+  | { readonly lost: number }
+  /** The port brings further orders: the thread that has started this one may block. */
+  | { readonly news: NodePort };
+
+/** Bytes of the memory for packets and streams. */
+const ARENA_BYTES = 2 ** 24;
+const WASM_PAGE = 65536;
+/** Milliseconds between two looks whether nodes that do not acknowledge the last frames are still there. */
+const LOOK_MS = 100;
+/** Unanswered attempts in a row before the node looks whether another is still there, and such looks that find its socket gone. */
+const UNANSWERED_MIN = 3;
+const GONE_MIN = 2;
+
+export class ProcessNode {
+  readonly agent: Agent;
+  readonly #setup: ProcessNodeSetup;
+  readonly #node: LinkNode;
+  readonly #host: LinkHost;
+  readonly #markEnded: () => void;
+  #closeNews = (): void => {};
+  /** Counts the attempts in a row at which another node's socket was gone. */
+  readonly #gone = new Map<number, number>();
+
+  /**
+   * @param link of openLink()
+   * @param addresses of the other nodes. A later node whose address is absent connects to this one
+   * @param isInline whether the agent works in each advance() of the node's task, or has a thread of its own
+   * @throws PAMIR_MEMORY
+   */
+  constructor(
+    setup: ProcessNodeSetup,
+    link: Link,
+    addresses: readonly (Address | null)[],
+    { kernel, memory, map }: { readonly kernel: Kernel; readonly memory: Memory; readonly map: MemoryMap },
+    isInline: boolean,
+  ) {
+    const { node, nodes, tasksPerNode, later, ended, fingerprint, key, silence } = setup;
+    this.#setup = setup;
+    // Packets of strangers never come into the node's memory.
+    const pages = ARENA_BYTES / WASM_PAGE + 1;
+    const own = packetMemory(pages, node);
+    const ownMemory = memoryOf(own.buffer as unknown as SharedArrayBuffer);
+    this.#host = new LinkHost((other, why) => {
+      if (why !== "givenUp") return;
+      const text = `node ${node} was given up by node ${other}, which it did not answer for ${silence} ms`;
+      // The task of this process may block, and would not hear of the error.
+      interruptTask(kernel, map, 0);
+      queueMicrotask(() => {
+        throw new PamiError("PAMIR_GIVEN_UP", text);
+      });
+    }, !isInline);
+    this.#node = new LinkNode(
+      {
+        kernel,
+        memory,
+        map,
+        packets: {
+          kernel: selectPacketKernel(setup.kernel, own, ownMemory),
+          memory: ownMemory,
+          arena: new BuddyArena(WASM_PAGE, ARENA_BYTES),
+        },
+        link: impaired(link, setup),
+        node,
+        nodes: nodes + later,
+        tasksPerNode,
+        world: nodes * tasksPerNode,
+        epoch: 1,
+        job: fingerprint,
+        keySchedule: key && nodeKeyScheduleOf(key, fingerprint),
+        addressOf: (other) => addresses[other] ?? (other < nodes || other >= nodes + later ? "" : undefined),
+        isInline,
+        silence: 1000 * silence,
+      },
+      this.#host,
+    );
+    this.agent = this.#node.agent;
+    this.#host.onUnanswered = (other, attempts) => void this.#look(other, attempts);
+    this.#markEnded = () => markEngineDead(sharedAtomics(memory), map);
+    for (const other of ended) this.#node.lose(other);
+    if (node >= nodes) this.#greetAll(addresses);
+    if (setup.news !== undefined) this.#closeNews = hear(setup.news, this.obey);
+  }
+
+  readonly obey = (order: ProcessNodeOrder): void => {
+    if ("lost" in order) this.#node.lose(order.lost);
+    else if ("news" in order) {
+      order.news.on("message", this.obey);
+      order.news.unref();
+    }
+  };
+
+  /**
+   * All tasks of the node have left. Resolves once other nodes have all that it has sent, or are gone, or after `leaveMs`. The
+   * node and its link are closed then.
+   */
+  async leave(): Promise<void> {
+    await this.#settle();
+    this.#closeNews();
+    this.#node.close();
+    this.#host.close();
+    this.#markEnded();
+  }
+
+  /** This node comes later: those that go on learn of it. */
+  #greetAll(addresses: readonly (Address | null)[]): void {
+    for (const [other, address] of addresses.entries()) {
+      if (address !== null && other !== this.#setup.node && !this.#setup.ended.includes(other)) this.#node.greet(other);
+    }
+  }
+
+  /** A node has not answered. If its socket was on this machine, and is gone at several attempts in a row, it is lost. */
+  async #look(other: number, attempts: number): Promise<void> {
+    const address = this.#node.sessions.addressOf(other);
+    if (attempts < UNANSWERED_MIN || address === "") return;
+    const count = (await isAbsentHere(address)) === true ? (this.#gone.get(other) ?? 0) + 1 : 0;
+    this.#gone.set(other, count);
+    if (count === GONE_MIN) this.#node.lose(other);
+  }
+
+  /** Resolves once the node has settled, or after `leaveMs`. */
+  async #settle(): Promise<void> {
+    const { sessions } = this.#node;
+    /** Nodes that were absent at the last look. */
+    let absent = new Set<number>();
+    let cancel = (): void => {};
+    const look = async (): Promise<void> => {
+      const found = new Set<number>();
+      for (const other of sessions.unacknowledged) if (await isAbsent(sessions.addressOf(other))) found.add(other);
+      // One report may be wrong: a node that is there acknowledges until the next look.
+      for (const other of found) if (absent.has(other) && sessions.unacknowledged.has(other)) this.#node.abandon(other);
+      absent = found;
+      if (!isOver) cancel = after(LOOK_MS, look);
+    };
+    let isOver = false;
+    await new Promise<void>((resolve) => {
+      cancel = after(LOOK_MS, look);
+      const cancelAll = after(this.#setup.leaveMs, resolve);
+      this.#node.settle(() => {
+        cancelAll();
+        resolve();
+      });
+    });
+    isOver = true;
+    cancel();
+  }
+}
+
+/** Opens the link of a node. @param isNode whether an address is that of a node of the job, once these are known */
+export function openLink(
+  { bind, ws, packetBytes }: ProcessNodeSetup,
+  isNode: (address: Address) => boolean,
+): Promise<UdpLink | WebSocketLink> {
+  if (bind.startsWith("udp:")) return openUdpLink(bind, { packetBytes });
+  return openWebSocketLink({ listen: bind, isNode, ws, packetBytes });
+}
+
+/** The link with the faults of the setup. */
+function impaired(link: Link, { impairments, node }: ProcessNodeSetup): Link {
+  if (impairments === undefined) return link;
+  const { seed = 0, delay = 0, ...faults } = impairments;
+  const far = delay > 0 ? new DelayedLink(link, delay, systemClock) : link;
+  return new LossyLink(far, faults, seededWords(seed + node));
+}
+
+/** @throws PAMIR_MEMORY */
+function packetMemory(pages: number, node: number): WebAssembly.Memory {
+  try {
+    return new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
+  } catch (cause) {
+    const what = `another ${pages * WASM_PAGE} bytes of shared memory, for the packets of node ${node}`;
+    const why = "V8 reserves 10 GiB of addresses for each of a node's two memories (see ulimit -v)";
+    throw new PamiError("PAMIR_MEMORY", `this host refuses ${what}: ${why}`, { cause });
+  }
+}
+
+/** Reads orders from a descriptor. It keeps no thread alive. @returns what ends that */
+function hear(descriptor: number, obey: (order: ProcessNodeOrder) => void): () => void {
+  const { Socket } = nodeModule("net") as typeof import("node:net");
+  const socket = new Socket({ fd: descriptor, readable: true, writable: false });
+  let rest = "";
+  socket.setEncoding("utf8").on("data", (text: string) => {
+    const lines = (rest + text).split("\n");
+    rest = lines.pop() as string;
+    for (const line of lines) obey(JSON.parse(line) as ProcessNodeOrder);
+  });
+  // The launcher has ended: there are no more orders.
+  socket.on("error", () => {});
+  socket.unref();
+  return () => void socket.destroy();
+}
