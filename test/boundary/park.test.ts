@@ -1,6 +1,11 @@
 // How long a thread spins before it sleeps, counted in looks: by a clock that only stands where the test puts it.
 import { describe, expect, it } from "vitest";
-import { TASK_SPINS_LOST_OFFSET, TASK_SPINS_WON_OFFSET, WAIT_TIMED_OUT } from "../../assembly/layout.js";
+import {
+  TASK_SLEEPS_OFFSET,
+  TASK_SPINS_LOST_OFFSET,
+  TASK_SPINS_WON_OFFSET,
+  WAIT_TIMED_OUT,
+} from "../../assembly/layout.js";
 import { taskSlot } from "../../src/memory/map.js";
 import { type Awaited, Parker } from "../../src/node/park.js";
 import { Spins } from "../../src/node/spins.js";
@@ -123,5 +128,105 @@ describe.each<Build>(["wasm", "twin"])("%s", (build) => {
     expect(parker.wait(10, 4)).toEqual({ looks: 4, sleeps: 0 });
     parker.pause(3);
     expect(parker.wait(10).looks).toBeGreaterThan(8);
+  });
+});
+
+/** A Parker of the one task of a node, whose events the event loop brings. Each look takes 0.01 ms, and a sleep `sleepMs`. */
+function benchAlone(cores = 2) {
+  const { producer, memory, map } = makeRig({ producer: "twin" });
+  let now = 1;
+  let looks = 0;
+  let turns = 0;
+  let due = 0;
+  const clock = { now: () => now, origin: 0 };
+  const witness = { tracer: undefined, patience: Number.POSITIVE_INFINITY };
+  const alone = { ...map, locals: 1 };
+  const parker = new Parker(
+    producer,
+    memory,
+    alone,
+    0,
+    cores,
+    clock,
+    new Keepalive(),
+    witness,
+    "tests share no memory",
+  );
+  const awaited: Awaited = {
+    kind: 0,
+    block: map.contextsBase,
+    poll: () => {
+      looks++;
+      now += 0.01;
+      return looks >= due;
+    },
+    peek: () => false,
+    restless: () => false,
+    spins: new Spins(),
+    found: false,
+  };
+  const word = (offset: number): number => memory.words[(taskSlot(map, 0) + offset) >>> 2] as number;
+  return {
+    /** Sleeps, and turns of the event loop, of a wait for what comes at the look of that number, or else by the sleep's end. */
+    async wait(at: number, sleepMs = 0.05) {
+      const slept = word(TASK_SLEEPS_OFFSET);
+      const turned = turns;
+      due = looks + at;
+      let isOver = false;
+      const ring = (): void => {
+        if (isOver) return;
+        turns++;
+        if (word(TASK_SLEEPS_OFFSET) > slept) {
+          now += sleepMs;
+          due = 0;
+          parker.ring();
+        } else setImmediate(ring);
+      };
+      setImmediate(ring);
+      await parker.waitAsync(awaited, Number.POSITIVE_INFINITY, SPIN_MS / 20, () => false);
+      isOver = true;
+      return { sleeps: word(TASK_SLEEPS_OFFSET) - slept, turns: turns - turned };
+    },
+    spins: () => [TASK_SPINS_WON_OFFSET, TASK_SPINS_LOST_OFFSET].map(word),
+    pause(milliseconds: number) {
+      now += milliseconds;
+    },
+  };
+}
+
+describe("the one task of a node, whose event loop brings what comes", () => {
+  const NEVER = 1000;
+
+  it("the event loop turns before a sleep: what comes meanwhile needs no sleep", async () => {
+    const parker = benchAlone();
+    expect((await parker.wait(8)).sleeps).toBe(0);
+    expect(parker.spins()).toEqual([1, 0]);
+    const { sleeps, turns } = await parker.wait(NEVER);
+    expect(sleeps).toBe(1);
+    // Four times the length of a spin, by looks of 0.01 ms.
+    expect(turns).toBeGreaterThanOrEqual(19);
+    expect(parker.spins()).toEqual([1, 1]);
+  });
+
+  it("turns that were in vain are not repeated for a while", async () => {
+    const parker = benchAlone();
+    await parker.wait(NEVER);
+    const { sleeps, turns } = await parker.wait(NEVER);
+    expect(sleeps).toBe(1);
+    expect(turns).toBeLessThan(3);
+    parker.pause(0.1);
+    expect((await parker.wait(8)).sleeps).toBe(0);
+    expect(parker.spins()).toEqual([1, 1]);
+  });
+
+  it("after a long sleep, and on one core, there are none", async () => {
+    const parker = benchAlone();
+    await parker.wait(NEVER, 5);
+    parker.pause(100);
+    expect((await parker.wait(NEVER)).turns).toBeLessThan(3);
+    expect(parker.spins()).toEqual([0, 1]);
+    const alone = benchAlone(1);
+    expect((await alone.wait(NEVER)).turns).toBeLessThan(3);
+    expect(alone.spins()).toEqual([0, 0]);
   });
 });
