@@ -67,13 +67,16 @@ const PROCESS_GOALS: readonly Goal[] = [
 
 /** Two nodes on loopback, beside bare sockets. Unsealed, the goals for messages of 64 bytes are the same. */
 const LINK_GOALS: readonly Goal[] = [
+  against("am_lat", "dgram", 64, "less", 1.3, 1.1, "pamir-udp-inline"),
+  against("am_rate", "dgram", 64, "more", undefined, undefined, "pamir-udp-inline"),
+  against("am_bw", "tcp", 1048576, "more", undefined, undefined, "pamir-udp-inline"),
   ...["pamir-udp", "pamir-udp-open"].flatMap((ours) => [
     against("am_lat", "dgram", 64, "less", 3, 1.5, ours),
     against("am_rate", "dgram", 64, "more", 10, 30, ours),
   ]),
   against("am_bw", "tcp", 1048576, "more", 0.3, 0.7, "pamir-udp"),
   against("am_bw", "tcp", 1048576, "more", 0.5, 1, "pamir-udp-open"),
-  ...["pamir-udp", "pamir-udp-open"].map(
+  ...["pamir-udp", "pamir-udp-open", "pamir-udp-inline"].map(
     (ours): Goal => ({
       what: `put_bw 1048576 B of ${ours} against am_bw of tcp`,
       of: ["put_bw", ours, 1048576],

@@ -34,22 +34,22 @@ async function freePort(): Promise<number> {
 /**
  * A run of two nodes of one task, whose agents talk by a link on loopback.
  * @param isSealed with a job key
- * @param impairments of the link
+ * @param options of the nodes
  */
 export function runNodes(
   order: Order,
   link: "udp" | "websocket",
   isSealed: boolean,
-  impairments?: Impairments,
+  options: { readonly impairments?: Impairments; readonly agent?: "inline" } = {},
 ): Promise<Figures> {
   return withFolder(async (folder) => {
     const results = makeResultFile(join(folder, "results"), 2);
-    // Two tasks, two agents, and two processors: the system places them.
+    // Two tasks, mostly two agents, and two processors: the system places them.
     const work: Work = { ...order, cpus: [], results, barrier: join(folder, "barrier") };
     const env = {
       PAMIR_SIZE: "2",
       PAMIR_RENDEZVOUS: `${HOST}:${await freePort()}`,
-      PAMIR_OPTIONS: JSON.stringify({ contexts: 1, link, impairments }),
+      PAMIR_OPTIONS: JSON.stringify({ contexts: 1, link, ...options }),
       ...(isSealed ? { PAMIR_KEY_FD: `${KEY_FD}` } : { PAMIR_INSECURE: "1" }),
       [LINK_WORK]: JSON.stringify(work),
     };

@@ -256,10 +256,16 @@ export const SYSTEMS: readonly System[] = [
     prepare: () => ({ run: (order) => runNodes(order, "udp", false) }),
   },
   {
+    name: "pamir-udp-inline",
+    what: "the same, and each task's thread has the agent of its node (--link udp)",
+    does: linkDoes,
+    prepare: () => ({ run: (order) => runNodes(order, "udp", false, { agent: "inline" }) }),
+  },
+  {
     name: "pamir-udp-lossy",
     what: "pamir-udp, and one packet of 100 is lost each way (--link udp)",
     does: (test) => test === "am_bw" || test === "put_bw",
-    prepare: () => ({ run: (order) => runNodes(order, "udp", true, { loss: 0.01, seed: 1 }) }),
+    prepare: () => ({ run: (order) => runNodes(order, "udp", true, { impairments: { loss: 0.01, seed: 1 } }) }),
   },
   peer("dgram", "bare UDP sockets of Node, messages in datagrams of at most 64 KiB (--link udp)"),
   peer("tcp", "bare TCP sockets of Node (--link udp)"),
@@ -293,7 +299,7 @@ export const SYSTEMS: readonly System[] = [
 export const PROCESS_SYSTEMS: readonly string[] = ["pamir-processes", "node"];
 /** Systems of `--link`. */
 export const LINK_SYSTEMS = {
-  udp: ["pamir-udp", "pamir-udp-open", "pamir-udp-lossy", "dgram", "tcp"],
+  udp: ["pamir-udp", "pamir-udp-open", "pamir-udp-inline", "pamir-udp-lossy", "dgram", "tcp"],
   websocket: ["pamir-websocket", "pamir-websocket-open", "ws"],
 } as const;
 const LINKED: readonly string[] = Object.values(LINK_SYSTEMS).flat();

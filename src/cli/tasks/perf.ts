@@ -49,6 +49,14 @@ const DONE_AT_ONCE = 262144;
 /** Whether each task has a node of its own: its agent needs a processor too, so that no wait spins for ever. */
 const IS_LINKED = process.env[LINK_WORK] !== undefined;
 
+/** Waits of a task over a link, which leave its processor to the agent meanwhile, or to the event loop. */
+let until = async (context: Context, isOver: () => boolean): Promise<void> => {
+  context.advanceUntil(isOver);
+};
+const awaited: typeof until = async (context, isOver) => {
+  while (!isOver()) await context.progress();
+};
+
 let sink = 0;
 
 /** A sender of one payload to one endpoint. */
@@ -86,7 +94,7 @@ function inlet(bytes: number, next: (origin: Endpoint) => void): (message: Messa
   };
 }
 
-function latencyLeader(context: Context, peer: Endpoint, work: Work): Figures {
+async function latencyLeader(context: Context, peer: Endpoint, work: Work): Promise<Figures> {
   const { bytes, test } = work;
   const parked = test === "wake_lat" || IS_LINKED;
   const batch = parked ? 1 : bytes > 4096 ? 4 : BATCH;
@@ -103,12 +111,12 @@ function latencyLeader(context: Context, peer: Endpoint, work: Work): Figures {
   });
   context.dispatch(DATA, answered);
   send();
-  if (parked) context.advanceUntil(() => over);
+  if (parked) await until(context, () => over);
   else while (!over) context.advance(ROUNDS);
   return watch.figures();
 }
 
-function latencyFollower(context: Context, peer: Endpoint, { bytes, test }: Work): void {
+async function latencyFollower(context: Context, peer: Endpoint, { bytes, test }: Work): Promise<void> {
   const send = outlet(context, peer, bytes);
   let over = false;
   context.dispatch(
@@ -118,11 +126,16 @@ function latencyFollower(context: Context, peer: Endpoint, { bytes, test }: Work
   context.dispatch(STOP, () => {
     over = true;
   });
-  if (test === "wake_lat" || IS_LINKED) context.advanceUntil(() => over);
+  if (test === "wake_lat" || IS_LINKED) await until(context, () => over);
   else while (!over) context.advance(ROUNDS);
 }
 
-function rateLeader(context: Context, peer: Endpoint, work: Work, collections: CollectionCounter): Figures {
+async function rateLeader(
+  context: Context,
+  peer: Endpoint,
+  work: Work,
+  collections: CollectionCounter,
+): Promise<Figures> {
   const window = windowOf(work);
   const send = outlet(context, peer, work.bytes);
   let answers = 0;
@@ -138,18 +151,24 @@ function rateLeader(context: Context, peer: Endpoint, work: Work, collections: C
   const answered = () => answers === windows;
   do {
     for (let i = 0; i < window; i++) {
-      if (IS_LINKED) context.advanceUntil(send);
-      else while (!send()) context.advance();
+      if (IS_LINKED) {
+        if (!send()) await until(context, send);
+      } else while (!send()) context.advance();
     }
     windows++;
-    if (parked) context.advanceUntil(answered);
+    if (parked) await until(context, answered);
     else while (answers !== windows) context.advance(ROUNDS);
   } while (meter.window(window));
   collections.end();
   return meter.figures();
 }
 
-function rateFollower(context: Context, client: Client, work: Work, collections: CollectionCounter): void {
+async function rateFollower(
+  context: Context,
+  client: Client,
+  work: Work,
+  collections: CollectionCounter,
+): Promise<void> {
   const window = windowOf(work);
   const got = new Uint32Array(client.size);
   let leaders = work.test === "am_fan" ? client.size - 1 : 1;
@@ -162,7 +181,7 @@ function rateFollower(context: Context, client: Client, work: Work, collections:
   context.dispatch(DATA, handler);
   context.dispatch(WARM, () => collections.begin());
   context.dispatch(STOP, () => leaders--);
-  if (work.test === "am_fan" || IS_LINKED) context.advanceUntil(() => leaders === 0);
+  if (work.test === "am_fan" || IS_LINKED) await until(context, () => leaders === 0);
   else while (leaders > 0) context.advance(ROUNDS);
   collections.end();
 }
@@ -193,7 +212,7 @@ function idleFollower(context: Context, peer: Endpoint): void {
 const isOneSided = ({ test }: Work): boolean => /^(put|get|rmw|fence)_/.test(test);
 
 /** Tells the leader of its region, which has the size of one transfer, and sleeps. */
-function oneSidedFollower(context: Context, client: Client, peer: Endpoint, { bytes }: Work): void {
+async function oneSidedFollower(context: Context, client: Client, peer: Endpoint, { bytes }: Work): Promise<void> {
   const region = client.createRegion(Math.max(bytes, 8));
   region.bytes.fill(1);
   let over = false;
@@ -201,23 +220,23 @@ function oneSidedFollower(context: Context, client: Client, peer: Endpoint, { by
     over = true;
   });
   context.sendImmediate(peer, DATA, new Float64Array([region.handle]));
-  context.advanceUntil(() => over);
+  await until(context, () => over);
 }
 
 /** A region of the size of one transfer, and what a transfer to or from the follower's takes. */
-function oneSided(context: Context, client: Client, peer: Endpoint, { bytes }: Work) {
+async function oneSided(context: Context, client: Client, peer: Endpoint, { bytes }: Work) {
   const local = client.createRegion(Math.max(bytes, 8));
   local.bytes.fill(1);
   let remote = -1;
   context.dispatch(DATA, (message) => {
     remote = new Float64Array(message.header.slice().buffer)[0] as number;
   });
-  context.advanceUntil(() => remote >= 0);
+  await until(context, () => remote >= 0);
   return { to: peer, local, remote };
 }
 
-function oneSidedLatency(context: Context, client: Client, peer: Endpoint, work: Work): Figures {
-  const given = oneSided(context, client, peer, work);
+async function oneSidedLatency(context: Context, client: Client, peer: Endpoint, work: Work): Promise<Figures> {
+  const given = await oneSided(context, client, peer, work);
   let done = false;
   const parameters = {
     ...given,
@@ -239,8 +258,8 @@ function oneSidedLatency(context: Context, client: Client, peer: Endpoint, work:
   return watch.figures();
 }
 
-function rmwLatency(context: Context, client: Client, peer: Endpoint, work: Work): Figures {
-  const { to, local, remote } = oneSided(context, client, peer, work);
+async function rmwLatency(context: Context, client: Client, peer: Endpoint, work: Work): Promise<Figures> {
+  const { to, local, remote } = await oneSided(context, client, peer, work);
   const parameters = { to, remote, operation: "fetch-add" as const, value: 1, result: local };
   const watch = new Stopwatch(work, CALL_BATCH);
   do {
@@ -250,32 +269,31 @@ function rmwLatency(context: Context, client: Client, peer: Endpoint, work: Work
   return watch.figures();
 }
 
-function oneSidedRate(context: Context, client: Client, peer: Endpoint, work: Work): Figures {
-  const parameters = { ...oneSided(context, client, peer, work), bytes: work.bytes };
+async function oneSidedRate(context: Context, client: Client, peer: Endpoint, work: Work): Promise<Figures> {
+  const parameters = { ...(await oneSided(context, client, peer, work)), bytes: work.bytes };
   const isPut = work.test === "put_bw";
   const meter = new RateMeter(work);
   let done = false;
   const fenced = () => {
     done = true;
   };
-  // Over a link, this thread leaves its processor to the agents meanwhile.
-  const until = (isOver: () => boolean): void => {
-    if (work.isLinked) context.advanceUntil(isOver);
+  const wait = async (isOver: () => boolean): Promise<void> => {
+    if (work.isLinked) await until(context, isOver);
     else while (!isOver()) context.advance();
   };
   const start = () => (isPut ? context.put(parameters) : context.get(parameters)) === SUCCESS;
   do {
-    for (let i = 0; i < WINDOW; i++) if (!start()) until(start);
+    for (let i = 0; i < WINDOW; i++) if (!start()) await wait(start);
     done = false;
-    until(() => context.fence(peer, fenced) === SUCCESS);
-    until(() => done);
+    await wait(() => context.fence(peer, fenced) === SUCCESS);
+    await wait(() => done);
   } while (meter.window());
   return meter.figures();
 }
 
 /** Puts, and then the time of a fence: less what the clock takes at the same place, found every other time. */
-function fenceLatency(context: Context, client: Client, peer: Endpoint, work: Work): Figures {
-  const parameters = { ...oneSided(context, client, peer, work), bytes: work.bytes };
+async function fenceLatency(context: Context, client: Client, peer: Endpoint, work: Work): Promise<Figures> {
+  const parameters = { ...(await oneSided(context, client, peer, work)), bytes: work.bytes };
   const own = client.createRegion(Math.max(work.bytes, 8));
   const other = { ...parameters, to: context.endpoint, remote: own.handle };
   const puts = work.test === "fence_many" ? PUTS_BEFORE_FENCE : 1;
@@ -313,8 +331,8 @@ function buffersOf(bytes: number): number {
 }
 
 /** A message behind each put; the target gives the buffers back, some at a time. */
-function touchLeader(context: Context, client: Client, peer: Endpoint, work: Work): Figures {
-  const given = oneSided(context, client, peer, work);
+async function touchLeader(context: Context, client: Client, peer: Endpoint, work: Work): Promise<Figures> {
+  const given = await oneSided(context, client, peer, work);
   const parameters = { ...given, bytes: work.bytes, remoteOffset: 0 };
   const buffers = buffersOf(work.bytes);
   let free = buffers;
@@ -427,6 +445,8 @@ async function main(): Promise<void> {
   const work = given === undefined ? (client.args as Work) : (JSON.parse(given) as Work);
   const { task } = client;
   pinThread(work.cpus, task);
+  // The agent of a node works within the waits of its task, if these can't block.
+  if (!client.capabilities.blockingWaits) until = awaited;
   const context = client.createContext(work.test === "wake_lat" ? { spin: 0 } : {});
   const fan = work.test === "am_fan";
   const leads = fan ? task !== 0 : task === 0;
@@ -435,22 +455,22 @@ async function main(): Promise<void> {
   const collections = new CollectionCounter();
   meet(work.barrier, client.size);
   let figures: Figures = {};
-  if (rates && leads) figures = rateLeader(context, peer, work, collections);
-  else if (rates) rateFollower(context, client, work, collections);
-  else if (work.test === "put_touch_bw" && leads) figures = touchLeader(context, client, peer, work);
+  if (rates && leads) figures = await rateLeader(context, peer, work, collections);
+  else if (rates) await rateFollower(context, client, work, collections);
+  else if (work.test === "put_touch_bw" && leads) figures = await touchLeader(context, client, peer, work);
   else if (work.test === "rndv_bw" && leads) figures = rendezvousLeader(context, client, peer, work);
   else if (work.test === "rndv_bw") rendezvousFollower(context, client, peer, work);
   else if (work.test === "put_touch_bw") touchFollower(context, client, peer, work);
-  else if (isOneSided(work) && !leads) oneSidedFollower(context, client, peer, work);
-  else if (work.test === "rmw_lat") figures = rmwLatency(context, client, peer, work);
-  else if (work.test.startsWith("fence")) figures = fenceLatency(context, client, peer, work);
+  else if (isOneSided(work) && !leads) await oneSidedFollower(context, client, peer, work);
+  else if (work.test === "rmw_lat") figures = await rmwLatency(context, client, peer, work);
+  else if (work.test.startsWith("fence")) figures = await fenceLatency(context, client, peer, work);
   else if (isOneSided(work)) {
     const measure = work.test.endsWith("_lat") ? oneSidedLatency : oneSidedRate;
-    figures = measure(context, client, peer, work);
+    figures = await measure(context, client, peer, work);
   } else if (work.test === "idle" && leads) figures = idleLeader(context, work);
   else if (work.test === "idle") idleFollower(context, peer);
-  else if (leads) figures = latencyLeader(context, peer, work);
-  else latencyFollower(context, peer, work);
+  else if (leads) figures = await latencyLeader(context, peer, work);
+  else await latencyFollower(context, peer, work);
   if (leads) {
     context.sendImmediate(peer, STOP);
     // What is still in the pending queue goes out before the client closes.
