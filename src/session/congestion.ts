@@ -40,13 +40,14 @@ const DELAY_SLACK = 5000;
  * flight, the lost one comes again before the session has to stop.
  */
 const LOSSY_WINDOW_MAX = SESSION_WINDOW / 2;
-/** The part of a round trip's packets that may be lost by chance, without congestion. */
+/** The part of the packets that may be lost by chance, without congestion, and of how many at the least. */
 const LOSS_ALLOWED = 0.1;
+const LOSS_SAMPLE = 20;
 
 /**
  * A delay-based controller. Once per round trip, the window grows by half if packets filled at least half of it, or shrinks
  * in proportion if the round-trip time shows queueing. Losses shrink it only if they are frequent: random loss of 1 % does
- * not slow a session down.
+ * not slow a session down. One lost packet shows nothing: of a round of five, it is a fifth.
  */
 export class DelayController implements CongestionController {
   readonly #rtt: RttEstimator;
@@ -54,6 +55,9 @@ export class DelayController implements CongestionController {
   /** Packets acknowledged and lost since the last change of the window. */
   #acked = 0;
   #lost = 0;
+  /** Packets of the last round trips, LOSS_SAMPLE at the least, and those of them that were lost. */
+  #sample = 0;
+  #sampleLost = 0;
   /** The next change is due when this transmission, or a later one, is acknowledged. */
   #roundEnd: number;
 
@@ -75,7 +79,7 @@ export class DelayController implements CongestionController {
     if (seqDelta(echo, this.#roundEnd) < 0) return;
     const { min, smoothed } = this.#rtt;
     const delayMax = min * (1 + DELAY_ALLOWED) + DELAY_SLACK;
-    const isLossy = this.#lost > LOSS_ALLOWED * (this.#acked + this.#lost);
+    const isLossy = this.#isLossy();
     if (isLossy || smoothed > delayMax)
       this.#window = Math.max(WINDOW_MIN, this.#window * (isLossy ? 0.5 : Math.max(0.5, delayMax / smoothed)));
     else if (inFlight + this.#acked >= this.#window / 2) this.#window *= 1.5;
@@ -83,6 +87,18 @@ export class DelayController implements CongestionController {
     this.#acked = 0;
     this.#lost = 0;
     this.#roundEnd = lastSent + 1;
+  }
+
+  /** Whether more packets of the sample are lost than by chance. */
+  #isLossy(): boolean {
+    this.#sample += this.#acked + this.#lost;
+    this.#sampleLost += this.#lost;
+    const isLossy = this.#sampleLost > 1 && this.#sampleLost > LOSS_ALLOWED * this.#sample;
+    if (isLossy || this.#sample >= LOSS_SAMPLE) {
+      this.#sample = 0;
+      this.#sampleLost = 0;
+    }
+    return isLossy;
   }
 
   onProbeTimeout(): void {

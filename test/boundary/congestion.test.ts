@@ -52,6 +52,23 @@ describe("DelayController", () => {
     expect(congestion.window).toBe(18);
   });
 
+  it("one lost packet of a short round trip is chance; a second one among twenty packets is not, nor after them", () => {
+    const congestion = controller();
+    let sent = 16;
+    const pass = (acked: number, lost: number): number => {
+      congestion.onLost(lost);
+      congestion.onAcknowledged(acked, sent, sent + 16, Math.ceil(congestion.window));
+      sent += 17;
+      return congestion.window;
+    };
+    expect(pass(4, 1)).toBe(24);
+    expect(pass(6, 0)).toBe(36);
+    // Two of 16.
+    expect(pass(4, 1)).toBe(18);
+    // The count began anew: one of 24, then one of 5.
+    expect([pass(4, 1), pass(19, 0), pass(4, 1)]).toEqual([27, 40.5, 60.75]);
+  });
+
   it("a probe timeout halves it; RFC 9002, 7.2: it never falls below two packets", () => {
     const congestion = controller();
     for (const window of [8, 4, 2, 2]) {
