@@ -36,14 +36,23 @@ context.dispatch(BULK, (message) => {
 context.dispatch(REGION, (message) => {
   handle = message.getInt32(0);
 });
-let [overs, done] = [0, 0];
-context.dispatch(OVER, () => void overs++);
-let isOver = false;
+const previous = (client.task + client.size - 1) % client.size;
+const neighbors = new Set([next, previous]);
+/** Neighbors that need this task no more. */
+const over = new Set();
+context.dispatch(OVER, (message) => void over.add(message.origin));
+let [done, isOver] = [0, false];
 /** The next task ends, or this one closes its client. */
 const end = () => {
   isOver = true;
 };
-void context.whenEnded(client.endpoint(next)).then(end, end);
+for (const neighbor of neighbors) {
+  const leave = () => {
+    over.add(neighbor);
+    if (neighbor === next) end();
+  };
+  void context.whenEnded(client.endpoint(neighbor)).then(leave, leave);
+}
 
 /** Repeats an operation while it gives EAGAIN. @param {() => number} operation @param {number} bytes */
 const submit = async (operation, bytes) => {
@@ -60,7 +69,6 @@ const until = async (condition) => {
     await context.progress(PATIENCE);
   }
 };
-const previous = (client.task + client.size - 1) % client.size;
 await submit(() => context.sendImmediate(previous, REGION, null, Int32Array.of(own.handle)), 4);
 await until(() => handle >= 0);
 for (; done < Number(rounds) && !isOver; done++) {
@@ -86,8 +94,9 @@ for (; done < Number(rounds) && !isOver; done++) {
   if (done === 0) console.log("under way");
 }
 // The neighbors may still need this task.
-for (const to of [next, previous]) await submit(() => context.sendImmediate(to, OVER), 0);
-await until(() => overs === 2);
+for (const to of neighbors) await submit(() => context.sendImmediate(to, OVER), 0);
+// The next one may have ended: the previous one may not have done all its rounds.
+while (over.size < neighbors.size) await context.progress(PATIENCE);
 console.log(JSON.stringify({ task: client.task, done, wrong, isOver }));
 await context.drain(PATIENCE).catch(() => {});
 client.close();
