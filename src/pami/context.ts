@@ -68,7 +68,8 @@ export interface GeometryContext {
   /** Calls `look` for a while, and advances now and then. @returns whether it has become true; false also if no spin pays */
   spin(look: () => boolean): boolean;
   advanceUntil(condition: () => boolean, options: WaitOptions): Result;
-  until(condition: () => boolean, options: ProgressOptions): Promise<void>;
+  /** @param keepsErrors whether what handlers throw does not end the wait: the context throws it after that */
+  until(condition: () => boolean, options: ProgressOptions, keepsErrors?: boolean): Promise<void>;
 }
 
 /** Options of `context.call`. */
@@ -894,7 +895,7 @@ export class Context {
       core: this.#core,
       spin: (look) => this.#spinOn(look),
       advanceUntil: (condition, options) => this.#advanceUntil("collective()", condition, options),
-      until: (condition, options) => this.#waits.until("collective()", condition, options),
+      until: (condition, options, keepsErrors) => this.#waits.until("collective()", condition, options, keepsErrors),
     };
   }
 

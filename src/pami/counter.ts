@@ -117,6 +117,7 @@ export class Counter {
 
   /** Ends the counter once all members have called this. @throws as `geometry.barrier()` */
   async close(options: ProgressOptions = NO_OPTIONS): Promise<void> {
+    checkProgress("close()", options);
     try {
       await this.#region.close(options);
     } finally {

@@ -9,15 +9,13 @@ import type { ExchangeParameters } from "./collective-parameters.js";
 import type { Context } from "./context.js";
 import type { ProgressOptions, WaitOptions } from "./waits.js";
 
-/** The operations of the geometry that extensions use. */
+/** What extensions see of the geometry. */
 export interface Group {
   readonly rank: number;
   readonly size: number;
   readonly endpoints: readonly Endpoint[];
   readonly closed: boolean;
   readonly lastError: Error | undefined;
-  allgather(parameters: ExchangeParameters<Uint8Array>, options: ProgressOptions): Promise<Uint8Array>;
-  barrier(options: ProgressOptions): Promise<void>;
 }
 
 export interface ExtensionHost {
@@ -25,6 +23,10 @@ export interface ExtensionHost {
   readonly core: GeometryCore;
   readonly task: Task;
   readonly context: Context;
+  /** An allgather that is part of a call, which its errors name. What handlers throw meanwhile, the context throws after it. */
+  allgather(call: string, send: Uint8Array, options: ProgressOptions): Promise<Uint8Array>;
+  /** A barrier, in the same way. */
+  barrier(call: string, options: ProgressOptions): Promise<void>;
   /** Blocks the thread until the condition holds. If it gives up, `lastError` names the members that `awaited` returns. */
   untilSync(call: string, condition: () => boolean, options: WaitOptions, awaited: () => readonly number[]): Result;
   /** Resolves once the condition holds. A timeout names the members that `awaited` returns. */
@@ -69,7 +71,7 @@ interface Making {
  * @throws what `make` throws; PAMIR_NO_MEMORY or PAMIR_COLLECTIVE, which name the member; as a barrier
  */
 export async function makeTogether(
-  { group, oddOf }: ExtensionHost,
+  { group, allgather, oddOf }: ExtensionHost,
   { call, same, make, undo }: Making,
   options: ProgressOptions,
 ): Promise<number[][]> {
@@ -89,7 +91,7 @@ export async function makeTogether(
   try {
     const send = new Uint8Array(ROW_BYTES);
     new TextEncoder().encodeInto([code, ...row, text].join(SEPARATOR), send);
-    const all = await group.allgather({ send }, options);
+    const all = await allgather(call, send, options);
     if (error !== undefined) throw error;
     const rows = group.endpoints.map((_, rank) => {
       const came = new TextDecoder().decode(all.subarray(rank * ROW_BYTES, (rank + 1) * ROW_BYTES));

@@ -50,7 +50,7 @@ import {
   type ScanParameters,
 } from "./collective-parameters.js";
 import { BARRIER, BARRIER_SIGNATURE, type Prepared, Requests } from "./collective-requests.js";
-import type { Context } from "./context.js";
+import type { Context, GeometryContext } from "./context.js";
 import type { Counter, CounterOptions } from "./counter.js";
 import type { ExtensionHost } from "./extension-host.js";
 import type { CellArray, Grid, GridParameters } from "./grid.js";
@@ -66,12 +66,21 @@ export interface GeometryParts {
   spin(look: () => boolean): boolean;
   readonly task: Task;
   readonly context: Context;
-  advanceUntil(condition: () => boolean, options: WaitOptions): Result;
+  readonly advanceUntil: GeometryContext["advanceUntil"];
   readonly waits: LedWaits;
-  until(condition: () => boolean, options: ProgressOptions): Promise<void>;
+  readonly until: GeometryContext["until"];
   shutdownError(text: string, to: Endpoint): Error;
-  /** Makes another geometry of this context. @param whole the one that is split; the other one fails once it is broken */
-  create(endpoints: readonly Endpoint[], options: ProgressOptions, whole?: GeometryCore): Promise<Geometry>;
+  /**
+   * Makes another geometry of this context.
+   * @param call "split"
+   * @param whole the one that is split; the other one fails once it is broken
+   */
+  create(
+    call: string,
+    endpoints: readonly Endpoint[],
+    options: ProgressOptions,
+    whole?: GeometryCore,
+  ): Promise<Geometry>;
   readonly kernel: CollectiveKernel;
 }
 
@@ -447,13 +456,15 @@ export class Geometry {
     } catch (error) {
       throw this.#refused(error, "allgather");
     }
-    const all = await this.allgather({ send: Int32Array.of(color ?? -1, key) }, options);
+    const send = Int32Array.of(color ?? -1, key);
+    const all = (await this.#promise("allgather", { send }, options, "split")) as Int32Array;
     if (color === undefined) return undefined;
     const ranks = this.endpoints
       .map((_, rank) => rank)
       .filter((rank) => all[2 * rank] === color)
       .sort((one, other) => (all[2 * one + 1] as number) - (all[2 * other + 1] as number) || one - other);
     return this.#parts.create(
+      "split",
       ranks.map((rank) => this.endpoints[rank] as Endpoint),
       options,
       this.#core,
@@ -466,7 +477,7 @@ export class Geometry {
     this.#checkOpen("splitByNode");
     const node = this.#core.nodes[this.rank];
     const members = this.endpoints.filter((_, rank) => this.#core.nodes[rank] === node);
-    return this.#parts.create(members, options);
+    return this.#parts.create("splitByNode", members, options);
   }
 
   /**
@@ -530,6 +541,8 @@ export class Geometry {
       core: this.#core,
       task,
       context,
+      allgather: (call, send, options) => this.#promise("allgather", { send }, options, call) as Promise<Uint8Array>,
+      barrier: async (call, options) => void (await this.#promise("barrier", NO_OPTIONS, options, call)),
       until: (call, condition, options, awaited) => named(this, call, until(condition, options), awaited),
       untilSync: (call, condition, options, awaited) => {
         const result = advanceUntil(condition, options);
@@ -559,7 +572,7 @@ export class Geometry {
       let made: Geometry | undefined;
       let failure: unknown;
       try {
-        made = await this.#parts.create(left, options);
+        made = await this.#parts.create("shrink", left, options);
       } catch (error) {
         failure = error;
       }
@@ -574,7 +587,7 @@ export class Geometry {
 
   async #agree(isGood: boolean, options: ProgressOptions): Promise<Agreement> {
     const agreement = this.#core.agree(isGood);
-    const wait = this.#parts.until(() => agreement.isOver || this.closed, options);
+    const wait = this.#parts.until(() => agreement.isOver || this.closed, options, true);
     await named(this, "shrink", wait, () => agreement.awaited());
     this.#checkOpen("shrink");
     return agreement;
@@ -642,24 +655,32 @@ export class Geometry {
     }
   }
 
-  async #promise(type: CollectiveType | ActiveType, parameters: object, options: ProgressOptions): Promise<unknown> {
+  /** @param user the call of which the operation is a part: errors name it, and it is over before a handler's error is thrown */
+  async #promise(
+    type: CollectiveType | ActiveType,
+    parameters: object,
+    options: ProgressOptions,
+    user?: string,
+  ): Promise<unknown> {
     const given = parameters as Given;
+    const call = user ?? type;
     let made: ArrayBufferView | undefined;
     try {
-      checkProgress(`${type}()`, options);
-      checkObject(`parameters of ${type}()`, parameters);
+      checkProgress(`${call}()`, options);
+      checkObject(`parameters of ${call}()`, parameters);
       made = this.#requests.made(type, given);
     } catch (error) {
       throw this.#refused(error, type);
     }
+    this.#checkOpen(call);
     const operation = this.#begin(type, made === undefined ? given : { ...given, receive: made }, made === undefined);
     operation.waits++;
     try {
       if (!operation.isOver) {
-        const wait = this.#parts.waits.until(operation, options);
-        await named(this, type, wait, () => awaitedOf(operation));
+        const wait = this.#parts.waits.until(operation, options, user !== undefined);
+        await named(this, call, wait, () => awaitedOf(operation));
       }
-      if (operation.result !== SUCCESS) throw this.#errorOf(type, operation);
+      if (operation.result !== SUCCESS) throw this.#errorOf(call, operation);
     } finally {
       operation.waits--;
     }
@@ -677,8 +698,8 @@ export class Geometry {
     return result;
   }
 
-  #errorOf(type: string, { result, why, cause }: Begun): Error {
-    const what = `${type}() of rank ${this.rank}`;
+  #errorOf(call: string, { result, why, cause }: Begun): Error {
+    const what = `${call}() of rank ${this.rank}`;
     if (result === EAGAIN || result === SUCCESS) throw new Error(`${what} has no error`);
     return this.#core.errorOf(what, result, why, this.#parts.shutdownError, cause);
   }

@@ -297,6 +297,7 @@ export class Grid<View extends CellArray = Float64Array> {
 
   /** Ends the grid once all members have called this. Its cells must not be used any more. @throws as `geometry.barrier()` */
   async close(options: ProgressOptions = NO_OPTIONS): Promise<void> {
+    checkProgress("close()", options);
     try {
       await this.#region.close(options);
     } finally {

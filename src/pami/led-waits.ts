@@ -26,8 +26,12 @@ export class LedWaits {
     this.#host = host;
   }
 
-  /** Resolves once it is over. Advances meanwhile, if no other wait does. @throws as `progress()` */
-  async until(awaited: Awaited, options: ProgressOptions): Promise<void> {
+  /**
+   * Resolves once it is over. Advances meanwhile, if no other wait does.
+   * @param keepsErrors as that of GeometryContext.until
+   * @throws as `progress()`
+   */
+  async until(awaited: Awaited, options: ProgressOptions, keepsErrors = false): Promise<void> {
     const { task, core, until } = this.#host;
     const { timeout = Number.POSITIVE_INFINITY, signal } = options;
     const { clock, interruptsTaken, observers, parker } = task;
@@ -65,7 +69,8 @@ export class LedWaits {
       leads = !this.#isLed;
       this.#isLed = true;
       // If it is over, this ends at once, and a progress() of this context, too.
-      await until(isOver, hasSlept ? { signal, timeout: Math.max(0, end - clock.now()) } : options);
+      const left = hasSlept ? { signal, timeout: Math.max(0, end - clock.now()) } : options;
+      await until(isOver, left, keepsErrors);
     } catch (error) {
       if (!hasSlept || !(error instanceof PamiError) || error.code !== "PAMIR_TIMEDOUT") throw error;
       throw new PamiError("PAMIR_TIMEDOUT", `${what}: not over after ${timeout} ms`);

@@ -67,7 +67,7 @@ export async function makeGeometry(
       `createGeometry(): ${own.length} contexts of task ${task.number} are members: name one`,
     );
   }
-  return make(task, context, endpoints, id, wait);
+  return make("createGeometry", task, context, endpoints, id, wait);
 }
 
 function kernelFor(task: Task): CollectiveKernel {
@@ -79,7 +79,9 @@ function kernelFor(task: Task): CollectiveKernel {
   return kernel;
 }
 
+/** @param call "split" */
 async function make(
+  call: string,
   task: Task,
   context: Context,
   endpoints: readonly Endpoint[],
@@ -102,12 +104,12 @@ async function make(
   }
   const creation = collectives.begin(endpoints, id, whole);
   try {
-    await waits.until(creation, options);
+    await waits.until(creation, options, true);
   } catch (error) {
     // In its last round, it may have come to an end.
-    if (!creation.isOver || !isLate(error)) throw gaveUp(collectives, creation, error);
+    if (!creation.isOver || !isLate(error)) throw gaveUp(call, collectives, creation, error);
   }
-  if (creation.geometry === undefined) throw new PamiError("PAMIR_SHUTDOWN", `createGeometry(): ${creation.refusal}`);
+  if (creation.geometry === undefined) throw new PamiError("PAMIR_SHUTDOWN", `${call}(): ${creation.refusal}`);
   return new Geometry(creation.geometry, {
     memory: task.memory,
     spin: host.spin,
@@ -117,18 +119,18 @@ async function make(
     until: host.until,
     waits,
     shutdownError: (text, to) => task.shutdownError(text, to),
-    create: (members, wait, split) => make(task, context, members, 0, wait, split),
+    create: (user, members, wait, split) => make(user, task, context, members, 0, wait, split),
     kernel,
   });
 }
 
 /** This member gives up. @returns the error to throw */
-function gaveUp(collectives: Collectives, creation: Creation, error: unknown): unknown {
+function gaveUp(call: string, collectives: Collectives, creation: Creation, error: unknown): unknown {
   const awaited = creation.awaited();
   collectives.giveUp(creation, awaited);
   // The round that has ended the wait may have made it: the others hear that this member has none.
   creation.geometry?.close();
-  return isLate(error) ? new PamiError("PAMIR_TIMEDOUT", `createGeometry() ${awaited}`, { cause: error }) : error;
+  return isLate(error) ? new PamiError("PAMIR_TIMEDOUT", `${call}() ${awaited}`, { cause: error }) : error;
 }
 
 function isLate(error: unknown): boolean {

@@ -71,10 +71,11 @@ export class SharedRegion {
    * @throws as `geometry.barrier()`
    */
   async close(options: ProgressOptions = NO_OPTIONS): Promise<void> {
-    const { group } = this.#host;
+    checkProgress("close()", options);
+    const { group, barrier } = this.#host;
     if (this.region.closed) return;
     try {
-      if (!group.closed) await group.barrier(options);
+      if (!group.closed) await barrier("close", options);
     } finally {
       this.region.close();
     }

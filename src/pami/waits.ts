@@ -84,8 +84,10 @@ export class Waits {
   /**
    * Advances until `condition()` is true, without blocking the thread. Another wait that advances may make it true: the
    * event that it processed has rung the bell, so this wait looks again. The first true ends the wait.
+   * @param keepsErrors whether what handlers throw meanwhile does not end the wait: the context throws it after that
    */
-  async until(wait: WaitName, condition: () => boolean, options: ProgressOptions): Promise<void> {
+  async until(wait: WaitName, condition: () => boolean, options: ProgressOptions, keepsErrors = false): Promise<void> {
+    const core = this.#core;
     let over = false;
     const isOver = (): boolean => {
       over ||= condition();
@@ -95,13 +97,21 @@ export class Waits {
     const poll = (rounds: number): boolean => {
       if (isFirst && isOver()) return true;
       isFirst = false;
-      if (!over) this.#advance(rounds);
+      if (!over) {
+        core.keepsErrors = keepsErrors;
+        try {
+          this.#advance(rounds);
+        } finally {
+          core.keepsErrors = false;
+        }
+      }
       return isOver();
     };
     try {
       await this.#wait(wait, options, poll, isOver);
     } finally {
       this.settled();
+      if (keepsErrors) core.throwKept();
     }
   }
 

@@ -55,6 +55,11 @@ export interface CoreOwner {
 
 const NO_HEADER = new Uint8Array(0);
 
+function asOne(errors: readonly unknown[]): unknown {
+  if (errors.length === 1) return errors[0];
+  return new AggregateError(errors, `${errors.length} handlers or callbacks threw in advance()`);
+}
+
 /** The node's agent, where it has no thread of its own: each round gives it one turn. */
 class InlineAgent implements ProgressSource {
   readonly busy = 1;
@@ -122,6 +127,9 @@ export class ContextCore {
   readonly #endedSeen: Uint8Array;
   /** Errors that handlers and callbacks threw in the current round; empty between rounds. */
   readonly #errors: unknown[] = [];
+  /** Whether rounds keep such errors for throwKept(), instead of throwing them. */
+  keepsErrors = false;
+  readonly #kept: unknown[] = [];
 
   /** @throws PAMIR_INVAL for a wrong pace */
   constructor(task: Task, index: number, options: CoreOptions, owner: CoreOwner) {
@@ -270,8 +278,22 @@ export class ContextCore {
     if (this.isClosed) this.#end();
     if (errors.length === 0) return events;
     const thrown = errors.splice(0);
-    if (thrown.length === 1) throw thrown[0];
-    throw new AggregateError(thrown, `${thrown.length} handlers or callbacks threw in one advance()`);
+    if (!this.keepsErrors) throw asOne(thrown);
+    this.#kept.push(...thrown);
+    return events;
+  }
+
+  /** A wait that has kept errors is over: the next round throws them. @throws them at once if the context is closed */
+  throwKept(): void {
+    const kept = this.#kept.splice(0);
+    if (kept.length === 0) return;
+    if (this.isClosed) throw asOne(kept);
+    for (const error of kept) {
+      this.work.push(() => {
+        throw error;
+      });
+    }
+    this.#task.parker.ring();
   }
 
   /** Whether an advance would do something. */

@@ -3,8 +3,10 @@ import {
   type Aggregator,
   type Client,
   type Context,
+  type Counter,
   EAGAIN,
   type Geometry,
+  type Grid,
   launch,
   SHUTDOWN,
   type SharedRegion,
@@ -248,6 +250,128 @@ it("a wait for shared regions, counters, grids or aggregators names the members 
     for (const make of makes) {
       expect(await rejectionOf(make(first, late))).toMatchObject({ text: expect.stringContaining(WAITS) });
     }
+  }));
+
+const TOGETHER: readonly (readonly [call: string, (geometry: Geometry, options?: object) => Promise<unknown>])[] = [
+  ["shareRegion", (geometry, options) => geometry.shareRegion(8, options)],
+  ["createCounter", (geometry, options) => geometry.createCounter(options)],
+  ["createGrid", (geometry, options) => geometry.createGrid({ size: [4], ...options })],
+  [
+    "createAggregator",
+    (geometry, options) => geometry.createAggregator({ type: Uint8Array, onItems() {}, ...options }),
+  ],
+  ["split", (geometry, options) => geometry.split(0, 0, options)],
+  ["splitByNode", (geometry, options) => geometry.splitByNode(options)],
+  ["shrink", (geometry, options) => geometry.shrink(options)],
+];
+
+it.each(TOGETHER)("%s(): what ends its wait names it, as does what is refused", (call, begin) =>
+  withMembers(async ({ contexts, geometries: [first, second] }) => {
+    const wrong = await rejectionOf(begin(first, { timeout: -1 }));
+    expect(wrong.code).toBe("PAMIR_INVAL");
+    expect(wrong.text).not.toContain("allgather");
+    const late = await rejectionOf(begin(first, { timeout: 5 }));
+    expect(late).toMatchObject({ code: "PAMIR_TIMEDOUT", text: expect.stringMatching(`^${call}\\(\\) `) });
+    // It agrees on those that are left.
+    if (call === "shrink") return;
+    // The other one waits for a member that ends.
+    const refused = rejectionOf(begin(second, OPTIONS));
+    contexts[0]?.close();
+    const ended = await refused;
+    expect(ended).toMatchObject({ code: "PAMIR_SHUTDOWN", text: expect.stringMatching(`^${call}\\(\\)`) });
+  }),
+);
+
+it("a handler throws while a member waits in vain, or closes the context: its error comes once", () =>
+  withMembers(async ({ contexts: [context], geometries: [first] }) => {
+    const own = context as Context;
+    const fail = (text: string): never => {
+      throw new RangeError(text);
+    };
+    own.post(() => fail("one"));
+    own.post(() => fail("two"));
+    const late = await rejectionOf(first.createCounter({ timeout: 20 }));
+    expect(late).toMatchObject({ code: "PAMIR_TIMEDOUT", text: expect.stringContaining("createCounter()") });
+    let thrown: unknown;
+    try {
+      own.advance();
+    } catch (error) {
+      thrown = error;
+    }
+    expect((thrown as AggregateError).errors).toEqual([new RangeError("one"), new RangeError("two")]);
+    for (let round = 0; round < 5; round++) own.advance();
+    const waiting = first.shareRegion(8, OPTIONS).catch((error: unknown) => error);
+    own.post(() => fail("three"));
+    setTimeout(() => {
+      own.post(() => {
+        own.close();
+        fail("four");
+      });
+    }, 20);
+    const error = await waiting;
+    expect((error as AggregateError).errors).toEqual([new RangeError("three"), new RangeError("four")]);
+  }));
+
+it.each([
+  ["behind", "at once"],
+  ["before", "once the counter is there"],
+])("a handler throws while a counter is made %s a barrier: the barrier has the error, %s", (place) =>
+  withMembers(async ({ contexts: [context], geometries: [first, second] }) => {
+    const own = context as Context;
+    const turns = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 20));
+    const calls = [
+      (geometry: Geometry) => geometry.createCounter(OPTIONS),
+      (geometry: Geometry) => geometry.barrier(OPTIONS),
+    ];
+    if (place === "behind") calls.reverse();
+    // Loads the code of counters.
+    await Promise.all([first, second].map((geometry) => geometry.createCounter(OPTIONS)));
+    const waits: Promise<unknown>[] = [];
+    for (const call of calls) {
+      waits.push(call(first).catch((error: unknown) => error));
+      // It has begun.
+      await turns();
+    }
+    own.post(() => {
+      throw new RangeError("thrown");
+    });
+    await turns();
+    const others: Promise<unknown>[] = [];
+    for (const call of calls) {
+      others.push(call(second));
+      await turns();
+    }
+    const came = await Promise.all(waits);
+    await Promise.all(others);
+    expect(came.filter((one) => one instanceof Error)).toEqual([new RangeError("thrown")]);
+    const [counter, barrier] = place === "behind" ? [came[1], came[0]] : came;
+    expect(barrier).toBeInstanceOf(RangeError);
+    expect(await (counter as Counter).next(OPTIONS)).toBe(0);
+    for (let round = 0; round < 5; round++) own.advance();
+  }),
+);
+
+it("close() with wrong options is refused, and closes nothing", () =>
+  withMembers(async ({ geometries: [one, two] }) => {
+    const make = (geometry: Geometry) => [
+      geometry.shareRegion(8, OPTIONS),
+      geometry.createCounter(OPTIONS),
+      geometry.createGrid({ size: [4], ...OPTIONS }),
+    ];
+    const [own, others] = await Promise.all([Promise.all(make(one)), Promise.all(make(two))]);
+    const use = async (): Promise<void> => {
+      const [region, counter, grid] = own as [SharedRegion, Counter, Grid];
+      expect(region.view(Uint8Array).length).toBe(8);
+      await counter.next(OPTIONS);
+      await Promise.all([grid.exchange(0, OPTIONS), (others[2] as Grid).exchange(0, OPTIONS)]);
+    };
+    for (const wrong of [{ timeout: -1 }, { timeOut: 1 }, { signal: 1 }, null, 5]) {
+      for (const one of own) {
+        expect(await rejectionOf(one.close(wrong as never))).toMatchObject({ code: "PAMIR_INVAL" });
+      }
+      await use();
+    }
+    await Promise.all([...own, ...others].map((each) => each.close(OPTIONS)));
   }));
 
 it("an item whose handler throws does not take those behind it along", () =>

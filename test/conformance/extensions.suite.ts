@@ -30,6 +30,70 @@ function suite(withMembers: WithMembers): void {
   const all = <T>({ geometries, drive }: Members, call: (geometry: Geometry) => Promise<T>): Promise<T[]> =>
     drive(Promise.all(geometries.map(call)));
 
+  test(
+    "a handler throws while something is made or closed: all have it, and the error comes after it",
+    3,
+    async (given) => {
+      const { clients, contexts, geometries, drive } = given;
+      const endpoints = contexts.map(({ endpoint }) => endpoint);
+      const [context] = contexts as [Context];
+      let thrown = 0;
+      context.dispatch(7, () => {
+        throw new RangeError(`thrown ${++thrown}`);
+      });
+      /** Has all members call. In the call of the first one, a handler throws before the others call. */
+      const together = async <T>(call: (rank: number) => Promise<T>): Promise<T[]> => {
+        const before = thrown;
+        const first = call(0);
+        const hasThrown = async (): Promise<void> => {
+          expect(contexts[2]?.sendImmediate(context.endpoint, 7)).toBe(SUCCESS);
+          while (thrown === before) await new Promise((resolve) => setImmediate(resolve));
+        };
+        await drive(hasThrown());
+        const results = await drive(Promise.all(geometries.map((_, rank) => (rank === 0 ? first : call(rank)))));
+        const errors: unknown[] = [];
+        for (let round = 0; round < 10; round++) {
+          try {
+            context.advance();
+          } catch (error) {
+            errors.push(error);
+          }
+        }
+        expect(errors).toEqual([new RangeError(`thrown ${before + 1}`)]);
+        return results;
+      };
+      const inAll = <T>(call: (geometry: Geometry) => Promise<T>): Promise<T[]> =>
+        together((rank) => call(geometries[rank] as Geometry));
+      const made = [
+        await together((rank) => {
+          const own = { ...OPTIONS, id: 1, context: contexts[rank] as Context };
+          return (clients[rank] as Client).createGeometry(endpoints, own);
+        }),
+        await inAll((geometry) => geometry.split(0, 0, OPTIONS)),
+        await inAll((geometry) => geometry.shrink(OPTIONS)),
+      ];
+      for (const geometry of made) await drive(Promise.all(geometry.map((one) => one.barrier(OPTIONS))));
+      const regions = await inAll((geometry) => geometry.shareRegion(64, OPTIONS));
+      const counters = await inAll((geometry) => geometry.createCounter(OPTIONS));
+      const grids = await inAll((geometry) => geometry.createGrid({ size: [12], ...OPTIONS }));
+      const aggregators = await inAll((geometry) =>
+        geometry.createAggregator({ ...OPTIONS, type: Int32Array, onItems() {} }),
+      );
+      const numbers = await drive(Promise.all(counters.map((counter) => counter.next(OPTIONS))));
+      expect(numbers.sort()).toEqual([0, 1, 2]);
+      await drive(Promise.all(grids.map((grid) => grid.exchange(0, OPTIONS))));
+      await drive(Promise.all(aggregators.map((aggregator) => aggregator.finish(OPTIONS))));
+      for (const list of [regions, counters, grids]) {
+        await together((rank) => {
+          const closing = (list[rank] as (typeof list)[number]).close(OPTIONS);
+          // While others may use it, its memory is there.
+          if (rank > 0) expect(regions[0]?.region.closed).toBe(list !== regions);
+          return closing;
+        });
+      }
+    },
+  );
+
   for (const size of [1, 3, 4]) {
     test("a shared region: each member reads those of all", size, async (given) => {
       const regions = await all(given, (geometry) => geometry.shareRegion(64 + 8 * geometry.rank, OPTIONS));
