@@ -287,8 +287,9 @@ export class Collectives implements ProgressSource, GeometryHost, CreationHost {
 
   // What a context asks of a source of progress.
 
+  /** Asked before a sleep only: operations note what they find. */
   get hasWork(): boolean {
-    return this.#polling.some((geometry) => geometry.hasWork);
+    return this.#polling.some((geometry) => geometry.lookBeforeSleep());
   }
 
   advance(): number {

@@ -30,7 +30,6 @@ export interface ExecutionHost {
 export class Execution extends Operation {
   readonly isMutual = false;
   readonly isPolling = false;
-  readonly hasWork = false;
   readonly #host: ExecutionHost;
   /** What it is told as: itself, or the operation of which it is a part. */
   readonly #operation: Operation;
@@ -81,6 +80,10 @@ export class Execution extends Operation {
 
   override get isSending(): boolean {
     return this.#sending > 0;
+  }
+
+  lookBeforeSleep(): boolean {
+    return false;
   }
 
   advance(): void {}

@@ -326,12 +326,13 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     }
   }
 
-  get hasWork(): boolean {
+  /** See Operation. */
+  lookBeforeSleep(): boolean {
     const active = this.#active;
     for (let number = active.first; number !== active.next; number = (number + 1) >>> 0) {
       const operation = active.at(number);
       if (operation === undefined) continue;
-      if (operation.hasWork) return true;
+      if (operation.lookBeforeSleep()) return true;
       if (operation.isAtSlot) return false;
     }
     return false;

@@ -70,8 +70,8 @@ export abstract class Operation {
   abstract readonly isMutual: boolean;
   /** Whether it reads words of other members, so that advance() has to be called. */
   abstract readonly isPolling: boolean;
-  /** Whether advance() would do something. */
-  abstract readonly hasWork: boolean;
+  /** The last look before a sleep: whether advance() would do something. It may note what it finds, for advance() to name. */
+  abstract lookBeforeSleep(): boolean;
   /** Whether it waits for its slot, and so do all that have begun behind it. */
   get isAtSlot(): boolean {
     return false;
@@ -95,7 +95,10 @@ export abstract class Operation {
 export class PlainOperation extends Operation {
   readonly isMutual = false;
   readonly isPolling = false;
-  readonly hasWork = false;
+
+  lookBeforeSleep(): boolean {
+    return false;
+  }
 
   advance(): void {}
 

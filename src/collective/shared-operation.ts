@@ -14,7 +14,7 @@
 // A stranger is a member that has begun something else under the same number. It may take others for its readers, and so not
 // wake a member that waits for it. No member sleeps for ever nevertheless:
 //
-//   - Before a member sleeps, it looks whether a stranger has arrived, and fails in that case: see hasWork.
+//   - Before a member sleeps, it looks whether a stranger has arrived, and fails in that case: see lookBeforeSleep().
 //   - A stranger that arrives later wakes it: see ringStrangers(). Each of the two stores before it looks, so at least one of
 //     them sees the other.
 //   - In an operation in which each member reads from all, none looks for sleepers as it arrives. There, a stranger's operation
@@ -141,7 +141,7 @@ export class SharedOperation extends Operation {
     return this.#stage === ENTER && !this.isOver && this.check === undefined;
   }
 
-  get hasWork(): boolean {
+  lookBeforeSleep(): boolean {
     const { shared, number } = this;
     if (this.#stage === ENTER) return this.check === undefined && shared.mayEnter(number);
     if (this.#stage === REDUCE) return shared.hasReduced(this.#cursor, number);

@@ -108,7 +108,7 @@ class Sleeper {
     this.isAsleep = isAsleep;
     if (isAsleep || this.isRestless) return false;
     this.#seen = rig.producer.bellArm(task);
-    this.isAsleep = !this.operation.hasWork;
+    this.isAsleep = !this.operation.lookBeforeSleep();
     if (!this.isAsleep) rig.producer.bellDisarm(task);
     return false;
   }

@@ -184,7 +184,7 @@ export class Member {
     while (!operation.look()) {
       const seen = world.kernel.bellArm(task);
       const isTold = operation.failure === EAGAIN && hear();
-      if (!isTold && !operation.hasWork) world.kernel.bellWait(task, seen, -1);
+      if (!isTold && !operation.lookBeforeSleep()) world.kernel.bellWait(task, seen, -1);
       world.kernel.bellDisarm(task);
       if (isTold) this.#host.failed(operation, ERROR, "it has failed elsewhere");
     }
