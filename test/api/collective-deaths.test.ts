@@ -1,7 +1,7 @@
 // A member ends at each step of what geometries do: the others hear of it, none waits for ever, the memory comes back, and the
 // next geometry works.
 import { describe, expect, it } from "vitest";
-import { type Geometry, type MemRegion, type Result, SHUTDOWN } from "../../src/index.js";
+import { type Geometry, type MemRegion, type Result, SHUTDOWN, SUCCESS } from "../../src/index.js";
 import type { Task } from "../../src/protocol/task.js";
 import { byEffort, SEED, sample } from "../support/effort.js";
 import { type Carrier, type Mortal, MortalJob } from "../support/mortal-members.js";
@@ -449,6 +449,48 @@ describe.each(BOTH)("%s", (carrier) => {
       await job.close();
     }
   });
+});
+
+it.each([
+  ["there is memory: what it has left is read later, too", false, SUCCESS],
+  ["the heap is full: what it has left is read at once, and later operations fail", true, SHUTDOWN],
+] as const)("a member ends that is ahead, and %s", async (_, isFull, late) => {
+  const job = new MortalJob(3, "one memory", { heapBytes: 2 ** 21, regions: 1024 });
+  try {
+    const endpoints = job.members.map(({ endpoint }) => endpoint);
+    const made = (await job.outcomes((member) => member.geometry(endpoints))) as Map<Mortal, Geometry>;
+    const of = (member: Mortal): Geometry => made.get(member) as Geometry;
+    const [one, other, victim] = job.members as [Mortal, Mortal, Mortal];
+    /** The next broadcast of the victim, at one member. */
+    const begin = (member: Mortal, value: number, results: Result[]): Int32Array => {
+      const buffer = Int32Array.of(value);
+      const onDone = (__: unknown, result: Result): void => void results.push(result);
+      expect(of(member).collective("broadcast", { buffer, root: 2, onDone })).toBe(SUCCESS);
+      return buffer;
+    };
+    const [own, first, second]: Result[][] = [[], [], []];
+    begin(victim, 7, own as Result[]);
+    begin(victim, 8, own as Result[]);
+    job.kill(victim);
+    const held = isFull ? takeAll(one.task) : [];
+    const before = [one, other].map((member) => begin(member, 0, first as Result[]));
+    await job.quiet();
+    expect(first).toEqual([SUCCESS, SUCCESS]);
+    expect(before).toEqual([Int32Array.of(7), Int32Array.of(7)]);
+    const behind = [one, other].map((member) => begin(member, 0, second as Result[]));
+    await job.quiet();
+    expect(second).toEqual([late, late]);
+    expect(behind).toEqual(behind.map(() => Int32Array.of(isFull ? 0 : 8)));
+    for (const region of held) region.close();
+    const later = await job.outcomes((member) => of(member).barrier());
+    for (const outcome of later.values()) {
+      const text = isFull ? "no memory for what context 0 of task 2 has left" : "context 0 of task 2 has ended";
+      expect(outcome).toMatchObject({ code: "PAMIR_SHUTDOWN", message: expect.stringContaining(text) });
+    }
+    await expectGoingOn(job, made);
+  } finally {
+    await job.close();
+  }
 });
 
 it("a context closes, and its memory is written anew, before the last reader has read its part of a result", async () => {

@@ -1,7 +1,14 @@
 // Members of one memory that sleep whenever they have nothing to do: each operation ends, and wakes each member as often as it
 // must. All are on this thread: one that sleeps goes on only once its bell has rung.
 import { expect, it } from "vitest";
-import { MEMBER_INLINE_BYTES, MEMBER_SIZE, MEMBER_SLOTS, PAGE_SIZE, TASK_BELL_OFFSET } from "../../assembly/layout.js";
+import {
+  MEMBER_INLINE_BYTES,
+  MEMBER_SIZE,
+  MEMBER_SLOTS,
+  NONE,
+  PAGE_SIZE,
+  TASK_BELL_OFFSET,
+} from "../../assembly/layout.js";
 import type { Buffers, Operation, Reducer } from "../../src/collective/operation.js";
 import type { Piece, Scratch } from "../../src/collective/scratch.js";
 import { SharedMembers } from "../../src/collective/shared-members.js";
@@ -60,10 +67,11 @@ class Sleeper {
       operation.release();
       shared.complete(operation.number, operation.isMutual && result === SUCCESS);
     };
-    // No operation here lacks memory, so none sends messages.
     const host: Partial<SharedHost> = {
       shared,
       scratch,
+      // What a member that lacks memory sends does not come.
+      start: () => {},
       get hasAnyEnded() {
         return crowd.ended !== undefined;
       },
@@ -83,7 +91,7 @@ class Sleeper {
 
   begin({ steps, signature = 0, bytes = this.buffers.send.length }: Begun): void {
     const buffers = { ...this.buffers, send: this.buffers.send.subarray(0, bytes) };
-    this.operation = new SharedOperation(this.host, buffers, steps);
+    this.operation = new SharedOperation(this.host, buffers, steps, () => ({ rounds: [], scratchBytes: 0 }));
     this.operation.number = ++this.#number;
     this.operation.signature = signature;
     this.isAsleep = false;
@@ -340,6 +348,37 @@ it("a member whose source begins something else ends, although a third one comes
       });
       expect(reader.operation.result).toBe(ERROR);
     }
+  }
+});
+
+/** A broadcast whose root has no memory for its bytes: they go by messages. */
+class LackingSteps extends BroadcastSteps {
+  override publish(): number {
+    return NONE;
+  }
+}
+
+it("members that await messages, as their root has no memory, end once another one has begun something else", () => {
+  for (let round = 0; round < 4 * ROUNDS; round++) {
+    const random = randomOf(SEED + round);
+    const crowd = new Crowd(3, LONG, random);
+    const [reader, source, third] = crowd.members as [Sleeper, Sleeper, Sleeper];
+    for (const member of [reader, source]) member.isRestless = random(2) === 0;
+    // At any time, or once the others sleep, or have looked often.
+    let left = random(2) === 0 ? 40 : 0;
+    third.hasCome = () => {
+      if (reader.isAsleep && source.isAsleep) left = 0;
+      return --left < 0;
+    };
+    crowd.run((member) => {
+      const isOther = member === third;
+      return {
+        signature: isOther ? 1 : 2,
+        bytes: isOther ? 8 : LONG,
+        steps: isOther ? new BroadcastSteps(member.shared, 2) : new LackingSteps(member.shared, 1),
+      };
+    });
+    expect([reader, source].map(({ operation }) => operation.result)).toEqual([ERROR, ERROR]);
   }
 });
 
