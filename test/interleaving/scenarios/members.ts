@@ -549,7 +549,7 @@ export const MEMBER_SCENARIOS: readonly Scenario[] = [
   members("a broadcast that fails at its root, which writes its memory anew", 2, broadcastFromOutside(1)),
   members("two barriers of three", 2, barrier, 1, 3),
   members("broadcasts to two readers from memory that their root writes anew", 2, broadcastFromOutside(), 1, 3),
-  members("a broadcast that fails at its root, and at one of two readers", 1, broadcastFromOutside(1), 2, 3),
+  members("a broadcast that fails at its root, and at one of two readers", 1, broadcastFromOutside(1), 1, 3),
   members("a broadcast that fails behind an operation that goes on", 1, failing),
   members("a broadcast whose root closes its context, and writes its memory anew", 1, closing),
   members("reductions by slices, in memory that is written anew at once", 2, reduceBySlices),
