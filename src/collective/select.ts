@@ -50,6 +50,7 @@ import {
   ALLTOALL_MEMBERS,
   ALLTOALL_SHORT,
   BROADCAST_SHORT,
+  FLAT_SHORT,
   GATHER_SHORT,
   OPERANDS_SHORT,
   REDUCE_SCATTER_SHORT,
@@ -112,15 +113,17 @@ function inMemory(
   shared: (request: Request, geometry: GeometryCore) => Steps,
   conditions = "",
   works: Algorithm["works"] = always,
+  preferred = "wherever it works",
+  isPreferred: Algorithm["isPreferred"] = always,
 ): Algorithm {
   return {
     name,
     always: conditions === "",
     conditions,
-    preferred: "wherever it works",
+    preferred,
     fits: (geometry) => geometry.isShared,
     works,
-    isPreferred: always,
+    isPreferred,
     shared,
   };
 }
@@ -203,6 +206,8 @@ const flat = inMemory(
   `at most ${FLAT_MEMBERS} members, ${MEMBER_INLINE_BYTES} bytes; no function of the user's`,
   (request, geometry) =>
     request.reducer !== undefined && FlatReduceSteps.fits(geometry.shared, request.bytes, request.reducer),
+  `up to ${FLAT_SHORT} bytes`,
+  upTo(FLAT_SHORT),
 );
 const sliced = inMemory(
   "slices",

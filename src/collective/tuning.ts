@@ -1,5 +1,8 @@
-// Limits at which the default algorithm changes, in bytes of a block or vector. They hold for members that share no memory;
-// those that do have one algorithm each.
+// Limits at which the default algorithm changes, in bytes of a block or vector. All but FLAT_SHORT hold for members that share no
+// memory. Those that do have one algorithm for each type, but two for reductions.
+
+/** In one memory: what fits into slots is reduced by each member itself, rather than in slices. */
+export const FLAT_SHORT = 88;
 
 export const BROADCAST_SHORT = 16 * 1024;
 export const ALLREDUCE_SHORT = 16 * 1024;

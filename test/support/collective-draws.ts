@@ -24,6 +24,7 @@ const BY_LIMIT: Readonly<Record<keyof typeof tuning, readonly CollectiveType[]>>
   REDUCE_SHORT: ["reduce"],
   REDUCE_SCATTER_SHORT: ["reduceScatter"],
   OPERANDS_SHORT: ["reduce", "allreduce"],
+  FLAT_SHORT: ["reduce", "allreduce"],
 };
 
 /** The types whose vector, block, or blocks of all members together go into a slot. */
