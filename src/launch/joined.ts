@@ -20,7 +20,7 @@ import { makeJobMemory } from "../node/memory.js";
 import { type VisiblePlace, visibleProgram } from "../observe/visible.js";
 import { noProcesses, openFfi } from "../process/ffi.js";
 import type { FutexSetup } from "../process/futex.js";
-import { hostIdentity, machineIdentity, startTimeOf } from "../process/identity.js";
+import { hostIdentity, machineIdentity, networkIdentity, startTimeOf } from "../process/identity.js";
 import { type MappedMemory, mapProcessMemory } from "../process/mapping.js";
 import { findFfi, ProcessMemories, whyNoProcesses } from "../process/process-memory.js";
 import { lookAtSlotsAndRing } from "../protocol/slot-bell.js";
@@ -50,6 +50,8 @@ interface Introduction {
   readonly why: string;
   /** The running system. */
   readonly machine: string;
+  /** The network namespace within it. */
+  readonly network: string;
   readonly pid: number;
   readonly started: string;
   readonly version: string;
@@ -240,6 +242,7 @@ async function introduce(bootstrap: Bootstrap, linked: LinkedNode | undefined, w
   const own: Introduction = {
     ...(linked === undefined ? sharing(options, bootstrap.localSize) : { host: "", why: "" }),
     machine: machineIdentity(),
+    network: networkIdentity(),
     pid: process.pid,
     started: startTimeOf(process.pid),
     version: VERSION,
@@ -407,11 +410,15 @@ function nodeSetup(
   };
 }
 
-/** The address of this machine to which other nodes send: PAMIR_BIND_HOST, loopback if all are here, or the first other. */
+/**
+ * The address of this machine to which other nodes send: PAMIR_BIND_HOST, or loopback if all are here, or the first other.
+ * Containers of one machine have a loopback each.
+ */
 function bindHost(all: readonly Introduction[]): string {
   const given = environment("PAMIR_BIND_HOST");
-  const machine = machineIdentity();
-  if (given === undefined && machine !== "" && all.every((one) => one.machine === machine)) return "127.0.0.1";
+  const [machine, network] = [machineIdentity(), networkIdentity()];
+  const isHere = (one: Introduction): boolean => one.machine === machine && one.network === network;
+  if (given === undefined && machine !== "" && all.every(isHere)) return "127.0.0.1";
   const { networkInterfaces } = nodeModule("os") as typeof import("node:os");
   return ownAddress(given, () => Object.values(networkInterfaces()));
 }

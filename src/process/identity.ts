@@ -23,6 +23,15 @@ export function machineIdentity(): string {
   }
 }
 
+/** Names the network namespace within the system: processes for which both are the same reach each other by loopback. */
+export function networkIdentity(): string {
+  try {
+    return fs().readlinkSync("/proc/self/ns/net");
+  } catch {
+    return "";
+  }
+}
+
 /**
  * Names the system, the process numbers and the user: processes for which it is the same see each other's numbers, and may
  * open each other's descriptors.

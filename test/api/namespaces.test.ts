@@ -1,33 +1,26 @@
-// Nodes of a job in two network namespaces, with a cable between them that can be cut, and with packets that are lost.
-import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
+// Nodes of a job on two hosts, which are network namespaces: with a cable between them that can be cut, and loses packets.
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from "vitest";
-import { SEED } from "../support/effort.js";
+import { byEffort, SEED } from "../support/effort.js";
+import { cli, withoutWaits } from "../support/run-command.js";
+import { script } from "../support/ssh.js";
+import { ALL, type End, longerThan, oneOf, TwoHosts, whyNoHosts } from "../support/two-hosts.js";
 
 const program = fileURLToPath(new URL("programs/bulk.js", import.meta.url));
-const NAMES = ["a", "b"].map((end) => `pamir-${process.pid}-${end}`) as [string, string];
-const CABLES = ["a", "b"].map((end) => `pm${process.pid % 1e6}${end}`) as [string, string];
-const HOSTS = ["10.83.71.1", "10.83.71.2"] as const;
-/** In its own namespace, the port is free. */
+/** On its own host, the port is free. */
 const PORT = 7117;
+const ENDS = [0, 1] as const;
+const LINKS = ["udp", "websocket"] as const;
 
-const ip = (...args: string[]): void => void execFileSync("ip", args, { stdio: ["ignore", "ignore", "pipe"] });
-
-/** Why the tests are not run; empty: they are. */
-function whyNot(): string {
-  if (process.platform !== "linux") return "this is not Linux";
-  const name = `${NAMES[0]}-probe`;
-  const { status, error, stderr } = spawnSync("ip", ["netns", "add", name], { encoding: "utf8" });
-  if (status !== 0) return `ip netns add: ${error?.message ?? stderr.trim()}`;
-  ip("netns", "del", name);
-  return "";
-}
-const why = whyNot();
-if (why !== "") console.log(`not run: nodes in network namespaces (${why})`);
+const isRequired = process.env.PAMIR_REQUIRE_NAMESPACES === "1";
+const why = whyNoHosts();
+if (why !== "" && !isRequired) console.log(`not run: nodes in network namespaces (${why})`);
+describe.skipIf(!isRequired)("network namespaces", () => it("can be made", () => expect(why).toBe("")));
 
 const FAULTS = { loss: 0.01, duplicate: 0.01, reorder: 0.02, delay: 20, seed: SEED };
 
@@ -38,47 +31,43 @@ interface Said {
   readonly isOver: boolean;
 }
 
-describe.skipIf(why !== "")("nodes in two network namespaces", { timeout: 90_000 }, () => {
+describe.skipIf(why !== "")("nodes in two network namespaces", { timeout: 100_000 }, () => {
   const folder = mkdtempSync(join(inject("folder"), "namespaces-"));
   const keyFile = join(folder, "key");
   writeFileSync(keyFile, randomBytes(32), { mode: 0o600 });
   const children = new Set<ChildProcess>();
 
-  beforeAll(() => {
-    for (const name of NAMES) ip("netns", "add", name);
-    ip("link", "add", CABLES[0], "netns", NAMES[0], "type", "veth", "peer", "name", CABLES[1], "netns", NAMES[1]);
-    for (const [end, name] of NAMES.entries()) {
-      ip("-n", name, "addr", "add", `${HOSTS[end]}/24`, "dev", CABLES[end] as string);
-      for (const device of ["lo", CABLES[end] as string]) ip("-n", name, "link", "set", device, "up");
-    }
+  let hosts: TwoHosts;
+
+  beforeAll(async () => {
+    hosts = await TwoHosts.start();
   });
   afterEach(() => {
     for (const child of children) child.kill("SIGKILL");
     children.clear();
-    cable("up");
+    hosts.cable("up");
+    for (const end of ENDS) hosts.filter(end, undefined);
   });
   afterAll(() => {
-    // The cable goes with its ends.
-    for (const name of NAMES) ip("netns", "del", name);
+    hosts?.close();
     rmSync(folder, { recursive: true, force: true });
   });
 
-  const cable = (state: "up" | "down"): void => ip("-n", NAMES[1], "link", "set", CABLES[1], state);
-
-  /** A process in each namespace. */
-  function start(rounds: number, options: object) {
-    const nodes = NAMES.map((name, rank) => {
-      const child = spawn("ip", ["netns", "exec", name, process.execPath, program, `${rounds}`], {
+  /** A process on each host. */
+  function start(rounds: number, options: object, env: (end: End) => object = () => ({})) {
+    const nodes = ENDS.map((rank) => {
+      const [command, ...args] = [...hosts.on(rank), process.execPath, program, `${rounds}`];
+      const child = spawn(command as string, args, {
         stdio: ["ignore", "pipe", "pipe"],
         env: {
           PATH: process.env.PATH,
           PAMIR_RANK: `${rank}`,
           PAMIR_SIZE: "2",
-          PAMIR_NODE: name,
-          PAMIR_BIND_HOST: HOSTS[rank],
-          PAMIR_RENDEZVOUS: `${HOSTS[0]}:${PORT}`,
+          PAMIR_NODE: `${rank}`,
+          PAMIR_RENDEZVOUS: `${hosts.addresses[0]}:${PORT}`,
           PAMIR_KEY_FILE: keyFile,
           PAMIR_OPTIONS: JSON.stringify(options),
+          ...env(rank),
         },
       });
       children.add(child);
@@ -115,63 +104,121 @@ describe.skipIf(why !== "")("nodes in two network namespaces", { timeout: 90_000
   /** Rounds that are not over before a test interferes, but for the slowest machines. */
   const MANY = 1000;
 
-  it.each(["udp", "websocket"])("messages, offers, puts, gets and rmws by %s, where packets are lost", async (link) => {
+  it.each(LINKS)("messages, offers, puts, gets and rmws by %s, where packets are lost", async (link) => {
     expect(await start(3, { link, impairments: FAULTS }).ended).toEqual(rightOf(3));
   });
 
-  it.each(["udp", "websocket"])(
-    "a node is killed in mid-transfer, %s: the other one ends its operations",
+  it.each(LINKS)("the same where the system loses them, %s", async (link) => {
+    for (const end of ENDS) hosts.filter(end, oneOf(100));
+    expect(await start(3, { link, impairments: { delay: 20 } }).ended).toEqual(rightOf(3));
+  });
+
+  it.each(LINKS)("the same through a narrow queue, which overflows, %s", async (link) => {
+    for (const end of ENDS) hosts.narrow(end, 20, 3);
+    const ends = await start(3, { link }).ended;
+    expect(hosts.widen(0) + hosts.widen(1)).toBeGreaterThan(0);
+    expect(ends).toEqual(rightOf(3));
+  });
+
+  it("a path that drops packets of more than 1,280 bytes, without a word: packetBytes of 1,232 suit it, at the address of PAMIR_BIND_HOST", async () => {
+    for (const end of ENDS) hosts.filter(end, longerThan(1280));
+    const nodes = start(3, { packetBytes: 1232 }, (end) => ({ PAMIR_BIND_HOST: hosts.addresses[end] }));
+    expect(await nodes.ended).toEqual(rightOf(3));
+  });
+
+  it.each(LINKS)("a node is killed in mid-transfer, %s: the other one ends its operations", async (link) => {
+    const { children, underWay, ended } = start(MANY, { link, silence: 1500 });
+    await underWay;
+    children[1].kill("SIGKILL");
+    const [first, second] = await ended;
+    expect(first).toMatchObject({ code: 0, errors: "", said: { task: 0, wrong: [], isOver: true } });
+    expect(second).toMatchObject({ code: "SIGKILL" });
+  });
+
+  /** Milliseconds for which a node is stopped. */
+  const STOPPED = byEffort({ quick: 1500, normal: 1500, deep: 15_000 });
+
+  it.each(LINKS)(
+    "a node is stopped in mid-transfer, and goes on before the silence is over, %s: nothing is lost",
     async (link) => {
-      const { children, underWay, ended } = start(MANY, { link, silence: 1500 });
+      const { children, underWay, ended } = start(20, { link, silence: 60_000 });
       await underWay;
-      children[1].kill("SIGKILL");
-      const [first, second] = await ended;
-      expect(first).toMatchObject({ code: 0, errors: "", said: { task: 0, wrong: [], isOver: true } });
-      expect(second).toMatchObject({ code: "SIGKILL" });
+      children[1].kill("SIGSTOP");
+      await delay(STOPPED);
+      children[1].kill("SIGCONT");
+      expect(await ended).toEqual(rightOf(20));
     },
   );
 
-  it("a node is stopped in mid-transfer, and goes on before the silence is over: nothing is lost", async () => {
-    const { children, underWay, ended } = start(20, { silence: 60_000 });
-    await underWay;
-    children[1].kill("SIGSTOP");
-    await delay(1500);
-    children[1].kill("SIGCONT");
-    expect(await ended).toEqual(rightOf(20));
-  });
+  it.each(LINKS)(
+    "a node is stopped for longer than the silence, %s: both give each other up, and end",
+    async (link) => {
+      const { children, underWay, ended } = start(MANY, { link, silence: STOPPED / 3 });
+      await underWay;
+      children[1].kill("SIGSTOP");
+      await delay(STOPPED);
+      children[1].kill("SIGCONT");
+      for (const [task, end] of (await ended).entries())
+        expect(end).toMatchObject({ code: 0, errors: "", said: { task, wrong: [], isOver: true } });
+    },
+  );
 
-  it.each(["udp", "websocket"])("the cable is cut in mid-transfer, and mended, %s: nothing is lost", async (link) => {
-    const { underWay, ended } = start(8, { link, impairments: FAULTS, silence: 60_000 });
+  it.each(LINKS)("the cable is cut in mid-transfer, and mended, %s: nothing is lost", async (link) => {
+    const { underWay, ended } = start(5, { link, impairments: FAULTS, silence: 60_000 });
     await underWay;
     for (let cut = 0; cut < 2; cut++) {
-      cable("down");
+      hosts.cable("down");
       await delay(1000);
-      cable("up");
+      hosts.cable("up");
       await delay(200);
     }
-    expect(await ended).toEqual(rightOf(8));
+    expect(await ended).toEqual(rightOf(5));
+  });
+
+  it.each(LINKS)("the cable is cut for long, %s: the nodes go on once it is mended", async (link) => {
+    const { underWay, ended } = start(5, { link, silence: 60_000 });
+    await underWay;
+    hosts.cable("down");
+    await delay(byEffort({ quick: 2000, normal: 2000, deep: 15_000 }));
+    hosts.cable("up");
+    expect(await ended).toEqual(rightOf(5));
   });
 
   it("the cable is cut for longer than the silence: each node gives the other one up, and both end", async () => {
     const { underWay, ended } = start(MANY, { silence: 1500 });
     await underWay;
-    cable("down");
+    hosts.cable("down");
     const ends = await ended;
     for (const [task, end] of ends.entries())
       expect(end).toMatchObject({ code: 0, errors: "", said: { task, wrong: [], isOver: true } });
   });
 
+  it("one direction of the cable loses all packets, then again none: nothing is lost", async () => {
+    const { underWay, ended } = start(20, { silence: 60_000 });
+    await underWay;
+    for (const end of ENDS) {
+      hosts.filter(end, ALL);
+      await delay(1000);
+      hosts.filter(end, undefined);
+    }
+    expect(await ended).toEqual(rightOf(20));
+  });
+
+  it("one direction of the cable loses all packets for longer than the silence: each node gives the other one up", async () => {
+    const { underWay, ended } = start(MANY, { silence: 1500 });
+    await underWay;
+    hosts.filter(1, ALL);
+    for (const [task, end] of (await ended).entries())
+      expect(end).toMatchObject({ code: 0, errors: "", said: { task, wrong: [], isOver: true } });
+  });
+
   it("a path of a smaller MTU: with packetBytes, IP fragments nothing", async () => {
-    const setMtu = (bytes: number): void => {
-      for (const [end, name] of NAMES.entries())
-        ip("-n", name, "link", "set", CABLES[end] as string, "mtu", `${bytes}`);
-    };
     const fragments = (): number => {
-      const text = execFileSync("ip", ["netns", "exec", NAMES[0], "cat", "/proc/net/snmp"], { encoding: "utf8" });
+      const text = hosts.run(0, "cat", "/proc/net/snmp");
       const [names, values] = text.split("\n").flatMap((line) => (line.startsWith("Ip:") ? [line.split(" ")] : []));
       return Number(values?.[names?.indexOf("FragCreates") ?? -1]);
     };
-    setMtu(1280);
+    hosts.setMtu(1280);
     try {
       const before = fragments();
       expect(await start(2, { packetBytes: 1232 }).ended).toEqual(rightOf(2));
@@ -179,7 +226,7 @@ describe.skipIf(why !== "")("nodes in two network namespaces", { timeout: 90_000
       expect(await start(2, {}).ended).toEqual(rightOf(2));
       expect(fragments()).toBeGreaterThan(before);
     } finally {
-      setMtu(1500);
+      hosts.setMtu(1500);
     }
   });
 
@@ -189,5 +236,33 @@ describe.skipIf(why !== "")("nodes in two network namespaces", { timeout: 90_000
     for (const child of children) child.kill("SIGKILL");
     await ended;
     expect(await start(2, {}).ended).toEqual(rightOf(2));
+  });
+
+  /** Runs a program by `pamir run` from the first host, with two tasks on each. Control goes by pipes, as with ssh. */
+  function runOnBoth(file: string, ...options: string[]) {
+    const rsh = script(folder, "rsh", `host=$1; shift; exec ip netns exec ${hosts.prefix}$host sh -c "$1"`);
+    const args = [cli, "run", "--hosts", "a:2,b:2", "--rsh", rsh, ...options, "--no-labels", resolve(file)];
+    const [command, ...rest] = [...hosts.on(0), process.execPath, ...args];
+    const { status, stdout, stderr } = spawnSync(command as string, rest, { encoding: "utf8", timeout: 60_000 });
+    return { status, stdout, stderr: withoutWaits(stderr) };
+  }
+
+  it.each([
+    ["p2p.js", "corner: 41958"],
+    ["stencil.js", "norm: 42"],
+    ["transpose.js", "sum of errors: 0"],
+    ["nstream.js", "checksum: 336000000"],
+  ])("pamir run --hosts, examples/%s: the right answer, over the cable", (file, answer) => {
+    const before = ENDS.map((end) => hosts.received(end));
+    const { status, stdout, stderr } = runOnBoth(`examples/${file}`);
+    expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+    expect(stdout).toContain(`tasks: 4, ${answer} as it must be, `);
+    for (const end of ENDS) expect(hosts.received(end) - (before[end] as number)).toBeGreaterThan(1000);
+  });
+
+  it("pamir run --hosts --restart: tasks that are killed on a host go on there", () => {
+    const { status, stdout, stderr } = runOnBoth("test/cli/programs/replaced.js", "--restart", "1");
+    expect(stderr.match(/goes on as/g)).toHaveLength(2);
+    expect([status, stdout]).toEqual([0, '{"ended":"PAMIR_SHUTDOWN","ranks":[2,3],"between":5}\n']);
   });
 });
