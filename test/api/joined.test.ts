@@ -8,7 +8,7 @@ import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { info, SHUTDOWN } from "pamir";
 import { afterAll, afterEach, describe, expect, inject, it } from "vitest";
-import { SEED } from "../support/effort.js";
+import { byEffort, SEED } from "../support/effort.js";
 import { copyOfPackage } from "./run-program.js";
 
 const program = fileURLToPath(new URL("programs/joined.js", import.meta.url));
@@ -138,6 +138,18 @@ const endsOf = (...tasks: number[]): object => Object.fromEntries(tasks.map((tas
 /** Milliseconds for which a node that leaves waits for one that is stopped: as in src/launch/joined.ts. */
 const LEAVE_MS = 10_000;
 
+/** How a process ends that can't say goodbye. */
+const DEATHS = [
+  ["kill", "SIGKILL"],
+  ["abort", "SIGABRT"],
+  ["foreign", "SIGSEGV"],
+  ["memory", expect.stringMatching(/^SIG(ABRT|TRAP|ILL)$/)],
+] as const;
+/** For the tests in which a heap overflows. */
+const SMALL_HEAP = "--max-old-space-size=64";
+/** What has a name among the memories of this system. */
+const memoryNames = (): string[] => readdirSync("/dev/shm").filter((name) => /pamir/.test(name));
+
 const sumOf = (size: number): number => (size * (size - 1)) / 2;
 const rightOf = (size: number): unknown[] =>
   Array.from({ length: size }, (_, task) => expect.objectContaining({ task, size, sum: sumOf(size) }));
@@ -150,11 +162,16 @@ describe.skipIf(!isLinux)("processes that find each other by a rendezvous", { ti
     expect(new Set(said.map(({ pid }) => pid)).size).toBe(size);
   });
 
-  it("one is killed: the others go on, learn of it, and operations to it come to SHUTDOWN", async () => {
-    const { said, codes } = await start(4, ["kill"]);
-    expect(codes).toEqual([0, "SIGKILL", 0, 0]);
-    expect(said.map(({ task, seen }) => [task, seen])).toEqual([0, 2, 3].map((task) => [task, { 1: SHUTDOWN }]));
-  });
+  it.each(DEATHS)(
+    "one ends without a word: the others go on, learn of it, and operations to it come to SHUTDOWN, by %s",
+    async (how, signal) => {
+      const files = memoryNames();
+      const { said, codes } = await start(4, [how], { PAMIR_INSECURE: "1", NODE_OPTIONS: SMALL_HEAP });
+      expect(codes).toEqual([0, signal, 0, 0]);
+      expect(memoryNames()).toEqual(files);
+      expect(said.map(({ task, seen }) => [task, seen])).toEqual([0, 2, 3].map((task) => [task, { 1: SHUTDOWN }]));
+    },
+  );
 
   it("one throws: it ends with its error, and the others learn of it", async () => {
     const { said, codes, errors } = await start(3, ["throw"]);
@@ -502,11 +519,14 @@ describe.skipIf(!isLinux)("processes in several nodes, joined by a link", { time
     expect(codes).toEqual([0, "SIGKILL", 0, 0]);
   });
 
-  it("a task is killed: those of its node and of other nodes learn of it", async () => {
-    const { said, codes } = await start(4, ["kill"], { PAMIR_KEY_FILE: keyFile }, 2);
-    expect(codes).toEqual([0, "SIGKILL", 0, 0]);
-    expect(said.map(({ task, seen }) => [task, seen])).toEqual([0, 2, 3].map((task) => [task, { 1: SHUTDOWN }]));
-  });
+  it.each(DEATHS)(
+    "a task ends without a word: those of its node and of other nodes learn of it, by %s",
+    async (how, signal) => {
+      const { said, codes } = await start(4, [how], { PAMIR_KEY_FILE: keyFile, NODE_OPTIONS: SMALL_HEAP }, 2);
+      expect(codes).toEqual([0, signal, 0, 0]);
+      expect(said.map(({ task, seen }) => [task, seen])).toEqual([0, 2, 3].map((task) => [task, { 1: SHUTDOWN }]));
+    },
+  );
 
   it.each(WAY_NAMES)(
     "a node is killed in the middle of a collective operation: the others hear so, and go on without it, by %s",
@@ -571,16 +591,17 @@ describe.skipIf(!isLinux)("processes in several nodes, joined by a link", { time
     },
   );
 
-  it.each([
-    ["blocking", {}],
-    ["awaiting", {}],
-    ["awaiting", WAYS[INLINE]],
-  ])(
-    "a node is stopped beyond the silence: it is given up, and ends with an error once it goes on; its task is %s, %j",
-    async (how, options) => {
-      const silence = 3000;
-      const env = { PAMIR_KEY_FILE: keyFile, PAMIR_OPTIONS: JSON.stringify({ ...options, silence }) };
-      const { said, codes, errors } = await start(2, ["stop", how], env, 1);
+  const STOPPED = [
+    ...LINKS.map((link) => ["blocking", link] as const),
+    ...WAY_NAMES.map((name) => ["awaiting", name] as const),
+  ];
+  it.each(STOPPED)(
+    "a node is stopped beyond the silence: it is given up, and ends with an error once it goes on; its task is %s, by %s",
+    async (how, name) => {
+      const silence = byEffort({ quick: 3000, normal: 3000, deep: 5000 });
+      const env = { PAMIR_KEY_FILE: keyFile, PAMIR_OPTIONS: JSON.stringify({ ...WAYS[name], silence }) };
+      const time = byEffort({ quick: "0", normal: "0", deep: "15000" });
+      const { said, codes, errors } = await start(2, ["stop", how, time], env, 1);
       expect(codes).toEqual([0, 1]);
       expect(errors[1]).toContain("PAMIR_GIVEN_UP");
       expect(errors[1]).toContain(`node 1 was given up by node 0, which it did not answer for ${silence} ms`);

@@ -255,19 +255,25 @@ function suite(): void {
 
     it.each([
       ["abort", "SIGABRT"],
+      ["foreign", "SIGSEGV"],
       ["fatal", "SIG(ABRT|TRAP|ILL)"],
-    ])("a process that ends by %s: its tasks end, the others go on", async (how, signal) => {
-      const { out } = await run([], ["ends", how]);
+    ])("a process that ends by %s: its tasks end, the others go on, all memory comes back", async (how, signal) => {
+      const files = () => readdirSync("/dev/shm").filter((name) => /pamir/.test(name));
+      const before = files();
+      const { out, code } = await run([], ["ends", how]);
       const error = expect.stringMatching(new RegExp(`^its process \\d+ was killed by ${signal}$`));
       expect(JSON.parse(out)).toEqual({
         reply: [7, 4],
         exits: [
           [1, "process", error],
           [2, "process", error],
-          [3, "terminated"],
-          [4, "terminated"],
-        ].map((exit) => [...exit, ...(exit.length === 2 ? [null] : [])]),
+          [3, "exit", null],
+          [4, "exit", null],
+        ],
+        freed: true,
+        left: 0,
       });
+      expect([code, files()]).toEqual([0, before]);
     });
 
     it.each(["blocking", "progress"])("SIGKILL while its tasks are asleep (%s), and hold reservations", (waits) =>

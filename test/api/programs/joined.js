@@ -1,9 +1,10 @@
 // @ts-check
 // A task in a process that a launcher has started. It talks to all others; then its argument says how some of them end.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { attach, EAGAIN, info, SUCCESS } from "pamir";
 
-const [how = "", waits = ""] = process.argv.slice(2);
+const [how = "", waits = "", milliseconds = "0"] = process.argv.slice(2);
 /** Messages before an exit. */
 const LAST = 200;
 const PATIENCE = { timeout: 30_000 };
@@ -63,9 +64,27 @@ for (let to = 0; to < client.size; to++) await say(to, 1, client.task, region.ha
 if (client.task % 2 === 0 && client.capabilities.blockingWaits)
   context.advanceUntil(() => came === client.size, PATIENCE);
 else while (came < client.size) await context.progress(PATIENCE);
-if (how === "kill" || how === "throw") {
-  if (client.task === 1 && how === "kill") process.kill(process.pid, "SIGKILL");
-  if (client.task === 1) throw new RangeError("on purpose");
+/** How task 1 ends at once. @type {Record<string, () => void>} */
+const ENDS = {
+  kill: () => process.kill(process.pid, "SIGKILL"),
+  abort: () => process.abort(),
+  /** A foreign call that writes to where no memory is. */
+  foreign() {
+    const koffi = createRequire(import.meta.url)("koffi");
+    koffi.load(null).func("memset", "uintptr_t", ["uintptr_t", "int", "size_t"])(0, 0, 1);
+  },
+  /** More than V8's heap holds. */
+  memory() {
+    const hoard = [];
+    for (;;) hoard.push(new Array(10_000).fill(hoard.length));
+  },
+  throw() {
+    throw new RangeError("on purpose");
+  },
+};
+const ends = ENDS[how];
+if (ends !== undefined) {
+  if (client.task === 1) ends();
   await sees(1);
 }
 if (how === "leave" && client.task > 0) await sees(0);
@@ -113,13 +132,14 @@ if (how === "collective") {
 }
 /** Milliseconds from the stop of task 1 to its end. */
 let stopped = 0;
-// Task 0 stops task 1, until that is given up, and lets it go on.
+// Task 0 stops task 1, until that is given up, and for so long, and lets it go on.
 if (how === "stop" && client.task === 0) {
   const pid = /** @type {number} */ (pids[1]);
   const start = performance.now();
   process.kill(pid, "SIGSTOP");
   await sees(1);
   stopped = performance.now() - start;
+  await sleep(Number(milliseconds) - stopped);
   process.kill(pid, "SIGCONT");
   while (isAlive(pid)) await sleep();
 }

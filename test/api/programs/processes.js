@@ -1,5 +1,6 @@
 // @ts-check
 // A program with a job whose tasks run in processes. Its parameters: what it does, and more for that.
+import { existsSync } from "node:fs";
 import { info, launch } from "pamir";
 import { ASK, ECHO, QUIT } from "../tasks/support.js";
 
@@ -94,13 +95,22 @@ const PROGRAMS = {
   /** The end of task 1's process, in which task 2 runs too. */
   async ends() {
     const workerOptions = { resourceLimits: { maxOldGenerationSizeMb: 16 } };
-    const { job, context, ask } = await crowd(4, { onError: "ignore", workerOptions });
+    const { job, context, ask, pids } = await crowd(4, { onError: "ignore", workerOptions });
     const { endpoint } = job.client;
     void ask(1, how).catch(() => {});
     await Promise.all([1, 2].map((task) => context.whenEnded(endpoint.call(job.client, task), { timeout: 30_000 })));
-    const reply = await context.call(job.client.endpoint(4), ECHO, Uint8Array.of(7), { timeout: PATIENCE });
-    const exits = await job.terminate();
-    say({ reply: [...reply], exits: exits.map(({ task, cause, error }) => [task, cause, error]) });
+    const reply = await context.call(endpoint.call(job.client, 4), ECHO, Uint8Array.of(7), { timeout: PATIENCE });
+    for (const task of [3, 4]) {
+      context.sendImmediate(job.client.endpoint(task), QUIT);
+      await context.whenEnded(job.client.endpoint(task), { timeout: PATIENCE });
+    }
+    const isFree = () => job.dump().heap.free === job.dump().heap.bytes;
+    for (const end = performance.now() + PATIENCE; !isFree() && performance.now() < end; ) context.advance();
+    const freed = isFree();
+    const exits = await job.exited;
+    job.client.close();
+    const left = pids.filter((pid) => existsSync(`/proc/${pid}/exe`)).length;
+    say({ reply: [...reply], exits: exits.map(({ task, cause, error }) => [task, cause, error]), freed, left });
   },
   /** An interrupt from the terminal goes to all processes; this one goes on. */
   async interrupt() {

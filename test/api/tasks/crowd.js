@@ -1,6 +1,7 @@
 // @ts-check
 // A task that shares nothing with the test but messages: it does what it is asked by calls, and ends in every way.
 import { closeSync, ftruncateSync, openSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { attach, SHUTDOWN, SUCCESS } from "pamir";
 import { ASK, COUNT, DATA, ECHO, OTHER, PATIENCE, QUIT } from "./support.js";
 
@@ -129,6 +130,11 @@ const ORDERS = {
     };
   },
   abort: () => process.kill(process.pid, "SIGABRT"),
+  /** A foreign call that writes to where no memory is. */
+  foreign() {
+    const koffi = createRequire(import.meta.url)("koffi");
+    koffi.load(null).func("memset", "uintptr_t", ["uintptr_t", "int", "size_t"])(0, 0, 1);
+  },
   exit: () => process.exit(3),
   throw() {
     work = () => {
