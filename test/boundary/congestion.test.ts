@@ -24,8 +24,11 @@ describe("DelayController", () => {
     ["one in ten was lost: chance, it grows", { acked: 9, lost: 1 }, INITIAL * 1.5],
     ["more were lost: it is halved", { acked: 17, lost: 2 }, INITIAL / 2],
     ["the round trip is half longer, and 5 ms: no congestion yet", { acked: INITIAL, lost: 0, smoothed: 6499 }, 24],
-    ["a quarter longer than that: it shrinks by as much", { acked: INITIAL, lost: 0, smoothed: 8125 }, 12.8],
-    ["ten times as long: it is halved at the most", { acked: INITIAL, lost: 0, smoothed: 16_000 }, INITIAL / 2],
+    [
+      "longer than that: of so few packets that is no sign, it grows",
+      { acked: INITIAL, lost: 0, smoothed: 16_000 },
+      24,
+    ],
     ["lost and delayed: it is halved once", { acked: 1, lost: 1, smoothed: 16_000 }, INITIAL / 2],
   ] as [string, { acked: number; lost: number; inFlight?: number; smoothed?: number }, number][])(
     "%s",
@@ -36,6 +39,39 @@ describe("DelayController", () => {
       expect(congestion.window).toBeCloseTo(window, 3);
     },
   );
+
+  it.each([
+    ["a quarter longer than is allowed: it shrinks by as much", 8125, 3, 54 * 0.8],
+    ["ten times as long: it is halved at the most", 16_000, 3, 27],
+    ["it does not fall below the first window", 16_000, 1, INITIAL],
+  ])("the round trip becomes longer, %s", (_, smoothed, growths, window) => {
+    const rtt = new RttEstimator();
+    rtt.addSample(MIN_RTT);
+    const congestion = new DelayController(rtt, 0);
+    let sent = INITIAL;
+    const pass = (): number => {
+      const { window } = congestion;
+      congestion.onAcknowledged(window, sent, sent + window, 0);
+      sent += Math.ceil(window) + 1;
+      return congestion.window;
+    };
+    for (let i = 0; i < growths; i++) pass();
+    for (let i = 0; i < 200; i++) rtt.addSample(smoothed);
+    expect(pass()).toBeCloseTo(window, 2);
+  });
+
+  it("round trips stay long, whatever the window, after a loss: it grows to the first one again, and stays near it", () => {
+    const congestion = controller(16_000);
+    for (let i = 0; i < 4; i++) congestion.onProbeTimeout();
+    const windows: number[] = [];
+    for (let round = 1; round < 12; round++) {
+      congestion.onAcknowledged(congestion.window, 100 * round, 100 * round, 0);
+      windows.push(congestion.window);
+    }
+    expect(windows.slice(0, 3)).toEqual([3, 4.5, 6.75]);
+    expect(Math.min(...windows.slice(5))).toBeGreaterThan(INITIAL / 2);
+    expect(Math.max(...windows)).toBeLessThanOrEqual(INITIAL * 1.5);
+  });
 
   it("decides once per round trip: next when a later transmission than those so far is acknowledged", () => {
     const congestion = controller();
