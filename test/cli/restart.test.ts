@@ -13,6 +13,7 @@ const folder = mkdtempSync(join(inject("folder"), "restart-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const rsh = script(folder, "rsh", LOCAL_SHELL);
 const again = fileURLToPath(new URL("programs/again.js", import.meta.url));
+const turns = fileURLToPath(new URL("programs/turns.js", import.meta.url));
 const replaced = fileURLToPath(new URL("programs/replaced.js", import.meta.url));
 
 /** Runs two tasks. Where they are processes, they can end by a signal. */
@@ -63,6 +64,21 @@ describe.runIf(isLinux)("pamir run --restart, nodes", { timeout: 60_000 }, () =>
     ]);
     expect([status, stdout]).toEqual([0, '[0] {"ended":"PAMIR_SHUTDOWN","ranks":[2,3],"between":5}\n']);
   });
+
+  it.each(WAYS.filter(([, , how]) => how === "kill").map(([name, way]) => [name, way] as const))(
+    "%s: both ends of a stream are killed in turn, and go on: nothing is lost or comes twice between those that live",
+    (_, way) => {
+      const { status, stdout, stderr } = run(...way, "--restart", "1", turns);
+      expect(stderr.match(/^pamir run: .*$/gm)).toEqual([
+        "pamir run: rank 1 goes on as task 2 (restart 1 of 1)",
+        "pamir run: rank 0 goes on as task 3 (restart 1 of 1)",
+      ]);
+      expect([status, stdout]).toEqual([
+        0,
+        '[0] {"task":0,"delivered":[2000,0]}\n[2] {"task":2,"rank":1,"delivered":[2000,0]}\n',
+      ]);
+    },
+  );
 
   it("processes that share no memory, too: a link joins them", () => {
     const args = ["--no-addons", cli, "run", "-n", "2", "--processes", "2", "--restart", "3", again, "2", "exit"];
