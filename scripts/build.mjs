@@ -78,8 +78,9 @@ const common = {
 const lean = { minifyWhitespace: true, charset: "ascii", lineLimit: 120 };
 for (const [name, source] of [
   ["monitor", "node-monitor"],
-  ["process", "process-monitor"],
   ["watch", "process-watch"],
+  // It has the code of watch.
+  ["process", "process-monitor"],
   ["agent", "link-agent"],
   ["top", "node-top"],
   ["engine", "engine-worker"],

@@ -21,7 +21,7 @@ const paths = (
 
 test("npm pack holds only what a user needs", () => {
   const allowed =
-    /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|(bench|docs|docs\/api|src)\/[\w-]+\.md|assembly\/layout(\/\w+)?\.ts|dist\/(absent|index|port|web|cli|node\/(inline-agent|input|joined|launched|linked|process|processes|process-memory|web-host)|(agent|chunk|cli-\w+|engine|extensions|link-process|make-geometry|monitor|noble|private-node|top|type)-\w+)\.js|dist\/(index|port|web)\.d\.ts|dist\/pamir\.wasm|dist\/tasks\/[\w-]+\.js|examples\/\w+\.js|bench\/peers\/\w+\.[ch])$/;
+    /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|(bench|docs|docs\/api|src)\/[\w-]+\.md|assembly\/layout(\/\w+)?\.ts|dist\/(absent|index|port|web|cli|node\/(inline-agent|input|joined|launched|linked|process|processes|process-memory|web-host)|(agent|chunk|cli-\w+|engine|extensions|link-process|make-geometry|monitor|noble|private-node|start-watch|top|type)-\w+)\.js|dist\/(index|port|web)\.d\.ts|dist\/pamir\.wasm|dist\/tasks\/[\w-]+\.js|examples\/\w+\.js|bench\/peers\/\w+\.[ch])$/;
   expect(paths.filter((path) => !allowed.test(path))).toEqual([]);
   expect(paths).toEqual(
     expect.arrayContaining([

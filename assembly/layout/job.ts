@@ -4,7 +4,7 @@
 // A time stamp is milliseconds, modulo 2^32, of a clock that all threads share.
 
 /** Version of the pictures; raised with every change to them. */
-export const LAYOUT_VERSION: u32 = 10;
+export const LAYOUT_VERSION: u32 = 11;
 /** First word of a job's memory: "PAMI" in little-endian ASCII. */
 export const JOB_MAGIC: u32 = 0x494d4150;
 
@@ -128,6 +128,10 @@ export const SLOTS_LET_GO: u32 = 2;
 //    56  held       any task          agent     of such a task: HELD_…: whether the slot stays       SYNC purge
 //    60  inline     agent             all       in the engine thread's slot: 1: the agent has no thread, and works in each
 //                                               advance() of the node's tasks                 plain: written before any task
+//    64  process    launcher, its     watches   process that runs the task, if the tasks go on without their launcher;
+//                     process, watches            NONE: the launcher died before it had noted a process    SYNC process
+//    68  processStarted  launcher, its watches    when that process began, see startTimeOf()   plain: written before `process`
+//                     process
 //   128  parked     the task,         ringers   1 from arming until it is awake, or rung: the first ring  SYNC park
 //                   ringers                     takes the flag down, for all that follow
 //   256  bell       ringers           the task  the task sleeps on this word; counts the rings   SYNC park
@@ -151,6 +155,8 @@ export const TASK_KEPT_OFFSET: u32 = 48;
 export const TASK_LEAVING_OFFSET: u32 = 52;
 export const TASK_HELD_OFFSET: u32 = 56;
 export const TASK_INLINE_OFFSET: u32 = 60;
+export const TASK_PROCESS_OFFSET: u32 = 64;
+export const TASK_PROCESS_STARTED_OFFSET: u32 = 68;
 export const TASK_PARKED_OFFSET: u32 = 128;
 export const TASK_BELL_OFFSET: u32 = 256;
 export const TASK_PIPE_PROCESS_OFFSET: u32 = 260;

@@ -8,6 +8,7 @@ import type { DebugLimits } from "../observe/debug.js";
 import type { DumpData } from "../observe/dump.js";
 import type { Recorded } from "../observe/trace.js";
 import type { FutexSetup } from "../process/futex.js";
+import type { ProcessIdentity } from "../process/identity.js";
 import type { ProcessMemorySetup } from "../process/mapping.js";
 import { uniqueName } from "../support/host.js";
 
@@ -54,8 +55,10 @@ export interface LaunchedTask {
   /** Without what one process's threads share. */
   readonly start: TaskBootstrap;
   readonly memory: ProcessMemorySetup;
-  /** Process that has started this one, and ends it with itself; undefined: this one goes on. */
-  readonly parent: number | undefined;
+  /** The process that has started this one. */
+  readonly launcher: ProcessIdentity;
+  /** Whether this process goes on if that one dies. */
+  readonly isDetached: boolean;
 }
 
 /** The messages of a task's Web Worker to the thread that started it, under the key BOOTSTRAP. */

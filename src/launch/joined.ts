@@ -11,7 +11,6 @@ import { ranksText, runsOf, whyOf } from "../bootstrap/text.js";
 import { PamiError } from "../core/error.js";
 import type { KernelName } from "../core/kernel-name.js";
 import { VERSION } from "../generated/version.js";
-import { watchSource } from "../generated/watch.js";
 import type { Memory } from "../kernel/kernel.js";
 import { selectKernel, wasmAllowed } from "../kernel/select.js";
 import type { Address } from "../link/link.js";
@@ -37,8 +36,8 @@ import { checkLimits, type LimitOptions } from "./limits.js";
 import type { NodeTopSetup } from "./node-top.js";
 import { ownAddress } from "./own-address.js";
 import type { ProcessNodeSetup } from "./process-node.js";
-import type { WatchedProcess, WatchSetup } from "./process-watch.js";
 import { recordErrors } from "./record-errors.js";
+import { startWatch } from "./start-watch.js";
 import { startWorker } from "./start-worker.js";
 import { type InlineParts, LEAVE_MS, memoryOf, type StartedAgent, startAgent } from "./started-agent.js";
 
@@ -53,7 +52,8 @@ interface Introduction {
   /** The network namespace within it. */
   readonly network: string;
   readonly pid: number;
-  readonly started: string;
+  /** See startTimeOf(). */
+  readonly started: number;
   readonly version: string;
   readonly layoutHash: number;
   /** A random number: that of rank 0 is the job's fingerprint. */
@@ -178,9 +178,12 @@ export async function joinBy(
   await bootstrap.barrier();
   const mapped = own?.mapped ?? (await openOffered(bootstrap, all[first] as Introduction, node));
   const siblings = all
-    .map(({ pid, started }, task) => ({ task: task - first, pid, started, hasAgent: isLinkedTo && task === first }))
-    .filter(({ task }) => task >= 0 && task < locals && task !== rank - first);
-  const watching = watch(mapped, siblings);
+    .slice(first, first + locals)
+    .map(({ pid, started }, task) => ({ tasks: [task], pid, started, hasAgent: isLinkedTo && task === 0 }))
+    .filter((_, task) => task !== rank - first);
+  const { futex } = mapped;
+  const watching =
+    siblings.length > 0 && futex !== undefined ? startWatch({ ...mapped, futex }, { processes: siblings }) : undefined;
   // Behind this barrier, every process of the node has the memory.
   await bootstrap.barrier();
   if (own?.offer !== undefined) fs().closeSync(own.offer.descriptor);
@@ -220,7 +223,7 @@ export async function joinBy(
   };
   const onLeave = (): void => {
     const end = (): void => {
-      stop();
+      stop?.();
       hide();
     };
     if (agent === undefined) end();
@@ -421,33 +424,6 @@ function bindHost(all: readonly Introduction[]): string {
   if (given === undefined && machine !== "" && all.every(isHere)) return "127.0.0.1";
   const { networkInterfaces } = nodeModule("os") as typeof import("node:os");
   return ownAddress(given, () => Object.values(networkInterfaces()));
-}
-
-/** Starts the thread that watches the other processes of the node. Returns what ends it. */
-async function watch({ shared, futex, job }: JoinedMemory, processes: readonly WatchedProcess[]): Promise<() => void> {
-  if (processes.length === 0 || futex === undefined) return () => {};
-  const stop = openFfi(futex.ffi).makeEvent();
-  const workerData: WatchSetup = { shared, futex, job, processes, stop };
-  const worker = startWorker(watchSource, {
-    workerData,
-    name: "pamir watch",
-    trackUnmanagedFds: false,
-  });
-  let isOver = false;
-  const end = (): void => {
-    if (!isOver) fs().writeSync(stop, new BigUint64Array([1n]));
-  };
-  // The thread blocks in a foreign call, and Node waits for its end when it exits.
-  process.once("exit", end);
-  worker.once("exit", () => {
-    isOver = true;
-    process.off("exit", end);
-    fs().closeSync(stop);
-  });
-  // Until it has loaded koffi: Node 20 aborts a process that exits meanwhile.
-  await new Promise((resolve, reject) => worker.once("message", resolve).once("error", reject));
-  worker.unref();
-  return end;
 }
 
 /** Lets `pamir top` see a node, if the job has opted in. Returns what ends that. */

@@ -1,25 +1,38 @@
 // attach() in the main thread of a process that `pamir run` has started for one task. It takes no messages: the process
 // inherits the memory, and a variable says the rest.
+import { sharedAtomics } from "../kernel/atomics.js";
 import { openMemory } from "../kernel/select.js";
+import { readMap } from "../memory/map.js";
 import { noProcesses, openFfi } from "../process/ffi.js";
 import { mapProcessMemory } from "../process/mapping.js";
 import { taskFutexOf } from "../process/process-memory.js";
 import { nodeModule } from "../support/host.js";
 import { LAUNCHED, type LaunchedTask } from "./bootstrap.js";
 import type { Joined } from "./joined.js";
+import { recordOwnProcess } from "./process-record.js";
 import { recordErrors } from "./record-errors.js";
 
-/** @throws PAMIR_NO_PROCESSES */
-export function joinLaunched(text: string): Joined {
+/** @throws PAMIR_NO_PROCESSES, PAMIR_NO_WORKERS */
+export async function joinLaunched(text: string): Promise<Joined> {
   // Processes that this one starts are no tasks.
   delete process.env[LAUNCHED];
-  const { start, memory: setup, parent } = JSON.parse(text) as LaunchedTask;
-  if (parent !== undefined) openFfi(setup.ffi).dieWithParent();
-  if (parent !== undefined && process.ppid !== parent)
-    throw noProcesses(`process ${parent}, which started this one, has ended`);
+  const { start, memory: setup, launcher, isDetached } = JSON.parse(text) as LaunchedTask;
+  if (!isDetached) openFfi(setup.ffi).dieWithParent();
+  if (!isDetached && process.ppid !== launcher.pid)
+    throw noProcesses(`process ${launcher.pid}, which started this one, has ended`);
   const { shared, futex } = mapProcessMemory(setup, start.job);
   (nodeModule("fs") as typeof import("node:fs")).closeSync(setup.descriptor);
   const memory = openMemory(shared, taskFutexOf(futex, shared, false));
-  const onLeave = recordErrors(memory, start.job, start.task);
+  let endWatch: (() => void) | undefined;
+  if (isDetached) {
+    recordOwnProcess(sharedAtomics(memory), readMap(memory, start.job), start.task, launcher);
+    const { startWatch } = await import("./start-watch.js");
+    endWatch = await startWatch({ shared, futex, job: start.job }, { processes: [], launcher });
+  }
+  const forget = recordErrors(memory, start.job, start.task);
+  const onLeave = (): void => {
+    endWatch?.();
+    forget();
+  };
   return { start: { ...start, memory: shared, futex }, memory, lookAtSlots: undefined, onLeave, agent: undefined };
 }

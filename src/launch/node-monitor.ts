@@ -19,6 +19,7 @@ import type { Labels } from "./labels.js";
 import { Lifecycle } from "./lifecycle.js";
 import { LinkedNodes } from "./linked-nodes.js";
 import type { MonitorOrders, TaskExit } from "./monitor.js";
+import { recordProcess } from "./process-record.js";
 import {
   blocks,
   type NodeOrder,
@@ -122,7 +123,11 @@ function startAll({ bootstraps, ...orders }: MonitorOrders, isFirst: boolean): v
       if (notStarted !== undefined) endUnstarted(some);
       else {
         if (isFirst) notStarted = some[0]?.task;
-        if (start({ ...orders, bootstraps: some }, { ...processes, labels }, lifecycle, links)) notStarted = undefined;
+        const pid = start({ ...orders, bootstraps: some }, { ...processes, labels }, lifecycle, links);
+        if (pid === undefined) continue;
+        notStarted = undefined;
+        if (!processes.isDetached || links !== undefined) continue;
+        for (const { task } of some) recordProcess(sync, map, task, pid);
       }
     }
   }

@@ -10,11 +10,13 @@ import { futexOf } from "../process/futex.js";
 import { mapProcessMemory, type ProcessMemorySetup } from "../process/mapping.js";
 import { nodeModule } from "../support/host.js";
 import { processLifecycle } from "./process-lifecycle.js";
+import { recordOwnProcess } from "./process-record.js";
+import { startWatch } from "./start-watch.js";
 import type { ProcessOrder, ProcessSetup } from "./task-process.js";
 import { TaskWorkers } from "./task-workers.js";
 
 const own = (globalThis as unknown as { pamirProcess: ProcessSetup }).pamirProcess;
-const { orders, memory: given, job, labels, isDetached } = own;
+const { orders, memory: given, job, labels, launcher, isDetached } = own;
 const setup = given as ProcessMemorySetup;
 // No process stays behind: this one is killed when the thread that started it ends, which is its launcher's monitor.
 if (!isDetached) openFfi(setup.ffi).dieWithParent();
@@ -23,6 +25,12 @@ const { shared, futex } = mapProcessMemory(setup, job);
 const memory = openMemory(shared, futexOf(futex, shared));
 const map = readMap(memory, job);
 const sync = sharedAtomics(memory);
+if (isDetached) {
+  for (const { task } of orders.bootstraps) recordOwnProcess(sync, map, task, launcher);
+  startWatch({ shared, futex, job }, { processes: [], launcher }).catch(({ message }: Error) => {
+    process.emitWarning(`pamir: this process would not learn of others that die without their launcher: ${message}`);
+  });
+}
 const lifecycle = processLifecycle(own, taskErrorsIn(memory, map), {
   hasLeft: (task) => hasLeft(sync, map, task),
   interrupt: (task) => interruptTask(sync, map, task),

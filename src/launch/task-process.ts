@@ -3,6 +3,7 @@
 // ends the rest of its tasks. With isMain, the main thread of the process is the task (launched.ts), and nothing else runs
 // there: such a process starts in half of the time.
 import type { ChildProcess } from "node:child_process";
+import { type ProcessIdentity, startTimeOf } from "../process/identity.js";
 import type { ProcessMemorySetup } from "../process/mapping.js";
 import { after, nodeModule } from "../support/host.js";
 import { LAUNCHED, type LaunchedTask, type TaskBootstrap, type TaskNews, type TaskReport } from "./bootstrap.js";
@@ -41,6 +42,7 @@ export interface ProcessSetup {
   readonly link: LinkSetup | undefined;
   readonly job: number;
   readonly labels: Labels | undefined;
+  readonly launcher: ProcessIdentity;
   readonly isDetached: boolean;
 }
 
@@ -112,12 +114,20 @@ function lostBy({ child, failure, code, signal }: ProcessEnd): string {
 /** Ends processes also if they never attach, once this one is gone. Without sh, attach() alone sees to that. */
 let guard: Guard | undefined;
 
-/** Starts a process whose main thread is a task. @returns whether it runs; if not, the task has ended, or is about to */
+let own: ProcessIdentity | undefined;
+
+/** This process, as those that it starts know it. */
+function ownIdentity(): ProcessIdentity {
+  own ??= { pid: process.pid, started: startTimeOf(process.pid) };
+  return own;
+}
+
+/** Starts a process whose main thread is a task. @returns its number; undefined: the task has ended, or is about to */
 export function startTaskProcess(
   { entry, bootstraps: [start], workerOptions }: MonitorOrders,
   { memory, labels, isDetached }: ProcessesSetup,
   lifecycle: Lifecycle,
-): boolean {
+): number | undefined {
   const { task } = start as TaskBootstrap;
   let child: ChildProcess | undefined;
   function exitBy(how: Omit<ProcessEnd, "child">): TaskExit {
@@ -148,7 +158,7 @@ export function startTaskProcess(
     );
   } catch (error) {
     lifecycle.end(exitBy({ failure: error as Error, code: null, signal: null }));
-    return false;
+    return undefined;
   }
   child.on("error", (failure) => {
     if (child?.pid === undefined) lifecycle.end(exitBy({ failure, code: null, signal: null }));
@@ -172,7 +182,7 @@ export function startTaskProcess(
     if (pid !== undefined) guard?.remove(pid);
     if (exit !== undefined) void outputOf(labels).then(() => lifecycle.end(exit as TaskExit));
   });
-  return pid !== undefined;
+  return pid;
 }
 
 /** Resolves once this thread's labeled output is out. A launching thread that blocks does not print it before it goes on. */
@@ -196,7 +206,8 @@ function spawnTask(
   const launched: LaunchedTask = {
     start: { ...start, memory: undefined, module: undefined, futex: undefined },
     memory: { ...memory, descriptor: OUTPUT_END },
-    parent: isDetached ? undefined : process.pid,
+    launcher: ownIdentity(),
+    isDetached,
   };
   const output = isPiped ? "pipe" : "inherit";
   return spawn(process.execPath, [...nodeOptions(), fileURLToPath(entry), ...argv], {
@@ -221,7 +232,7 @@ export function startProcess(
   setup: ProcessesSetup,
   lifecycle: Lifecycle,
   links?: ProcessLinks,
-): boolean {
+): number | undefined {
   const tasks = orders.bootstraps.map(({ task }) => task);
   const running = new Set(tasks);
   let isDropped: (() => void) | undefined;
@@ -266,7 +277,7 @@ export function startProcess(
     // For instance, no descriptors are left for the channel.
     failure = error as Error;
     over();
-    return false;
+    return undefined;
   }
   child.on("error", (error) => {
     // Later errors are of orders to a process that is about to end.
@@ -296,7 +307,7 @@ export function startProcess(
     gone();
   });
   child.on("disconnect", gone);
-  return child.pid !== undefined;
+  return child.pid;
 }
 
 function spawnProcess(
@@ -326,6 +337,7 @@ function spawnProcess(
     link: link && { ...link, caller: undefined, later: { ...link.later, ended } },
     job,
     labels,
+    launcher: ownIdentity(),
     isDetached,
   };
   child.send(theirs);

@@ -3,15 +3,25 @@ import { nodeModule } from "../support/host.js";
 
 const fs = (): typeof import("node:fs") => nodeModule("fs") as typeof import("node:fs");
 
-/** When a process began, in ticks since the system began: no two processes have the same number and time. Empty: it is gone. */
-export function startTimeOf(pid: number): string {
+/**
+ * When a process began, in ticks since the system began, modulo 2^32 (497 days): with its number, it tells a process from all
+ * others. 0: the process is gone, or /proc may not be read.
+ */
+export function startTimeOf(pid: number): number {
   try {
     // The name of the program, in parentheses, may hold spaces and parentheses; field 22 is the twentieth behind it.
     const stat = fs().readFileSync(`/proc/${pid}/stat`, "utf8");
-    return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? "";
+    return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19]) >>> 0;
   } catch {
-    return "";
+    return 0;
   }
+}
+
+/** A process, also once its number may be that of another one. */
+export interface ProcessIdentity {
+  readonly pid: number;
+  /** See startTimeOf(). */
+  readonly started: number;
 }
 
 /** Names the running system: it is the same in all containers of a machine. Empty: it is unknown. */

@@ -20,6 +20,7 @@ import { INTERRUPTED, type Job, launch, type MemRegion, type PamiError, type Res
 import { afterAll, describe, expect, inject, it } from "vitest";
 import { JOB_HEAP_LOCK_OFFSET } from "../../assembly/layout.js";
 import { byEffort } from "../support/effort.js";
+import { expectIdle } from "../support/idle.js";
 import { mixed, OTHER_NODE } from "../support/launches.js";
 import { CROWD, endOf, leaveAll, stateOf, untilTraffic, withCrowd } from "./crowd.js";
 import { allowing, copyOfPackage, run } from "./run-program.js";
@@ -108,19 +109,6 @@ function start(options: readonly string[], parameters: readonly string[], env: N
 async function firstLine({ stdout }: ChildProcess): Promise<string> {
   for await (const line of createInterface(stdout as Readable)) return line;
   throw new Error("the program has printed nothing");
-}
-
-/** Nanoseconds of a core that the threads of processes have used, and how often they have fallen asleep. */
-function usedBy(pids: readonly number[]): { time: number; wakes: number } {
-  const used = { time: 0, wakes: 0 };
-  for (const pid of pids) {
-    for (const thread of readdirSync(`/proc/${pid}/task`)) {
-      const of = (file: string): string => readFileSync(`/proc/${pid}/task/${thread}/${file}`, "utf8");
-      used.time += Number(of("schedstat").split(" ")[0]);
-      used.wakes += Number(/^voluntary_ctxt_switches:\s+(\d+)/m.exec(of("status"))?.[1]);
-    }
-  }
-  return used;
 }
 
 /** Whether this user may mount a file system. */
@@ -572,19 +560,7 @@ function suite(): void {
       const child = start(["--no-memory-reducer"], ["idle", waits]);
       try {
         const pids = [child.pid as number, ...(JSON.parse(await firstLine(child)) as number[])];
-        const isLow = ([share, wakes]: readonly [number, number]) => share < 0.002 && wakes < 1;
-        // Other programs may disturb a window, and what starting has left to do: the best of five.
-        const windows: (readonly [share: number, wakes: number])[] = [];
-        while (windows.length < 5 && !windows.some(isLow)) {
-          const [before, start] = [usedBy(pids), performance.now()];
-          await sleep(2500);
-          const [used, milliseconds] = [usedBy(pids), performance.now() - start];
-          windows.push([
-            (used.time - before.time) / 1e6 / milliseconds,
-            ((used.wakes - before.wakes) * 1000) / milliseconds / pids.length,
-          ]);
-        }
-        expect(windows.filter(isLow).length, `shares and wakes: ${windows}`).toBe(1);
+        await expectIdle(pids);
       } finally {
         child.kill("SIGKILL");
       }

@@ -29,7 +29,7 @@ describe("DelayController", () => {
       { acked: INITIAL, lost: 0, smoothed: 16_000 },
       24,
     ],
-    ["lost and delayed: it is halved once", { acked: 1, lost: 1, smoothed: 16_000 }, INITIAL / 2],
+    ["lost and delayed: it is halved once", { acked: 2, lost: 2, smoothed: 16_000 }, INITIAL / 2],
   ] as [string, { acked: number; lost: number; inFlight?: number; smoothed?: number }, number][])(
     "%s",
     (_, { acked, lost, inFlight = 0, smoothed = MIN_RTT }, window) => {

@@ -3,9 +3,11 @@ import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { describe, expect, inject, it, vi } from "vitest";
 import { byEffort, sample } from "../support/effort.js";
+import { expectIdle } from "../support/idle.js";
 import { app, cli, isGone, processesWith, run, saidBy } from "../support/run-command.js";
 
 const WAYS: readonly (readonly string[])[] =
@@ -173,26 +175,130 @@ describe.each(WAYS.map((way) => [way.join(" ") || "threads", way] as const))("st
   });
 });
 
-describe.runIf(process.platform === "linux")("pamir run, a process for each task", () => {
-  it.each(["3", "2"])("--detach: the tasks of --processes %s go on if the launcher is killed", async (processes) => {
-    const command = [cli, "run", "-n", "3", "--processes", processes, "--detach", app, "hang"];
-    const child = spawn(process.execPath, command, { stdio: ["ignore", "pipe", "inherit"] });
-    let stdout = "";
-    child.stdout.on("data", (text) => {
-      stdout += text;
-      if (stdout.trim().split("\n").length === 3) child.kill("SIGKILL");
+describe.runIf(process.platform === "linux")("pamir run --detach", () => {
+  const programOf = (name: string) => fileURLToPath(new URL(`programs/${name}`, import.meta.url));
+  /** The launcher, with a mark that all processes of its job inherit. */
+  function detached(args: readonly string[], mark: string, options: readonly string[] = []) {
+    const command = [...options, cli, "run", "--detach", ...args];
+    // Standard error, too, is held by each process until it ends.
+    return spawn(process.execPath, command, {
+      stdio: ["ignore", "pipe", "pipe"],
+      env: { ...process.env, PAMIR_MARK: mark },
     });
-    await once(child, "exit");
-    const pids = [...new Set([...stdout.matchAll(/"pid":(\d+)/g)].map(([, pid]) => Number(pid)))];
-    expect(pids).toHaveLength(Number(processes));
-    await new Promise((resolve) => setTimeout(resolve, 500));
-    try {
-      expect(pids.map(isGone)).toEqual(pids.map(() => false));
-    } finally {
-      for (const pid of pids) process.kill(pid, "SIGKILL");
-    }
-  });
+  }
+  const markOf = () => `${process.pid}-${performance.now()}`;
+  const killAll = (mark: string) => {
+    for (const pid of processesWith("PAMIR_MARK", mark)) process.kill(pid, "SIGKILL");
+  };
 
+  it.each([["8"], ["4"]])(
+    "the tasks of --processes %s go on if the launcher is killed, and sleep as before",
+    async (processes) => {
+      const mark = markOf();
+      const child = detached(["-n", "8", "--processes", processes, app, "hang"], mark, ["--no-memory-reducer"]);
+      try {
+        let stdout = "";
+        child.stdout.on("data", (text) => {
+          stdout += text;
+          if (stdout.trim().split("\n").length === 8) child.kill("SIGKILL");
+        });
+        await once(child, "exit");
+        const pids = [...new Set([...stdout.matchAll(/"pid":(\d+)/g)].map(([, pid]) => Number(pid)))];
+        expect(pids).toHaveLength(Number(processes));
+        await expectIdle(pids, 8);
+        expect(pids.map(isGone)).toEqual(pids.map(() => false));
+      } finally {
+        killAll(mark);
+      }
+    },
+  );
+
+  it.each([
+    ["a process each, progress()", 1, "progress", []],
+    ["a process each, blocking", 1, "blocking", []],
+    ["two tasks a process, progress()", 2, "progress", []],
+    ["two tasks a process, blocking", 2, "blocking", []],
+    ["with an engine thread", 1, "progress", ["--engine", "thread"]],
+  ] as const)(
+    "the launcher is killed, then one process after the other: those left learn of each end, and have all memory: %s",
+    async (_, size, waits, options) => {
+      const mark = markOf();
+      const dying = [1, 0, 2];
+      const args = ["-n", `${4 * size}`, "--processes", "4", ...options, programOf("survivors.js")];
+      const child = detached([...args, `${size}`, dying.join(), waits], mark);
+      try {
+        let stderr = "";
+        child.stderr.on("data", (text) => {
+          stderr += text;
+        });
+        const closed = once(child, "close");
+        const pids: number[] = [];
+        const heard: number[][] = dying.map(() => []);
+        const last: { owners: number[]; pidfds: number }[] = [];
+        for await (const line of createInterface(child.stdout)) {
+          const { task, pid, holds, heard: stage, failed, owners, pidfds } = JSON.parse(line);
+          if (pid !== undefined) pids[Math.floor(task / size)] = pid;
+          else if (holds !== undefined) {
+            // All tasks are up, and this one has the heap's lock.
+            if (child.exitCode === null && child.signalCode === null) {
+              child.kill("SIGKILL");
+              await once(child, "exit");
+            }
+            process.kill(pids[Math.floor(holds / size)] as number, "SIGKILL");
+          } else if (stage !== undefined) {
+            heard[stage]?.push(task);
+            expect(failed).toEqual(new Array(size).fill("PAMIR_SHUTDOWN"));
+          } else last.push({ owners, pidfds });
+        }
+        await closed;
+        const groups = [0, 1, 2, 3].map((group) => Array.from({ length: size }, (_, i) => group * size + i));
+        const left = dying.map((_, stage) =>
+          groups.filter((_, group) => !dying.slice(0, stage + 1).includes(group)).flat(),
+        );
+        expect(heard.map((tasks) => tasks.sort((a, b) => a - b))).toEqual(left);
+        expect(stderr).toBe("");
+        expect(last).toHaveLength(size);
+        for (const { owners, pidfds } of last) {
+          expect(owners.filter((owner) => !groups[3]?.includes(owner))).toEqual([]);
+          expect(pidfds).toBe(0);
+        }
+        expect(pids.filter((pid) => !isGone(pid))).toEqual([]);
+      } finally {
+        killAll(mark);
+      }
+    },
+    60_000,
+  );
+
+  it.each([
+    ["4", 1],
+    ["4", 2],
+    ["2", 1],
+  ] as const)(
+    "--processes %s: the launcher is killed once %i processes have begun: no task waits for one that never comes",
+    async (processes, begun) => {
+      const mark = markOf();
+      const child = detached(["-n", "4", "--processes", processes, programOf("roll-call.js")], mark);
+      try {
+        let stdout = "";
+        child.stdout.on("data", (text) => {
+          stdout += text;
+        });
+        const closed = once(child, "close");
+        while (processesWith("PAMIR_MARK", mark).length <= begun) await new Promise((resolve) => setImmediate(resolve));
+        child.kill("SIGKILL");
+        await closed;
+        for (const line of stdout.trim().split("\n").filter(Boolean))
+          expect(JSON.parse(line)).toMatchObject({ known: 4 });
+      } finally {
+        killAll(mark);
+      }
+    },
+    60_000,
+  );
+});
+
+describe.runIf(process.platform === "linux")("pamir run, a process for each task", () => {
   const way = ["-n", "3", "--processes", "3", app];
 
   it("a process that is killed ends its task alone", () => {

@@ -30,7 +30,7 @@ Usage: pamir run [OPTION]… APP [ARGUMENT]…
       --restart N       starts a task that fails again, up to N times, with a new number; client.rank stays. With --nodes and
                         --hosts it is a node of its own, and tasks start again only once all have attached
       --spare S         numbers for such tasks (default: N for each task)
-      --detach          with --processes: the tasks go on if this process dies; their output has no labels
+      --detach          with --processes: the tasks go on if this process dies, and hear of each other's ends; their output has no labels
       --cwd FOLDER      folder in which the tasks run
   -x NAME=VALUE         a variable for the tasks' environment; may be repeated. Other hosts get only these
       --no-labels       lines of output do not begin with the task's number

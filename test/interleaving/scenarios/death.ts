@@ -163,7 +163,39 @@ function targetDies(name: string, send: (world: World, context: Context) => void
   };
 }
 
+/**
+ * Two watches mark the same task dead, and one of them may die itself: that of thread 0, which goes on, and thread 2, which is
+ * another process.
+ */
+const MARKED_TWICE: Scenario = {
+  name: "two survivors mark a task dead, of which one may die meanwhile",
+  mortal: [1, 2],
+  deaths: 2,
+  bound: 0,
+  setup() {},
+  threads: [
+    (world) => {
+      const { context, close } = open(world, 0);
+      world.awaitEnd(1);
+      if (world.isDead(1)) markDead(world.kernel, world.map, 1);
+      outlive(world, 0, context);
+      close();
+    },
+    (world) => {
+      const { context, close } = open(world, 1);
+      sendNumbers(context, endpointOf(0, 0), 2, world);
+      close();
+    },
+    monitor(1),
+  ],
+  check(world, [taken = [], , monitored = []]) {
+    checkNumbers(taken, 2, monitored.includes(KILLED) || taken.length < 2);
+    allFree(world);
+  },
+};
+
 const SCENARIOS: readonly Scenario[] = [
+  MARKED_TWICE,
   originDies("an origin dies: its target gets what was sent, and the memory", (world, context) =>
     sendNumbers(context, endpointOf(0, 0), 2, world),
   ),

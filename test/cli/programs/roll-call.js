@@ -1,0 +1,19 @@
+// @ts-check
+// A program for `pamir run --detach`: each task waits until it has heard from each other one, or of its end, and says so.
+import { writeSync } from "node:fs";
+import { attach } from "pamir";
+
+const client = await attach();
+const context = client.createContext();
+/** @type {Set<number>} */
+const known = new Set([client.task]);
+context.dispatch(1, (message) => known.add(message.getInt32(0)));
+for (let to = 0; to < client.size; to++) {
+  context.whenEnded(to, () => known.add(to));
+  context.send({ to, dispatch: 1, payload: Int32Array.of(client.task) });
+}
+const end = performance.now() + 30_000;
+while (known.size < client.size && performance.now() < end) await context.progress({ timeout: 1000 });
+// At once: a worker's process.stdout waits for the launcher's thread.
+writeSync(1, `${JSON.stringify({ task: client.task, known: known.size })}\n`);
+client.close();
