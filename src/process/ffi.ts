@@ -57,10 +57,11 @@ const ETIMEDOUT = 110;
 const WAKE_ALL = 0x7fffffff;
 const [PROT_READ_WRITE, MAP_SHARED_FIXED] = [1 | 2, 1 | 16];
 const [MFD_CLOEXEC, MFD_ALLOW_SEALING] = [1, 2];
-const [MADV_POPULATE_WRITE, EINVAL] = [23, 22];
+const MADV_POPULATE_WRITE = 23;
+const EINTR = 4;
 /** A file mode. Linux gives a memory 0777. */
 const OWNER_ONLY = 0o600;
-const F_ADD_SEALS = 1033;
+const [F_ADD_SEALS, F_DUPFD_CLOEXEC] = [1033, 1030];
 /** SEAL, SHRINK, GROW: a process that truncated the memory would cause a SIGBUS in the others. */
 const SEALS = 1 | 2 | 4;
 
@@ -82,11 +83,24 @@ export interface Ffi {
   /** Maps a descriptor's bytes over the addresses from `address` on. @throws PAMIR_NO_PROCESSES */
   mapOver(address: number, bytes: number, descriptor: number): void;
   /**
-   * Has the system provide the pages of mapped bytes, and keeps what they hold. Linux does that since 5.14.
+   * Whether populate() works at an address. Linux has that call since 5.14, for addresses that are multiples of its own pages,
+   * which may be larger than 4096 bytes.
+   */
+  canPopulate(address: number): boolean;
+  /**
+   * Has the system provide the pages of mapped bytes, and keeps what they hold.
    * @param address a multiple of 4096
-   * @returns false: it can't
+   * @returns false: it has no memory for them
    */
   populate(address: number, bytes: number): boolean;
+  /**
+   * The same by a descriptor of the memory.
+   * @param offset of the bytes in the memory
+   * @returns false: it has no memory for them, or knows no such call either
+   */
+  allocate(descriptor: number, offset: number, bytes: number): boolean;
+  /** Another descriptor of the same file, which processes that this one starts do not inherit. @throws PAMIR_NO_PROCESSES */
+  duplicate(descriptor: number): number;
   /** Blocks while the word at an address reads `seen`. Returns whether it has done so for so many milliseconds. */
   futexWait(address: number, seen: number, milliseconds: number): boolean;
   /** Wakes all threads that sleep on the word at an address. */
@@ -181,6 +195,7 @@ export function openFfi(path: string): Ffi {
   const fcntl = c.func("fcntl", "int", ["int", "int", "int"]);
   const mmap = c.func("mmap", "intptr_t", ["uintptr_t", "size_t", "int", "int", "int", "int64_t"]);
   const madvise = c.func("madvise", "int", ["uintptr_t", "size_t", "int"]);
+  const fallocate = c.func("fallocate", "int", ["int", "int", "int64_t", "int64_t"]);
   const poll = c.func("poll", "int", ["void *", "ulong", "int"]);
   const pipe2 = c.func("pipe2", "int", ["void *", "int"]);
   const open = c.func("open", "int", ["str", "int"]);
@@ -211,10 +226,17 @@ export function openFfi(path: string): Ffi {
       // A pointer in the upper half of the addresses is an error: -1.
       check(`mmap of ${bytes} bytes`, mmap(address, bytes, PROT_READ_WRITE, MAP_SHARED_FIXED, descriptor, 0));
     },
-    populate(address, bytes) {
-      // EINVAL: an older Linux, or one with larger pages.
-      return madvise(address, bytes, MADV_POPULATE_WRITE) === 0 || c.errno() === EINVAL;
+    // Linux checks the advice and the address, and does nothing for no bytes.
+    canPopulate: (address) => madvise(address, 0, MADV_POPULATE_WRITE) === 0,
+    populate: (address, bytes) => madvise(address, bytes, MADV_POPULATE_WRITE) === 0,
+    allocate(descriptor, offset, bytes) {
+      for (;;) {
+        if (fallocate(descriptor, 0, offset, bytes) === 0) return true;
+        // A signal has come. What was allocated by then is given back.
+        if (c.errno() !== EINTR) return false;
+      }
     },
+    duplicate: (descriptor) => check("fcntl(F_DUPFD_CLOEXEC)", fcntl(descriptor, F_DUPFD_CLOEXEC, 0)),
     futexWait(address, seen, milliseconds) {
       limit[0] = BigInt(Math.floor(milliseconds / 1000));
       limit[1] = BigInt(Math.floor((milliseconds % 1000) * 1e6));

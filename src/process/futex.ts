@@ -7,12 +7,14 @@ import { type Ffi, openFfi } from "./ffi.js";
 import type { SharedWords } from "./pipe-words.js";
 import { Pipes } from "./pipes.js";
 
-/** What a thread needs to sleep on its process's mapping. */
+/** What a thread needs to sleep on its process's mapping, and to have pages for it. */
 export interface FutexSetup {
   /** Path of koffi. */
   readonly ffi: string;
   /** Address of the memory in this process. */
   readonly address: number;
+  /** The memory in this process, where the system provides pages by that alone; undefined: it does so by the address. */
+  readonly descriptor?: number | undefined;
 }
 
 /** Longest sleep in milliseconds of a thread that the program or Node may end: V8 can't terminate it in a foreign call. */
@@ -33,7 +35,7 @@ type MakeBell = (ffi: Ffi, words: SharedWords, slot: number) => Bell;
  * @throws PAMIR_NO_PROCESSES
  */
 export function futexOf(
-  { ffi: path, address }: FutexSetup,
+  { ffi: path, address, descriptor }: FutexSetup,
   shared: WebAssembly.Memory,
   sleepMs = SLEEP_MS,
   makeBell?: MakeBell,
@@ -50,7 +52,8 @@ export function futexOf(
       ffi.futexWake(address + bell);
       pipes.ring(bell - TASK_BELL_OFFSET);
     },
-    reserve: (pointer, bytes) => ffi.populate(address + pointer, bytes),
+    reserve: (pointer, bytes) =>
+      descriptor === undefined ? ffi.populate(address + pointer, bytes) : ffi.allocate(descriptor, pointer, bytes),
     doorbell: makeBell && ((slot) => makeBell(ffi, words, slot)),
     close: () => pipes.close(),
   };

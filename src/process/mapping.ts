@@ -1,5 +1,5 @@
 // Maps a memory that the processes of a host share: a nameless file, over this process's WebAssembly.Memory.
-import { JOB_MAGIC, JOB_MAGIC_OFFSET } from "../../assembly/layout.js";
+import { JOB_MAGIC, JOB_MAGIC_OFFSET, PAGE_SIZE } from "../../assembly/layout.js";
 import { PamiError } from "../core/error.js";
 import { type Ffi, noProcesses, openFfi } from "./ffi.js";
 import type { FutexSetup } from "./futex.js";
@@ -32,7 +32,16 @@ export function mapProcessMemory({ descriptor, bytes, ffi: path }: ProcessMemory
   return mapped;
 }
 
-/** @throws PAMIR_MEMORY, PAMIR_NO_PROCESSES */
+/** Closes descriptors of memories that this thread has no more. */
+const unused = new FinalizationRegistry<() => void>((close) => close());
+
+/**
+ * Pages of an extent are really there before it is given out: a store to a page that the system can't provide would end the
+ * process by SIGBUS. Where it does not provide them by their address (before Linux 5.14, or with pages of more than 4 KiB),
+ * the mapping keeps a descriptor of the memory for that. If that fails, too, the extent counts as out of memory: launch() fails
+ * with PAMIR_MEMORY, and later calls with ENOMEM.
+ * @throws PAMIR_MEMORY, PAMIR_NO_PROCESSES
+ */
 export function mapMemory(ffi: Ffi, bytes: number, descriptor: number): MappedMemory {
   const pages = bytes / WASM_PAGE;
   let shared: WebAssembly.Memory;
@@ -47,5 +56,9 @@ export function mapMemory(ffi: Ffi, bytes: number, descriptor: number): MappedMe
   }
   const address = ffi.addressOf(shared.buffer);
   ffi.mapOver(address, bytes, descriptor);
-  return { shared, futex: { ffi: ffi.path, address } };
+  // The second page: its address is a multiple of 4096 and of no larger page.
+  if (ffi.canPopulate(address + PAGE_SIZE)) return { shared, futex: { ffi: ffi.path, address } };
+  const own = ffi.duplicate(descriptor);
+  unused.register(shared.buffer, () => ffi.close(own));
+  return { shared, futex: { ffi: ffi.path, address, descriptor: own } };
 }

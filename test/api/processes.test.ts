@@ -70,6 +70,9 @@ async function untilState(pid: number, state: string): Promise<void> {
   expect(stateOf(pid)).toBe(state);
 }
 
+/** A fcntl() that does not seal a memory, since it is a file that has a name, and duplicates descriptors. */
+const FCNTL = "(fd, call) => (call === 1030 ? require('node:fs').openSync('/proc/self/fd/' + fd, 'r+') : 0)";
+
 const KILLED = /^its process \d+ was killed by SIGKILL$/;
 const SIZES = [8, 100, 700, 20_000];
 
@@ -502,9 +505,12 @@ function suite(): void {
     });
 
     // A file system of 4 MB stands for a machine that has so much memory left.
-    it.runIf(mayMount())(
-      "a shortage of memory is an error, for each call that needs more; no process ends by SIGBUS",
-      async () => {
+    it.runIf(mayMount()).each([
+      ["pages come by their address", {}],
+      ["pages come by a descriptor, as before Linux 5.14", { madvise: "() => -1" }],
+    ])(
+      "a shortage of memory is an error, for each call that needs more; no process ends by SIGBUS: %s",
+      async (_, calls) => {
         const copy = copyOfPackage("shortage-");
         const mount = join(copy.folder, "memory");
         mkdirSync(mount);
@@ -512,7 +518,11 @@ function suite(): void {
         try {
           const file = JSON.stringify(join(mount, "memory"));
           // Nobody can seal a file that has a name.
-          copy.replaceCalls({ memfd_create: `() => require("node:fs").openSync(${file}, "w+")`, fcntl: "() => 0" });
+          copy.replaceCalls({
+            memfd_create: `() => require("node:fs").openSync(${file}, "w+")`,
+            fcntl: FCNTL,
+            ...calls,
+          });
           const { out, code } = await run([], ["shortage"], { cwd: copy.folder }, copy.program);
           const [error, regions, reply] = JSON.parse(out);
           expect([error, reply, code]).toEqual(["PAMIR_NO_MEMORY", [7, 2], 0]);
@@ -529,6 +539,18 @@ function suite(): void {
         }
       },
     );
+
+    it("a system that provides no pages beforehand: launch() fails with ENOMEM", async () => {
+      const copy = copyOfPackage("no-pages-");
+      try {
+        copy.replaceCalls({ madvise: "() => -1", fallocate: "() => -1" });
+        const { out, code } = await run([], ["call"], { cwd: copy.folder }, copy.program);
+        expect(JSON.parse(out)).toEqual(["PAMIR_MEMORY", expect.stringMatching(/no memory for the \d+ bytes.*ENOMEM/)]);
+        expect(code).toBe(0);
+      } finally {
+        copy.remove();
+      }
+    });
 
     const { port1, port2 } = new MessageChannel();
     afterAll(() => {
