@@ -15,9 +15,10 @@ export const BUNDLE_MAX = 83_060;
  * that launches a job in Node, 8 for that of the engine thread, which has the engine's part of the twin, 35 for geometries
  * and collective operations, 3 of them for reductions in wasm, 1 for promises of which one advances for all, 1 for members
  * that end while others make a geometry or before they have closed it, or keep active messages, 1 for members that compare in
- * debug mode what they call, a fifth for processes that go on without their launcher, a fifth for pages on older systems, 6 for types of transfers, 10 for shared regions, counters, grids and aggregators, 1 of them for
- * items of several kinds and lengths, a half for comparing what members give. What only Node can use is not counted: bundlers
- * for browsers get dist/absent.js for it.
+ * debug mode what they call, a fifth for processes that go on without their launcher, a fifth for pages on older systems, 6
+ * for types of transfers, 10 for shared regions, counters, grids and aggregators, 1 of them for items of several kinds and
+ * lengths, a half for comparing what members give. What only Node can use is not counted: bundlers for browsers get
+ * dist/absent.js for it.
  */
 export const LATER_MAX = 90_470;
 

@@ -59,6 +59,7 @@ export class PmiBootstrap implements Bootstrap {
   readonly localSize: number | undefined;
   readonly #client: PmiClient;
   readonly #onClose: () => Promise<void>;
+  readonly #absent: () => string;
   #closed: Promise<void> | undefined;
   /** Another process has said that it failed. */
   #hasHeard = false;
@@ -66,11 +67,13 @@ export class PmiBootstrap implements Bootstrap {
   /**
    * @param client it has done everything up to `getMyKvsname`
    * @param onClose called once, behind `finalize`
+   * @param absent names the processes that a barrier waits for, if they are known here
    */
   constructor(
     client: PmiClient,
     { rank, size, localRank, localSize }: { readonly rank: number; readonly size: number } & LocalPlace,
     onClose: () => Promise<void> = async () => {},
+    absent: () => string = () => client.barrierText(size),
   ) {
     this.#client = client;
     this.rank = rank;
@@ -78,6 +81,7 @@ export class PmiBootstrap implements Bootstrap {
     this.localRank = localRank;
     this.localSize = localSize;
     this.#onClose = onClose;
+    this.#absent = absent;
   }
 
   put(key: string, value: Uint8Array): Promise<void> {
@@ -89,7 +93,7 @@ export class PmiBootstrap implements Bootstrap {
   }
 
   async barrier(): Promise<void> {
-    await this.#client.barrier();
+    await this.#client.barrier(this.#absent);
     if (this.#client.isOwn) return;
     const why = await this.#client.get(FAILED_KEY);
     if (why === undefined) return;

@@ -23,7 +23,8 @@
 //  slurm       the first host of SLURM_STEP_NODELIST: the port follows from job and step
 //  others      an error
 // PAMIR_BIND is the local address at which rank 0 listens, if it is not the host of the rendezvous. PAMIR_JOB is a name that
-// all processes of a job share: processes of other names are refused.
+// all processes of a job share: processes of other names are refused. PAMIR_START_TIMEOUT is how many seconds each wait for
+// other processes takes at most, under every launcher.
 import { PamiError } from "../core/error.js";
 import { type Address, parseAddress } from "./address.js";
 import { messageOf } from "./pmi-wire.js";
@@ -62,6 +63,8 @@ export const PROCESS_COUNT_MAX = 65_536;
 const DERIVED_PORT_FIRST = 61_440;
 const DERIVED_PORT_COUNT = 4096;
 const JOB_LENGTH_MAX = 256;
+/** Seconds: timers take 2^31 milliseconds at most. */
+export const START_TIMEOUT_MAX = 2_000_000;
 
 /**
  * Finds the launcher of this process.
@@ -302,6 +305,12 @@ function jobOf(env: Environment): string | undefined {
     throw nonsense(env, "PAMIR_JOB", `1 to ${JOB_LENGTH_MAX} characters of printable ASCII without spaces`);
   }
   return PAMIR_JOB;
+}
+
+/** Milliseconds of each wait for other processes, if PAMIR_START_TIMEOUT says that, in seconds. @throws PAMIR_LAUNCHER */
+export function startTimeoutOf(env: Environment): number | undefined {
+  const seconds = optionalOf(env, "PAMIR_START_TIMEOUT", 1, START_TIMEOUT_MAX);
+  return seconds === undefined ? undefined : seconds * 1000;
 }
 
 /** A launcher's name for a job, as a line of PMI-1 can have it. */

@@ -2,27 +2,28 @@
 import { PamiError } from "../core/error.js";
 import { addressText } from "./address.js";
 import { PmiBootstrap } from "./bootstrap.js";
-import { findLauncher, type Launcher, type PmiWay } from "./environment.js";
+import { findLauncher, type Launcher, type PmiWay, startTimeoutOf } from "./environment.js";
 import { agreeOnKey, checkKey, type RemovableEnvironment, takeKey } from "./key.js";
 import { type Lines, StreamLines } from "./lines.js";
 import { needModule } from "./node.js";
 import { PmiClient } from "./pmi-client.js";
 import { PlainFraming } from "./pmi-wire.js";
-import { connectSocket, DEFAULT_TIMEOUT_MS, openRendezvous, type RendezvousWait } from "./rendezvous.js";
+import { connectSocket, openRendezvous } from "./rendezvous.js";
 import { reasonText, whyOf } from "./text.js";
+import { DEFAULT_TIMEOUT_MS, type OnWait } from "./waits.js";
 
 /** Milliseconds for the connection to a launcher, which listens already. */
 const CONNECT_MS = 30_000;
 
 export interface BootstrapOptions {
-  /** Milliseconds of each wait for other processes; 300,000 by default. */
+  /** Milliseconds of each wait for other processes; by default those of PAMIR_START_TIMEOUT, else 300,000. */
   readonly timeout?: number | undefined;
   /** The job key; by default that of the environment. */
   readonly key?: Uint8Array | undefined;
   /** Allows a rendezvous without a job key: every program that reaches the address may take part. */
   readonly insecure?: boolean | undefined;
-  /** Called every five seconds while a rendezvous awaits other processes. */
-  readonly onWait?: ((wait: RendezvousWait) => void) | undefined;
+  /** Called every five seconds while other processes are awaited; not under `pamir run`, which tells it itself. */
+  readonly onWait?: OnWait | undefined;
   /** Called on rank 0 of a rendezvous when it has refused a process, with the first reasons, each once. */
   readonly onRefused?: ((why: string) => void) | undefined;
 }
@@ -44,24 +45,29 @@ export async function openBootstrap(
   env: RemovableEnvironment = process.env,
   options: BootstrapOptions = {},
 ): Promise<OpenedBootstrap> {
-  const given = await takeKey(env).catch(async (error: unknown) => {
+  let given: Uint8Array | undefined;
+  let timeout: number;
+  try {
+    given = await takeKey(env);
+    timeout = options.timeout ?? startTimeoutOf(env) ?? DEFAULT_TIMEOUT_MS;
+  } catch (error) {
     await failAtLauncher(env, error);
     throw error;
-  });
+  }
   const launcher = findLauncher(env);
   if (launcher === undefined) {
     const variables = "PAMIR_RANK, PMI_FD, PMI_PORT, OMPI_COMM_WORLD_RANK, RANK, SLURM_STEP_ID, JOB_COMPLETION_INDEX";
     throw new PamiError("PAMIR_LAUNCHER", `no launcher started this process: none of ${variables} is set`);
   }
   const key = options.key === undefined ? given : checkKey("the job key", options.key);
-  const { timeout = DEFAULT_TIMEOUT_MS, insecure, onWait, onRefused } = options;
+  const { insecure, onWait, onRefused } = options;
   const { pmi, size, coordinator: address } = launcher;
   if (pmi === undefined) {
     // Only a PMI server may leave the size open.
     const all = { ...launcher, size: size as number, address, key, insecure, timeout, onWait, onRefused };
     return { bootstrap: await openRendezvous(all), launcher, key };
   }
-  const bootstrap = await openPmi(launcher, pmi, timeout);
+  const bootstrap = await openPmi(launcher, pmi, timeout, onWait);
   try {
     return { bootstrap, launcher, key: await agreeOnKey(bootstrap, key) };
   } catch (error) {
@@ -80,13 +86,16 @@ async function failAtLauncher(env: RemovableEnvironment, error: unknown): Promis
   }
 }
 
-async function openPmi(launcher: Launcher, way: PmiWay, timeout: number): Promise<PmiBootstrap> {
+async function openPmi(launcher: Launcher, way: PmiWay, timeout: number, onWait?: OnWait): Promise<PmiBootstrap> {
   const isPort = "address" in way;
   const server = `the PMI server at ${isPort ? addressText(way.address) : `descriptor ${way.fd} (PMI_FD)`}`;
   const lines = isPort
     ? new StreamLines(await connectSocket(way.address, CONNECT_MS), new PlainFraming())
     : linesOf(way.fd);
-  const client = new PmiClient(lines, server, timeout);
+  // `pamir run` knows which tasks are awaited, and names them.
+  const client = new PmiClient(lines, server, timeout, (wait) => {
+    if (!client.isOwn) onWait?.(wait);
+  });
   try {
     const { rank, size } = isPort ? await client.initack(way.id) : launcher;
     if (rank !== launcher.rank || size === undefined || size !== (launcher.size ?? size)) {

@@ -10,6 +10,7 @@ import type { Lines } from "./lines.js";
 import { needModule } from "./node.js";
 import { encodeLine, KEY_MAX, KVSNAME_MAX, type PmiLine, parseLine, VALUE_MAX } from "./pmi-wire.js";
 import { quote, ranksText, secondsText } from "./text.js";
+import { type OnWait, reportWait } from "./waits.js";
 
 /** Longest line that MPICH's own PMI code reads, with its line feed, in bytes. */
 const PORTABLE_LINE_MAX = 1024;
@@ -54,6 +55,7 @@ export class PmiClient {
   readonly #lines: Lines;
   readonly #server: string;
   readonly #timeout: number;
+  readonly #onWait: OnWait | undefined;
   /** Settles when the last request is answered. */
   #queue: Promise<unknown> = Promise.resolve();
   #wait: Wait | undefined;
@@ -66,11 +68,13 @@ export class PmiClient {
    * @param lines a connection to the server; the client owns it
    * @param server its name in errors, such as "the PMI server at host:4242"
    * @param timeout of each request, in milliseconds
+   * @param onWait called every five seconds while the answer to a request is awaited
    */
-  constructor(lines: Lines, server: string, timeout: number) {
+  constructor(lines: Lines, server: string, timeout: number, onWait?: OnWait) {
     this.#lines = lines;
     this.#server = server;
     this.#timeout = timeout;
+    this.#onWait = onWait;
     lines.start({
       onLine: (line) => this.#take(parseLine(line)),
       onEnd: (error) => this.#end(error),
@@ -204,9 +208,10 @@ export class PmiClient {
 
   /**
    * Resolves once all processes of the job are in a barrier.
+   * @param awaited what `onWait` says of this wait
    * @throws PAMIR_BOOTSTRAP if a process has gone; PAMIR_TIMEDOUT with the ranks that did not come, if the server tells
    */
-  barrier(): Promise<void> {
+  barrier(awaited?: () => string): Promise<void> {
     return this.#inTurn(async () => {
       const { fields } = await this.#exchange(
         "barrier_in",
@@ -214,6 +219,7 @@ export class PmiClient {
         "barrier_out",
         "barrier_in, which waits for all processes",
         true,
+        awaited,
       );
       if ((fields.get("rc") ?? "0") !== "0") throw this.#failWith(barrierError(fields));
     });
@@ -226,6 +232,11 @@ export class PmiClient {
       this.#failure = new PamiError("PAMIR_CLOSED", `the connection to ${this.#server} is finalized`);
       this.#lines.end();
     });
+  }
+
+  /** What a barrier waits for, where the server alone knows which processes are not in it. */
+  barrierText(processes: number): string {
+    return `a barrier of ${processes} processes at ${this.#server}`;
   }
 
   /** Whether the server is one of pamir, which hands on the reason of `abort`. */
@@ -278,18 +289,19 @@ export class PmiClient {
     answer: string,
     what = cmd,
     mayFail = false,
+    awaited?: () => string,
   ): Promise<PmiLine> {
     const line = encodeLine(cmd, fields);
     if (this.#failure !== undefined) throw this.#failure;
     this.#lines.send(line);
-    const answered = await this.#next(answer, what);
+    const answered = await this.#next(answer, what, awaited);
     const rc = answered.fields.get("rc") ?? "0";
     if (rc !== "0" && !mayFail) throw refused(this.#server, what, answered.fields);
     return answered;
   }
 
   /** The next line, which is to have this command. */
-  #next(cmd: string, what: string): Promise<PmiLine> {
+  #next(cmd: string, what: string, awaited = () => `the answer of ${this.#server} to ${what}`): Promise<PmiLine> {
     return new Promise((resolve, reject) => {
       const take = (line: PmiLine): void => {
         if (line.cmd === cmd && !line.isMultiple) resolve(line);
@@ -303,8 +315,10 @@ export class PmiClient {
         const text = `${this.#server} did not answer within ${secondsText(systemClock.now() - began)}: ${what}`;
         this.#failWith(new PamiError("PAMIR_TIMEDOUT", text));
       });
+      const stopReports = reportWait(this.#onWait, this.#timeout, awaited);
       const done = (): void => {
         stop();
+        stopReports();
         this.#wait = undefined;
       };
       this.#wait = {

@@ -99,6 +99,11 @@ export class PmiServer {
     return this.#ranksWhere((connection) => connection === undefined);
   }
 
+  /** Ranks that are not in the barrier. */
+  get absent(): number[] {
+    return this.#ranksWhere((one) => one?.isInBarrier !== true);
+  }
+
   /** Ranks that have not begun to speak PMI, with or without a connection. */
   get silent(): number[] {
     return this.#ranksWhere((connection) => connection?.isInitialized !== true);
@@ -403,7 +408,7 @@ export class PmiServer {
       }
     } else if (this.#inBarrier === 1 && barrierTimeout !== undefined) {
       this.#stopBarrier = after(barrierTimeout, () => {
-        const absent = this.#ranksWhere((one) => one?.isInBarrier !== true);
+        const { absent } = this;
         this.#options.onTimedOut?.(absent);
         this.fail("timedout", absent, `did not come within ${secondsText(barrierTimeout)}`);
       });

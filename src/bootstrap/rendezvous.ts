@@ -17,9 +17,8 @@ import { PmiServer, RENDEZVOUS_VERSION } from "./pmi-server.js";
 import { PlainFraming } from "./pmi-wire.js";
 import { ClosedError, HandshakeError, sealLines } from "./sealed-lines.js";
 import { ranksText, reasonText, runsOf, secondsText } from "./text.js";
+import { DEFAULT_TIMEOUT_MS, type OnWait, reportWait } from "./waits.js";
 
-/** Milliseconds of a wait for other processes, if no option says otherwise. A batch system may start them minutes apart. */
-export const DEFAULT_TIMEOUT_MS = 300_000;
 /** Most milliseconds that one attempt takes to connect, and each message of the handshake to come. */
 const ATTEMPT_MS = 10_000;
 /** Least milliseconds that an attempt may take, also the last one: without them, its error would say nothing. */
@@ -32,8 +31,6 @@ const PAUSE_MAX_MS = 1000;
  * without its key, so that is the only sign of another key. A program on the way may close some, until rank 0 listens.
  */
 const CLOSED_MAX = 16;
-/** Milliseconds between calls of `onWait`. */
-const REPORT_MS = 5000;
 /** What a process waits longer than the server of its barrier, so that the server's error arrives, which says more. */
 const GRACE_MS = 5000;
 /** Connections above the number of ranks that have not said their rank. The oldest is closed for a new one. */
@@ -42,14 +39,6 @@ const SPARE_PENDING = 64;
 const KEEPALIVE_MS = 10_000;
 /** Refused connections that an error tells about, and reasons that are told at once. */
 const TOLD_REFUSALS = 3;
-
-/** What a process that still waits for others knows. */
-export interface RendezvousWait {
-  /** Milliseconds so far. */
-  readonly waited: number;
-  /** What is awaited, in words: "ranks 2, 5-9", or the address and why the last attempt failed. */
-  readonly what: string;
-}
 
 export interface RendezvousOptions extends LocalPlace {
   readonly rank: number;
@@ -67,7 +56,7 @@ export interface RendezvousOptions extends LocalPlace {
   /** Milliseconds of each wait for other processes. */
   readonly timeout?: number | undefined;
   /** Called every five seconds while other processes are awaited. */
-  readonly onWait?: ((wait: RendezvousWait) => void) | undefined;
+  readonly onWait?: OnWait | undefined;
   /** Called on rank 0 with the first reasons for which it has refused processes, each once. */
   readonly onRefused?: ((why: string) => void) | undefined;
 }
@@ -115,7 +104,7 @@ async function serveRendezvous(
   const listener = address === undefined ? undefined : await Listener.open(options, address, key, server, onRefused);
   const [own, other] = linkedLines();
   server.serve(other, 0);
-  const client = new PmiClient(own, "the rendezvous of this process", timeout + GRACE_MS);
+  const client = new PmiClient(own, "the rendezvous of this process", timeout + GRACE_MS, options.onWait);
   const close = (): void => {
     server.close();
     listener?.close();
@@ -139,22 +128,19 @@ async function serveRendezvous(
     close();
     throw error;
   }
-  return new PmiBootstrap(client, options, async () => {
+  const absent = (): string => ranksText(runsOf(server.absent));
+  const onClose = async (): Promise<void> => {
     await reached(server, () => server.done === size, timeout);
     close();
-  });
+  };
+  return new PmiBootstrap(client, options, onClose, absent);
 }
 
 /** Waits until something is true of the server. @returns false if the time is over */
-async function reached(
-  server: PmiServer,
-  isTrue: () => boolean,
-  timeout: number,
-  onWait?: (wait: RendezvousWait) => void,
-): Promise<boolean> {
+async function reached(server: PmiServer, isTrue: () => boolean, timeout: number, onWait?: OnWait): Promise<boolean> {
   const [settled, settle] = promise<boolean>();
   const stop = after(timeout, () => settle(false));
-  const stopReports = reports(onWait, () => ranksText(runsOf(server.missing)));
+  const stopReports = reportWait(onWait, timeout, () => ranksText(runsOf(server.missing)));
   let isOver = false;
   server.watch(() => {
     if (isOver) return true;
@@ -166,19 +152,6 @@ async function reached(
   stop();
   stopReports();
   return result;
-}
-
-/** Calls `onWait` now and then. @returns what ends that */
-function reports(onWait: ((wait: RendezvousWait) => void) | undefined, what: () => string): () => void {
-  if (onWait === undefined) return () => {};
-  const began = systemClock.now();
-  let stop: () => void;
-  const report = (): void => {
-    onWait({ waited: systemClock.now() - began, what: what() });
-    stop = after(REPORT_MS, report);
-  };
-  stop = after(REPORT_MS, report);
-  return () => stop();
 }
 
 /** The first requests of every client. */
@@ -283,7 +256,7 @@ async function joinRendezvous(
   let last = "no attempt has ended yet";
   /** Connections in a row that have ended instead of a handshake. */
   let closed = 0;
-  const stopReports = reports(onWait, () => `${where} (${last})`);
+  const stopReports = reportWait(onWait, timeout, () => `${where} (${last})`);
   try {
     for (let attempts = 1, pause = PAUSE_MIN_MS; ; attempts++, pause = Math.min(2 * pause, PAUSE_MAX_MS)) {
       const left = began + timeout - systemClock.now();
@@ -334,7 +307,7 @@ async function attempt(
     throw new PamiError("PAMIR_BOOTSTRAP", `${addressText(address)}: ${error.message}${hint}`, { cause: error });
   }
   const longest = (options.timeout ?? DEFAULT_TIMEOUT_MS) + GRACE_MS;
-  const client = new PmiClient(lines, `the rendezvous at ${addressText(address)}`, longest);
+  const client = new PmiClient(lines, `the rendezvous at ${addressText(address)}`, longest, options.onWait);
   try {
     await client.initack(`${rank}`, { size, version: RENDEZVOUS_VERSION, ...(job === undefined ? {} : { job }) });
     await begin(client);

@@ -6,8 +6,8 @@ import { LAYOUT_HASH } from "../../assembly/layout-hash.js";
 import type { Bootstrap } from "../bootstrap/bootstrap.js";
 import { type Later, takeLater } from "../bootstrap/later.js";
 import { type OpenedBootstrap, openBootstrap } from "../bootstrap/open.js";
-import type { RendezvousWait } from "../bootstrap/rendezvous.js";
 import { ranksText, runsOf, whyOf } from "../bootstrap/text.js";
+import type { BootstrapWait } from "../bootstrap/waits.js";
 import { PamiError } from "../core/error.js";
 import type { KernelName } from "../core/kernel-name.js";
 import { VERSION } from "../generated/version.js";
@@ -121,7 +121,8 @@ export interface LinkedNode {
 export async function joinByLauncher(): Promise<Joined> {
   const options = {
     insecure: environment("PAMIR_INSECURE") === "1",
-    onWait: ({ waited, what }: RendezvousWait) => say(`for ${Math.round(waited / 1000)} s, attach() waits for ${what}`),
+    onWait: ({ waited, most, what }: BootstrapWait) =>
+      say(`for ${Math.round(waited / 1000)} of ${Math.round(most / 1000)} s, attach() waits for ${what}`),
     onRefused: (why: string) => say(`attach() has refused a process: ${why}`),
   };
   const { bootstrap, key } = await openBootstrap(process.env, options).catch((cause: unknown): OpenedBootstrap => {

@@ -3,8 +3,9 @@ import { createServer as createHttpServer } from "node:http";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { Bootstrap, PmiBootstrap } from "../../src/bootstrap/bootstrap.js";
-import { openRendezvous, type RendezvousOptions, type RendezvousWait } from "../../src/bootstrap/rendezvous.js";
+import { openRendezvous, type RendezvousOptions } from "../../src/bootstrap/rendezvous.js";
 import { HANDSHAKE_BYTES } from "../../src/bootstrap/sealed-lines.js";
+import type { BootstrapWait } from "../../src/bootstrap/waits.js";
 import type { PamiError } from "../../src/core/error.js";
 
 const KEY = Uint8Array.from({ length: 32 }, (_, i) => i + 1);
@@ -296,11 +297,11 @@ describe.each([
   });
 });
 
-it("onWait tells every five seconds what is awaited, and for how long", async () => {
+it("onWait tells every five seconds what is awaited, for how long, and how long at most", async () => {
   const port = await freePort();
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
   try {
-    const waits: RendezvousWait[][] = [[], []];
+    const waits: BootstrapWait[][] = [[], []];
     const late = open(1, 3, port, { onWait: (wait) => waits[1]?.push(wait) });
     while (waits[1]?.length !== 2) {
       vi.advanceTimersByTime(100);
@@ -321,9 +322,23 @@ it("onWait tells every five seconds what is awaited, and for how long", async ()
       ]);
     }
     expect(waits[0]?.map(({ waited }) => Math.round(waited / 1000))).toEqual([5, 10]);
+    expect(waits.flat().map(({ most }) => most)).toEqual(waits.flat().map(() => LONG_MS));
     for (const { what } of waits[0] ?? []) expect(what).toMatch(/^ranks? (1, )?2$|^ranks 1-2$/);
     expect(waits[1]?.slice(0, 2).map(({ waited }) => Math.round(waited / 1000))).toEqual([5, 10]);
     expect(waits[1]?.[0]?.what).toMatch(new RegExp(`^127\\.0\\.0\\.1:${port} \\(.*ECONNREFUSED`));
+    // In a barrier, rank 0 names those that are not in it.
+    const [first, second] = await Promise.all([rank0, late, last]);
+    for (const told of waits) told.length = 0;
+    const barriers = [first, second].map((own) => own?.barrier());
+    while (waits.some((told) => told.length === 0)) {
+      vi.advanceTimersByTime(100);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    expect(waits.map(([wait]) => wait?.what)).toEqual([
+      "rank 2",
+      `a barrier of 3 processes at the rendezvous at 127.0.0.1:${port}`,
+    ]);
+    await Promise.all([...barriers, (await last).barrier()]);
   } finally {
     vi.useRealTimers();
   }

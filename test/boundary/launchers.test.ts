@@ -1,6 +1,6 @@
 // What the environments of launchers say, and nonsense in each variable: named rows.
 import { describe, expect, it } from "vitest";
-import { type Environment, findLauncher } from "../../src/bootstrap/environment.js";
+import { type Environment, findLauncher, startTimeoutOf } from "../../src/bootstrap/environment.js";
 import { PamiError } from "../../src/core/error.js";
 
 // As the launchers set them; those of Hydra and Open MPI were copied from processes that they had started.
@@ -271,6 +271,23 @@ const NONSENSE: readonly (readonly [Environment, string, readonly string[]])[] =
   [KUBERNETES, "PAMIR_SIZE", ["", "x", "0"]],
   [KUBERNETES, "PAMIR_RENDEZVOUS", ["", "work-0.work"]],
 ];
+
+describe("PAMIR_START_TIMEOUT", () => {
+  it.each([
+    [undefined, undefined],
+    ["1", 1000],
+    ["2000000", 2_000_000_000],
+  ])("%s: %s ms", (PAMIR_START_TIMEOUT, milliseconds) => {
+    expect(startTimeoutOf({ PAMIR_START_TIMEOUT })).toBe(milliseconds);
+  });
+
+  it.each(["", "0", "2000001", "1.5", "-1", "soon", "1e2"])("nonsense: %j", (PAMIR_START_TIMEOUT) => {
+    const text = `the variable PAMIR_START_TIMEOUT is "${PAMIR_START_TIMEOUT}", not an integer from 1 to 2000000`;
+    expect(() => startTimeoutOf({ PAMIR_START_TIMEOUT })).toThrow(
+      expect.objectContaining({ code: "PAMIR_LAUNCHER", message: text }),
+    );
+  });
+});
 
 describe("nonsense", () => {
   it.each(NONSENSE)("%# in %o: %s", (env, name, values) => {

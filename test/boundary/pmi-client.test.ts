@@ -3,10 +3,11 @@ import { describe, expect, it, vi } from "vitest";
 import { type Lines, linkedLines } from "../../src/bootstrap/lines.js";
 import { PmiClient } from "../../src/bootstrap/pmi-client.js";
 import { PmiServer } from "../../src/bootstrap/pmi-server.js";
+import type { BootstrapWait, OnWait } from "../../src/bootstrap/waits.js";
 import { nextTurn } from "../../src/support/host.js";
 
 /** A client, and a server that answers each line as a test says: by lines, or by nothing. */
-function scripted(answers: (line: string) => readonly string[], timeout = 60_000) {
+function scripted(answers: (line: string) => readonly string[], timeout = 60_000, onWait?: OnWait) {
   const [own, other] = linkedLines();
   const asked: string[] = [];
   other.start({
@@ -16,7 +17,7 @@ function scripted(answers: (line: string) => readonly string[], timeout = 60_000
     },
     onEnd: () => {},
   });
-  return { client: new PmiClient(own, "the server", timeout), asked, other };
+  return { client: new PmiClient(own, "the server", timeout, onWait), asked, other };
 }
 
 const RIGHT: Readonly<Record<string, string>> = {
@@ -235,6 +236,36 @@ describe("the end of the server", () => {
     await nextTurn();
     other.end();
     await rejected;
+  });
+
+  it("while an answer is awaited, onWait tells every five seconds of which, for how long, and how long at most", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+    try {
+      const waits: BootstrapWait[] = [];
+      const silent = ["put", "barrier_in"];
+      const answers = (line: string) => (silent.includes(commandOf(line)) ? [] : right(line));
+      const { client, other } = scripted(answers, 60_000, (wait) => waits.push(wait));
+      await begun(client);
+      const told = async (): Promise<string[]> => {
+        await nextTurn();
+        for (let i = 0; i < 11; i++) vi.advanceTimersByTime(1000);
+        return waits.splice(0).map(({ waited, most, what }) => `${waited} of ${most}: ${what}`);
+      };
+      const put = client.put("a", new Uint8Array(1));
+      const what = "the answer of the server to put of a";
+      expect(await told()).toEqual([`5000 of 60000: ${what}`, `10000 of 60000: ${what}`]);
+      other.send(RIGHT.put as string);
+      await put;
+      expect(await told()).toEqual([]);
+      const barrier = client.barrier(() => client.barrierText(4));
+      const all = "a barrier of 4 processes at the server";
+      expect(await told()).toEqual([`5000 of 60000: ${all}`, `10000 of 60000: ${all}`]);
+      other.send(RIGHT.barrier_in as string);
+      await barrier;
+      expect(await told()).toEqual([]);
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   it("silence rejects after the timeout, and says for what and how long it waited", async () => {

@@ -137,6 +137,23 @@ describe.skipIf(!isLinux).each(installed)("pamir run %s", { timeout: 60_000 }, (
     expect(isGone((JSON.parse(stdout.replace("[1] ", "")) as { pid: number }).pid)).toBe(true);
   });
 
+  it("PAMIR_START_TIMEOUT is the default of --start-timeout; the tasks wait longer than that, whatever -x says", () => {
+    const ofTasks = ["-x", "PAMIR_START_TIMEOUT=1"];
+    const command = [cli, "run", ...options(4, 2), ...ofTasks, app, "stuck"];
+    const given = (PAMIR_START_TIMEOUT: string) =>
+      spawnSync(process.execPath, command, {
+        encoding: "utf8",
+        timeout: 60_000,
+        env: { ...process.env, PAMIR_START_TIMEOUT },
+      });
+    const late = given("4");
+    expect(late.stderr).toBe("pamir run: task 1 did not attach within 4 s (--start-timeout): the job ends\n");
+    expect(late.status).toBe(124);
+    const wrong = given("soon");
+    expect(wrong.stderr).toMatch(/^pamir: PAMIR_START_TIMEOUT is "soon", not a number of seconds up to 2,000,000\n$/);
+    expect(wrong.status).toBe(2);
+  });
+
   it("--kernel, --contexts and --heap-bytes reach the tasks, beside what PAMIR_OPTIONS says", () => {
     const given = ["--kernel", "ts", "--contexts", "3", "--heap-bytes", `${2 ** 22}`];
     const { status, stdout } = run(...options(2, 2), ...given, "-x", 'PAMIR_OPTIONS={"regions":9}', shape);

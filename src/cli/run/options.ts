@@ -2,7 +2,7 @@
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
-import { DEFAULT_TIMEOUT_MS } from "../../bootstrap/rendezvous.js";
+import { DEFAULT_TIMEOUT_MS } from "../../bootstrap/waits.js";
 import type { Labels } from "../../launch/labels.js";
 import { UsageError } from "../usage.js";
 
@@ -20,7 +20,7 @@ Usage: pamir run [OPTION]… APP [ARGUMENT]…
       --ppn N           tasks on each host, whatever its slots are
       --rsh COMMAND     reaches a host (default ssh): COMMAND HOST 'PAMIR node'; hosts need no tool but Node and pamir
       --remote-pamir P  PAMIR on the hosts, as their shell takes it (default: the paths of node and pamir here)
-      --start-timeout S with --nodes and --hosts: seconds in which all hosts answer, and all tasks attach (default 300)
+      --start-timeout S with --nodes and --hosts: seconds in which all hosts answer, and all tasks attach (default: PAMIR_START_TIMEOUT, else 300)
       --kernel NAME     wasm or ts (default: wasm where it is allowed)
       --engine thread   one more thread moves long transfers; not with --nodes and --hosts
       --contexts C      contexts that a task may create (default 4)
@@ -107,7 +107,11 @@ export function seconds(name: string, text: string | undefined): number | undefi
 
 /** Milliseconds in which hosts answer, and tasks attach. */
 export function startTimeout(values: Values): number {
-  const time = seconds("--start-timeout", values["start-timeout"]);
+  const given = values["start-timeout"];
+  const time =
+    given === undefined
+      ? seconds("PAMIR_START_TIMEOUT", process.env.PAMIR_START_TIMEOUT)
+      : seconds("--start-timeout", given);
   return time === undefined ? DEFAULT_TIMEOUT_MS : time * 1000;
 }
 

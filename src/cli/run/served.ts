@@ -1,5 +1,6 @@
 // Tasks that are processes find each other by PMI-1, which this launcher serves, on this machine and on others. The launcher
 // tells the agents of nodes which other nodes have ended, and starts tasks that have failed again.
+import { START_TIMEOUT_MAX } from "../../bootstrap/environment.js";
 import { JOIN_BARRIERS, LATER, type Later } from "../../bootstrap/later.js";
 import { StreamLines } from "../../bootstrap/lines.js";
 import { PmiServer } from "../../bootstrap/pmi-server.js";
@@ -9,6 +10,9 @@ import { NEWS_FD, PMI_FD } from "./processes.js";
 import type { Restarts } from "./restarts.js";
 import type { LaunchedTask, TaskEnd } from "./task.js";
 import { missingTasks, reportWaits, tasksText } from "./waiting.js";
+
+/** Seconds that a task waits longer than the server of its barrier, which names the tasks that are missing. */
+const GRACE_S = 5;
 
 /** Where a task runs. */
 export interface TaskPlace {
@@ -74,7 +78,13 @@ export class ServedJob implements Pick<Running, "end" | "endNow"> {
 
   #variables(task: number, size: number, more: Pick<Later, "rank" | "ended">): Record<string, string> {
     const later: Later = { world: this.#options.size, most: this.#most, news: NEWS_FD, ...more };
-    return { PMI_FD: `${PMI_FD}`, PMI_RANK: `${task}`, PMI_SIZE: `${size}`, [LATER]: JSON.stringify(later) };
+    return {
+      PMI_FD: `${PMI_FD}`,
+      PMI_RANK: `${task}`,
+      PMI_SIZE: `${size}`,
+      [LATER]: JSON.stringify(later),
+      PAMIR_START_TIMEOUT: `${Math.min(START_TIMEOUT_MAX, Math.ceil(this.#options.timeout / 1000) + GRACE_S)}`,
+    };
   }
 
   get #most(): number {
