@@ -1,6 +1,7 @@
 // The tasks of a process that launch() has started, on its main thread: reports their ends by the channel, and ends with the
 // launching process.
 import type { TaskErrors } from "../core/task-errors.js";
+import { failureText, isFailure } from "./failure.js";
 import { serveInput } from "./input.js";
 import { Lifecycle, type LifecycleHost } from "./lifecycle.js";
 import type { ProcessReport, ProcessSetup } from "./task-process.js";
@@ -25,7 +26,11 @@ export function processLifecycle(
     ...host,
     ended: (ended, _, shown) => {
       const isLast = --left === 0;
-      if (!process.connected) return;
+      if (!process.connected) {
+        // The launching process, which prints failures, has ended.
+        if (isDetached && isFailure(ended)) process.stderr.write(`${failureText(ended, "report", shown)}\n`);
+        return;
+      }
       process.send?.({ ended, shown } satisfies ProcessReport, () => {
         if (isLast && process.connected) process.disconnect?.();
       });

@@ -5,6 +5,7 @@ import { chmodSync, existsSync, mkdtempSync, writeFileSync } from "node:fs";
 import { createServer, type Socket } from "node:net";
 import { delimiter, join } from "node:path";
 import type { Duplex } from "node:stream";
+import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from "vitest";
 import { makeKey } from "../../src/bootstrap/key.js";
 import { StreamLines } from "../../src/bootstrap/lines.js";
@@ -42,6 +43,8 @@ interface Said {
 }
 
 let program: string;
+/** A program that calls attach(). */
+const attaching = fileURLToPath(new URL("programs/joined.js", import.meta.url));
 const folder = mkdtempSync(join(inject("folder"), "bootstrap-"));
 /** What no process of a test inherits: this test may itself run under a launcher. */
 const cleanEnv = Object.fromEntries(
@@ -197,6 +200,22 @@ describeWith("Slurm (slurmctld, slurmd, srun)", SLURM, () => {
       expectRight(said, 3, "pmi", true);
       expect(said.map(({ localRank, localSize }) => [localRank, localSize])).toEqual(said.map(({ rank }) => [rank, 3]));
     }
+  });
+
+  it("one never comes: the other says that it waits, for how many, and how long", () => {
+    const only = 'test "$SLURM_PROCID" = 1 && exec sleep 60; exec "$0" "$1"';
+    const command = ["sh", "-c", only, process.execPath, attaching];
+    const flags = ["--mpi=pmi2", "--quiet", "--overcommit", "--kill-on-bad-exit=1", "-n", "2"];
+    const { status, stderr } = spawnSync(find("srun") as string, [...flags, ...command], {
+      encoding: "utf8",
+      timeout: 60_000,
+      env: { ...cleanEnv, SLURM_CONF: slurm?.conf, PAMIR_START_TIMEOUT: "7" },
+    });
+    expect(status).toBeGreaterThan(0);
+    expect(stderr).toMatch(
+      /^pamir: for 5 of 7 s, attach\(\) waits for a barrier of 2 processes at the PMI server at /m,
+    );
+    expect(stderr).toContain("PAMIR_TIMEDOUT");
   });
 
   it("by a rendezvous on the first host of the step", () => {

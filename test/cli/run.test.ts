@@ -178,12 +178,12 @@ describe.each(WAYS.map((way) => [way.join(" ") || "threads", way] as const))("st
 describe.runIf(process.platform === "linux")("pamir run --detach", () => {
   const programOf = (name: string) => fileURLToPath(new URL(`programs/${name}`, import.meta.url));
   /** The launcher, with a mark that all processes of its job inherit. */
-  function detached(args: readonly string[], mark: string, options: readonly string[] = []) {
+  function detached(args: readonly string[], mark: string, options: readonly string[] = [], env: object = {}) {
     const command = [...options, cli, "run", "--detach", ...args];
     // Standard error, too, is held by each process until it ends.
     return spawn(process.execPath, command, {
       stdio: ["ignore", "pipe", "pipe"],
-      env: { ...process.env, PAMIR_MARK: mark },
+      env: { ...process.env, PAMIR_MARK: mark, ...env },
     });
   }
   const markOf = () => `${process.pid}-${performance.now()}`;
@@ -270,26 +270,58 @@ describe.runIf(process.platform === "linux")("pamir run --detach", () => {
     60_000,
   );
 
-  it.each([
-    ["4", 1],
-    ["4", 2],
-    ["2", 1],
-  ] as const)(
-    "--processes %s: the launcher is killed once %i processes have begun: no task waits for one that never comes",
-    async (processes, begun) => {
+  it.each(["4", "2"])(
+    "--processes %s: the error of a task is printed, also without the launcher",
+    async (processes) => {
       const mark = markOf();
-      const child = detached(["-n", "4", "--processes", processes, programOf("roll-call.js")], mark);
+      const child = detached(["-n", "4", "--processes", processes, programOf("roll-call.js"), "throw"], mark);
       try {
-        let stdout = "";
+        let [stdout, stderr] = ["", ""];
+        child.stderr.on("data", (text) => {
+          stderr += text;
+        });
+        child.stdout.on("data", (text) => {
+          stdout += text;
+          if (stdout.trim().split("\n").length === 4) child.kill("SIGKILL");
+        });
+        await once(child, "close");
+        for (let task = 0; task < 4; task++) expect(stderr).toContain(`RangeError: task ${task}, on purpose\n    at `);
+      } finally {
+        killAll(mark);
+      }
+    },
+  );
+
+  // A process that was started, but not noted by then, comes or not. One of two tasks has not been told them by then.
+  it.each([
+    ["4", "2 before", 1, 1],
+    ["4", "3 before", 2, 2],
+    ["4", "3 after", 2, 3],
+    ["2", "2 before", 2, 2],
+    ["2", "2 after", 2, 2],
+  ] as const)(
+    "--processes %s: the launcher dies as it starts process %s: no task waits for one that never comes",
+    async (processes, dies, least, most) => {
+      const mark = markOf();
+      const args = ["-n", "4", "--processes", processes, programOf("roll-call.js")];
+      const NODE_OPTIONS = `--require ${programOf("dies-starting.cjs")}`;
+      const child = detached(args, mark, [], { NODE_OPTIONS, PAMIR_DIES: dies });
+      try {
+        let [stdout, stderr] = ["", ""];
+        child.stderr.on("data", (text) => {
+          stderr += text;
+        });
         child.stdout.on("data", (text) => {
           stdout += text;
         });
-        const closed = once(child, "close");
-        while (processesWith("PAMIR_MARK", mark).length <= begun) await new Promise((resolve) => setImmediate(resolve));
-        child.kill("SIGKILL");
-        await closed;
-        for (const line of stdout.trim().split("\n").filter(Boolean))
-          expect(JSON.parse(line)).toMatchObject({ known: 4 });
+        await once(child, "close");
+        expect(child.signalCode).toBe("SIGKILL");
+        const lines = stdout.trim().split("\n");
+        for (const line of lines) expect(JSON.parse(line)).toMatchObject({ known: 4 });
+        expect(lines.length).toBeGreaterThanOrEqual(least);
+        expect(lines.length).toBeLessThanOrEqual(most);
+        if (least === most) expect(stderr).toBe("");
+        else if (lines.length < most) expect(stderr).toMatch(/which started this one for task 2, had ended before/);
       } finally {
         killAll(mark);
       }

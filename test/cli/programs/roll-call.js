@@ -1,8 +1,10 @@
 // @ts-check
-// A program for `pamir run --detach`: each task waits until it has heard from each other one, or of its end, and says so.
+// A program for `pamir run --detach`: each task waits until it has heard from each other one, or of its end, and says so. With
+// "throw", it fails once its launcher has ended.
 import { writeSync } from "node:fs";
 import { attach } from "pamir";
 
+const launcher = process.ppid;
 const client = await attach();
 const context = client.createContext();
 /** @type {Set<number>} */
@@ -16,4 +18,7 @@ const end = performance.now() + 30_000;
 while (known.size < client.size && performance.now() < end) await context.progress({ timeout: 1000 });
 // At once: a worker's process.stdout waits for the launcher's thread.
 writeSync(1, `${JSON.stringify({ task: client.task, known: known.size })}\n`);
+while (process.argv[2] === "throw" && process.ppid === launcher)
+  await new Promise((resolve) => setTimeout(resolve, 20));
+if (process.argv[2] === "throw") throw new RangeError(`task ${client.task}, on purpose`);
 client.close();
