@@ -54,7 +54,7 @@ export const PACKET_ACKNOWLEDGE: u32 = 6;
 //    16  options    u32   CONNECT_HALF: data follows at once; every other bit is 0
 //    20  known      u32   the target's epoch, as the origin knows it; 0: unknown
 //    24  serial     u32   counts the connect packets of this start of the origin's node: never repeats
-//    28  nonce[4]   u32   random, new for each connection
+//    28  nonce[4]   u32   random: two words of this connection, then two of this start of the node, its instance
 // ╘══════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
 export const CONNECT_INITIATOR_OFFSET: u32 = 0;
 export const CONNECT_NODE_OFFSET: u32 = 4;
@@ -73,7 +73,7 @@ export const CONNECT_HALF: u32 = 1;
 //     8  limit      u32   data packets may have numbers below it
 //    12  reserved   u32   0
 //    16  echo[2]    u32   first half of the nonce in the CONNECT
-//    24  nonce[4]   u32   random, new for each session
+//    24  nonce[4]   u32   random: two words of this session, then the instance of the target's node
 // ╘══════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
 export const ACCEPT_RESPONDER_OFFSET: u32 = 0;
 export const ACCEPT_EPOCH_OFFSET: u32 = 4;

@@ -54,6 +54,10 @@ interface PacketInTransit {
   readonly from: number;
   readonly to: number;
   readonly bytes: Uint8Array;
+  /** The address of its sender. */
+  readonly source: Address;
+  /** The address to which it was sent. */
+  readonly target: Address;
   /** Microseconds that the last hop adds, for reordering. */
   readonly extraDelay: number;
 }
@@ -98,7 +102,7 @@ class SimulatedLink implements Link {
       this.#hasRefused = true;
       return false;
     }
-    const transmittedAt = this.#network.carry(this.#node, nodeAt(to), packet);
+    const transmittedAt = this.#network.carry(this.#node, this.#network.nodeAt(to), packet, to);
     if (this.#packetsMax === Number.POSITIVE_INFINITY) return true;
     this.#packets++;
     this.#network.at(transmittedAt, () => this.#transmitted());
@@ -117,9 +121,11 @@ class SimulatedLink implements Link {
   }
 }
 
-/** The node at an address: its number in decimal digits. NaN: it is no address. */
-function nodeAt(address: Address): number {
-  return String(Number(address)) === address ? Number(address) : Number.NaN;
+/** Which node is at an address. */
+interface Place {
+  readonly node: number;
+  /** The first time at which it is there no more. */
+  readonly until: number;
 }
 
 export class SimulatedNetwork {
@@ -133,6 +139,10 @@ export class SimulatedNetwork {
   readonly #options: Required<Omit<NetworkOptions, "faults">> & { readonly linkPackets: number };
   /** By number of the node. A job may have many more numbers than nodes. */
   readonly #links = new Map<number, SimulatedLink>();
+  /** Of nodes that have moved: their present and earlier addresses. */
+  readonly #places = new Map<Address, Place>();
+  /** Of nodes that have moved: their present addresses. */
+  readonly #addresses = new Map<number, Address>();
   readonly #edges = new Map<number, Edge>();
   /** A binary heap: the first element is the next event. */
   readonly #events: Event[] = [];
@@ -159,8 +169,33 @@ export class SimulatedNetwork {
     return link;
   }
 
-  /** Takes a packet from a node's link. @returns when the link's edge has transmitted it @internal */
-  carry(from: number, to: number, packet: Uint8Array): number {
+  /** The node at an address; NaN: there is none. Until a node moves, its address is its number in decimal digits. */
+  nodeAt(address: Address): number {
+    const place = this.#places.get(address);
+    if (place === undefined) return String(Number(address)) === address ? Number(address) : Number.NaN;
+    return this.now < place.until ? place.node : Number.NaN;
+  }
+
+  /** The present address of a node. */
+  addressOf(node: number): Address {
+    return this.#addresses.get(node) ?? String(node);
+  }
+
+  /**
+   * Gives a node another address. What it has sent before comes from the old one.
+   * @param linger microseconds in which packets to the old address still reach it. Later ones are lost.
+   */
+  move(node: number, address: Address, linger = 0): void {
+    this.#places.set(this.addressOf(node), { node, until: this.now + linger });
+    this.#places.set(address, { node, until: Number.POSITIVE_INFINITY });
+    this.#addresses.set(node, address);
+  }
+
+  /**
+   * Takes a packet from a node's link. @param target the address to which it goes
+   * @returns when the link's edge has transmitted it @internal
+   */
+  carry(from: number, to: number, packet: Uint8Array, target = this.addressOf(to)): number {
     this.counts.sent++;
     this.counts.bytes += packet.length;
     const { loss, duplicate, reorder, reorderMicroseconds } = this.faults;
@@ -170,10 +205,11 @@ export class SimulatedNetwork {
     }
     const bytes = new Uint8Array(packet);
     const extraDelay = this.#happens(reorder) ? reorderMicroseconds * this.#fraction() : 0;
-    const transmittedAt = this.#hop(from, { from, to, bytes, extraDelay });
+    const carried = { from, to, bytes, source: this.addressOf(from), target, extraDelay };
+    const transmittedAt = this.#hop(from, carried);
     if (this.#happens(duplicate)) {
       this.counts.duplicated++;
-      this.#hop(from, { from, to, bytes: bytes.slice(), extraDelay: reorderMicroseconds * this.#fraction() });
+      this.#hop(from, { ...carried, bytes: bytes.slice(), extraDelay: reorderMicroseconds * this.#fraction() });
     }
     return transmittedAt;
   }
@@ -219,14 +255,14 @@ export class SimulatedNetwork {
     return edge.freeAt;
   }
 
-  #arrive({ from, to, bytes }: PacketInTransit): void {
+  #arrive({ to, bytes, source, target }: PacketInTransit): void {
     const link = this.#links.get(to);
-    if (link === undefined || link.isClosed) {
+    if (link === undefined || link.isClosed || this.nodeAt(target) !== to) {
       this.counts.lost++;
       return;
     }
     this.counts.delivered++;
-    link.onPacket(String(from), bytes);
+    link.onPacket(source, bytes);
     // They are the link's again. A receiver that reads them later reads nonsense.
     bytes.fill(0xee);
   }

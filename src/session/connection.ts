@@ -3,7 +3,6 @@
 import {
   ACCEPT_EPOCH_OFFSET,
   ACCEPT_LIMIT_OFFSET,
-  ACCEPT_NONCE_OFFSET,
   ACCEPT_RESPONDER_OFFSET,
   ACKNOWLEDGE_ALL_OFFSET,
   ACKNOWLEDGE_DELAY_OFFSET,
@@ -64,13 +63,13 @@ export class Connection {
   #sent = 0;
 
   constructor(state: NodeState, initiator: Initiator, queue: TxQueue, reference: number, now: number) {
-    const { random, incarnations } = state;
+    const { incarnations } = state;
     this.#state = state;
     this.initiator = initiator;
     this.queue = queue;
     this.reference = reference;
     this.#begin = now;
-    this.#nonce = [(random() | 1) >>> 0, random(), random(), random()];
+    this.#nonce = state.nextNonce();
     this.#originEpoch = incarnations.epochFor(queue.node);
     this.#targetEpoch = incarnations.epochOf(queue.node);
   }
@@ -123,8 +122,8 @@ export class Connection {
     return false;
   }
 
-  /** The target accepts the connection. */
-  accept(packet: ReceivedPacket, now: number): Session {
+  /** The target accepts the connection. @param acceptNonce of its answer */
+  accept(packet: ReceivedPacket, acceptNonce: readonly number[], now: number): Session {
     const { keySchedule, node } = this.#state;
     const responder = packet.at(ACCEPT_RESPONDER_OFFSET);
     const seals = keySchedule?.session({
@@ -135,7 +134,7 @@ export class Connection {
       initiator: this.reference,
       responder,
       connectNonce: this.#nonce,
-      acceptNonce: [0, 4, 8, 12].map((offset) => packet.at(ACCEPT_NONCE_OFFSET + offset)),
+      acceptNonce,
     });
     this.#seals = seals;
     this.#replayWindow = seals === undefined ? undefined : new ReplayWindow(REPLAY_WINDOW_WORDS);

@@ -8,6 +8,7 @@
 import {
   ACCEPT_ECHO_OFFSET,
   ACCEPT_EPOCH_OFFSET,
+  ACCEPT_NONCE_OFFSET,
   REFUSE_ECHO_OFFSET,
   REFUSE_REASON_OFFSET,
   REFUSE_WAIT_OFFSET,
@@ -302,6 +303,7 @@ export class Initiators {
   #noteAttempt(queue: TxQueue, now: number): boolean {
     if (queue.attempts++ === 0) queue.firstAttempt = now;
     if (now - queue.firstAttempt < this.#silence) {
+      if (queue.attempts > 1) this.#state.routes.doubt(queue.node);
       this.#onUnanswered?.(queue.node, queue.attempts);
       return false;
     }
@@ -309,7 +311,7 @@ export class Initiators {
     return true;
   }
 
-  /** A mobile node has another address: sends now what would be repeated later. */
+  /** A node has come, or has another address: sends now what would be repeated later. */
   #moved(node: number): void {
     const now = this.#state.time.now();
     this.#queues.hasten(node);
@@ -332,7 +334,7 @@ export class Initiators {
   }
 
   accepted(packet: ReceivedPacket, now: number): void {
-    const { job, keySchedule, incarnations, dropped, counts } = this.#state;
+    const { job, keySchedule, incarnations, routes, dropped, counts } = this.#state;
     const connection = this.#connectionOf(packet);
     if (connection === undefined || !this.#state.unseal(packet, keySchedule?.handshake)) return;
     if (!connection.isAnswer(packet, ACCEPT_ECHO_OFFSET)) return;
@@ -342,10 +344,15 @@ export class Initiators {
       dropped.stale++;
       return;
     }
+    const nonce = packet.fourAt(ACCEPT_NONCE_OFFSET);
+    if (!routes.admits(queue.node, epoch, nonce)) {
+      dropped.wrongAddress++;
+      return;
+    }
     counts.taken++;
-    const session = connection.accept(packet, now);
+    const session = connection.accept(packet, nonce, now);
     incarnations.note(queue.node, epoch);
-    this.#state.routes.note(queue.node, packet.from);
+    routes.note(queue.node, packet.from);
     if (!this.#queues.has(queue)) {
       // The node has restarted, and its queue was dropped. The new session has nothing to send: it frees the responder at
       // once.
@@ -368,9 +375,15 @@ export class Initiators {
       return;
     }
     const connection = this.#connectionOf(packet);
-    if (connection?.isAnswer(packet, REFUSE_ECHO_OFFSET) !== true) return;
-    counts.taken++;
+    if (connection === undefined) return;
     const { queue } = connection;
+    // A third node refuses a copy of the connect packet, too.
+    if (packet.from !== queue.to) {
+      dropped.wrongAddress++;
+      return;
+    }
+    if (!connection.isAnswer(packet, REFUSE_ECHO_OFFSET)) return;
+    counts.taken++;
     if (reason === REFUSED_NODE || reason === REFUSED_NAME) {
       this.#state.incarnations.giveUp(queue.node, reason);
       return;

@@ -45,7 +45,10 @@ export interface Dropped {
   unauthenticated: number;
   /** Sealed packets that came before, or that lie below the replay window. */
   replayed: number;
-  /** Connect packets of a node that came from another address than that node has. */
+  /**
+   * Connect packets of a node that is elsewhere. With a key: handshakes of another process than the node is, by
+   * Routes.admits(), and refusals that come from elsewhere.
+   */
   wrongAddress: number;
   /** The node or endpoint does not exist, or an endpoint is not on the node that the packet says. */
   foreign: number;
@@ -115,6 +118,8 @@ export class NodeState implements Shared {
   readonly sessionPackets: number;
   readonly time: Time;
   #generation: number;
+  /** The instance of this start of the node. */
+  readonly #instance: readonly number[];
   /** Connect packets that this node has sent. */
   #serial = 0;
 
@@ -138,6 +143,12 @@ export class NodeState implements Shared {
     this.packetBytes = link.packetBytes - TAG_BYTES;
     this.out = new LinkQueue(link);
     this.#generation = random();
+    this.#instance = [random(), random()];
+  }
+
+  /** A nonce for a handshake: two new random words, of which the first is not 0, and the instance. */
+  nextNonce(): number[] {
+    return [(this.random() | 1) >>> 0, this.random(), ...this.#instance];
   }
 
   /** A reference that was not used for the last 2^20 assignments. Its low 12 bits hold the index, plus 1. */

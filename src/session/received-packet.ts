@@ -111,6 +111,11 @@ export class ReceivedPacket {
     return (this.#memory.words[(this.body + offset) >>> 2] as number) >>> 0;
   }
 
+  /** Four words of the body: a nonce. */
+  fourAt(offset: number): number[] {
+    return [0, 4, 8, 12].map((at) => this.at(offset + at));
+  }
+
   /** Words of the body; valid until the next load(). */
   words(offset: number, count: number): Int32Array {
     const first = (this.body + offset) >>> 2;

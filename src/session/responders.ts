@@ -87,13 +87,13 @@ export class Responders {
 
   connect(packet: ReceivedPacket, now: number): void {
     const { nodes } = this.#options;
-    const { node, job, random, isFaithful, keySchedule, incarnations, routes, dropped, counts } = this.#state;
+    const { node, job, isFaithful, keySchedule, incarnations, routes, dropped, counts } = this.#state;
     if (!this.#state.unseal(packet, keySchedule?.handshake)) return;
     const { from } = packet;
     const initiator = packet.at(CONNECT_INITIATOR_OFFSET);
     const other = packet.at(CONNECT_NODE_OFFSET);
     const epoch = packet.at(CONNECT_EPOCH_OFFSET);
-    const connectNonce = [0, 4, 8, 12].map((offset) => packet.at(CONNECT_NONCE_OFFSET + offset));
+    const connectNonce = packet.fourAt(CONNECT_NONCE_OFFSET);
     if (packet.at(CONNECT_TARGET_OFFSET) !== node) {
       dropped.foreign++;
       this.#refuse(from, initiator, REFUSED_NODE, 0, connectNonce);
@@ -105,7 +105,7 @@ export class Responders {
     }
     // Two nodes with one number would share streams. One of them is refused, which does not affect the other's streams.
     const isStale = this.#isStale(other, epoch);
-    if (isStale || !routes.allows(other, from)) {
+    if (isStale || !routes.admits(other, epoch, connectNonce, from)) {
       if (isStale) dropped.stale++;
       else dropped.wrongAddress++;
       this.#refuse(from, initiator, REFUSED_NAME, 0, connectNonce);
@@ -119,7 +119,7 @@ export class Responders {
     const own = incarnations.epochFor(other);
     let responder = this.#responders.find(
       (one) =>
-        one?.parameters.from === from &&
+        this.#isFrom(one, from) &&
         one.parameters.initiator === initiator &&
         one.parameters.connectNonce.every((word, i) => word === connectNonce[i]),
     );
@@ -131,7 +131,7 @@ export class Responders {
         return;
       }
       const id = this.#state.nextReference(index);
-      const acceptNonce = [random(), random(), random(), random()];
+      const acceptNonce = this.#state.nextNonce();
       const transcript = {
         origin: other,
         target: node,
@@ -258,16 +258,18 @@ export class Responders {
 
   #byId(from: Address, id: number): Responder | undefined {
     const responder = this.#responders[(id & 0xfff) - 1];
-    if (responder?.id !== id) return undefined;
-    const { parameters } = responder;
-    return parameters.from === from || this.#state.routes.isMobile(parameters.node) ? responder : undefined;
+    return responder?.id === id && this.#isFrom(responder, from) ? responder : undefined;
+  }
+
+  /** Whether a packet that comes from an address may be of a session. With a key, it has to open. */
+  #isFrom(responder: Responder | undefined, from: Address): responder is Responder {
+    return responder !== undefined && (this.#state.routes.isSealed || responder.parameters.from === from);
   }
 
   /** The 0-RTT session whose nonce begins with this word. */
   #byNonce(from: Address, first: number): Responder | undefined {
     return this.#responders.find(
-      (one) =>
-        one?.parameters.isZeroRtt === true && one.parameters.from === from && one.parameters.connectNonce[0] === first,
+      (one) => this.#isFrom(one, from) && one.parameters.isZeroRtt && one.parameters.connectNonce[0] === first,
     );
   }
 
@@ -345,8 +347,8 @@ export class Responders {
     this.#state.counts.acknowledgments++;
     const packet = responder.acknowledge(this.#packet, this.#state.job, now);
     const { from, node, seals } = responder.parameters;
-    const to = this.#state.routes.isMobile(node) ? this.#state.routes.to(node) : from;
-    this.#state.out.send(to, packet, seals?.toOrigin);
+    const { routes, out } = this.#state;
+    out.send(routes.isSealed ? routes.to(node) : from, packet, seals?.toOrigin);
   }
 
   disconnected(packet: ReceivedPacket): void {

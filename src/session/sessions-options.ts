@@ -37,8 +37,9 @@ export interface SessionsOptions {
   /** The job's fingerprint. */
   readonly job: number;
   /**
-   * The address of a node, for packets in both directions. It must return an empty string for a number that no node has, and
-   * must not throw. Undefined: the node is mobile, which takes a key schedule. It connects first, from any address.
+   * The address of a node, for packets in both directions; with a key schedule, until the node moves. It must return an empty
+   * string for a number that no node has, and must not throw. Undefined: the node is mobile, which takes a key schedule. It
+   * connects first, from any address.
    */
   readonly addressOf: (node: number) => Address | undefined;
   /** Derived from the job key. If it is undefined, packets travel unsealed, and sealed ones are dropped. */

@@ -17,6 +17,7 @@ import {
   type RealJob,
   type RealJobOptions,
   realJob,
+  translatedLinks,
   udpLinks,
   webSocketLinks,
   webSocketStar,
@@ -271,6 +272,32 @@ describe(`a node without a server, sealed (${replayNote()})`, () => {
     await given.until(() => dropped.wrongAddress > 0);
     expect([came, counts.taken]).toEqual([0, 0]);
   });
+});
+
+it("behind a NAT that takes another port again and again, nothing is lost, and nothing comes twice", async () => {
+  const nat = translatedLinks();
+  try {
+    const given = await start({ key: KEY, open: nat.open });
+    const [first] = given.job.tasks as [(typeof given.job.tasks)[0]];
+    let [rebound, isOver] = [0, false];
+    const rebind = async (): Promise<void> => {
+      if (isOver) return;
+      // Until it has heard the node, the other one knows it by its address alone.
+      if (first.sessions.counts.taken > 0) {
+        await nat.rebind();
+        rebound++;
+      }
+      setTimeout(rebind, 100);
+    };
+    void rebind();
+    await exchange(given);
+    await given.until(() => rebound >= 5);
+    isOver = true;
+    expect(first.sessions.addressOf(1)).not.toBe(given.wire.addresses[1]);
+    await leave(given);
+  } finally {
+    nat.close();
+  }
 });
 
 it("with another key, a node reaches nothing: its packets are dropped, and not answered", async () => {

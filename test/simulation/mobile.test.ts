@@ -160,21 +160,3 @@ describe.each([1, 2, 3, 4])(`a mobile node, draw %i (${replayNote()})`, (draw) =
     expect(link.toEvil).toBe(0);
   });
 });
-
-it("a fixed node's packets from another address are dropped, also with a key", () => {
-  const { mobileLink, job, contexts, came, run } = mobileJob(SEED, KEY);
-  const [fixed, mobile] = contexts as [(typeof contexts)[0], (typeof contexts)[0]];
-  mobile.sendImmediate(fixed.endpoint, DATA, Int32Array.of(0));
-  while (came[0].length === 0) run(500);
-  const { onPacket } = mobileLink;
-  mobileLink.onPacket = (_, packet) => onPacket("elsewhere", packet);
-  const { dropped } = (job.tasks[1] as (typeof job.tasks)[0]).sessions;
-  const before = dropped.unknownSession + dropped.wrongAddress;
-  fixed.sendImmediate(mobile.endpoint, DATA, Int32Array.of(0));
-  for (let rounds = 0; rounds < 200; rounds++) run(1000);
-  expect(came).toEqual([[0], []]);
-  expect(dropped.unknownSession + dropped.wrongAddress).toBeGreaterThan(before);
-  mobileLink.onPacket = onPacket;
-  for (let rounds = 0; rounds < 5000 && came[1].length === 0; rounds++) run(1000);
-  expect(came).toEqual([[0], [0]]);
-});

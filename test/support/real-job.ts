@@ -1,7 +1,10 @@
 // A job whose nodes are on this thread, with sockets, sessions and time that are real.
+import { createSocket, type Socket } from "node:dgram";
+import { once } from "node:events";
 import { LinkHost } from "../../src/launch/link-host.js";
 import type { LinkNodeHost } from "../../src/launch/link-node.js";
 import type { Address, Link } from "../../src/link/link.js";
+import { formatUdpAddress, parseUdpAddress } from "../../src/link/udp-address.js";
 import { openUdpLink, type UdpLinkOptions } from "../../src/link/udp-link.js";
 import type { WebSocketLinkOptions } from "../../src/link/websocket-link.js";
 import { openWebSocketLink } from "../../src/link/websocket-server.js";
@@ -53,6 +56,50 @@ export function webSocketStar(): OpenLinks {
     const clients = await Promise.all(Array.from({ length: nodes - 1 }, () => openWebSocketLink()));
     return [server, ...clients].map((link) => ({ link, address: link.address }));
   };
+}
+
+/** Two nodes, the second of which is behind a NAT: a socket for its side, and one for that of the first node. */
+export interface Translated {
+  readonly open: OpenLinks;
+  /** The NAT takes another port, and what comes to the old one is lost. */
+  rebind(): Promise<void>;
+  close(): void;
+}
+
+async function boundSocket(): Promise<Socket> {
+  const socket = createSocket("udp4");
+  socket.bind(0, "127.0.0.1");
+  await once(socket, "listening");
+  return socket;
+}
+
+export function translatedLinks(): Translated {
+  let inside: Socket | undefined;
+  let outside: Socket | undefined;
+  let isClosed = false;
+  /** Ports of the nodes. */
+  let ports: readonly number[] = [];
+  const rebind = async (): Promise<void> => {
+    const socket = await boundSocket();
+    outside?.close();
+    if (isClosed) socket.close();
+    else outside = socket.on("message", (packet) => inside?.send(packet, ports[1], "127.0.0.1"));
+  };
+  const open: OpenLinks = async () => {
+    const links = [await openUdpLink("udp:127.0.0.1:0"), await openUdpLink("udp:127.0.0.1:0")];
+    ports = links.map(({ address }) => parseUdpAddress(address).port);
+    inside = (await boundSocket()).on("message", (packet) => outside?.send(packet, ports[0], "127.0.0.1"));
+    await rebind();
+    const addresses = [inside, outside].map((socket) => formatUdpAddress("127.0.0.1", socket?.address().port ?? 0));
+    return links.map((link, node) => ({ link, address: addresses[node] }));
+  };
+  const close = (): void => {
+    isClosed = true;
+    inside?.close();
+    outside?.close();
+    inside = outside = undefined;
+  };
+  return { open, rebind, close };
 }
 
 export interface RealWire extends Wire {
