@@ -78,10 +78,10 @@ class Peer {
  */
 export function trafficOf(client, round, book, { seat, index }) {
   const { contexts, blockBytes, sizes, pendingBytes, isTight } = round;
-  /** What was under way when the engine thread ended comes to ERROR, and may have been done. */
-  const isFrail = round.engineEnd !== undefined;
   /** What this task has sent may be lost with its node, which has the link. */
   const isPerishable = round.tasksPerNode > 0 && client.task >= round.survivors;
+  /** What was under way when the engine thread, or the node's agent, ended comes to ERROR, and may have been done. */
+  const isFrail = round.engineEnd !== undefined || isPerishable;
   const random = randomFrom((round.seed + 7919 * client.task + 104_729 * index) | 0);
   const { below } = random;
   const context = client.createContext({ pendingBytes, unexpectedBytes: round.unexpectedBytes, spin: round.spin });
@@ -150,9 +150,16 @@ export function trafficOf(client, round, book, { seat, index }) {
     return peersByEndpoint.get(endpoint);
   }
 
+  /**
+   * Nothing ends a task that goes on. Where one seems to have ended, this task's node has lost the process that has its link:
+   * what others have sent to it, and it to them, may be lost. @param {Peer} peer
+   */
+  const isCutOff = (peer) => isPerishable && peer.task < round.survivors;
+
   /** A task has ended: what it is known to have sent has come. @param {Peer} peer */
   function gone(peer) {
     peer.isGone = true;
+    if (isCutOff(peer)) book.mute();
     deliveries.due(DATA, peer.ordinal, book.committed(peer.ordinal, self, DATA));
     deliveries.close(DATA, peer.ordinal);
   }
@@ -233,7 +240,7 @@ export function trafficOf(client, round, book, { seat, index }) {
       const bytes = new Uint8Array(message.payloadBytes);
       const done = once("a large message", (result) => {
         if (result === SUCCESS) compare(DATA, peer, number, header, bytes);
-        else if (number < book.committed(peer.ordinal, self, DATA) && !(isFrail && result === ERROR))
+        else if (number < book.committed(peer.ordinal, self, DATA) && !(isFrail && result === ERROR) && !isCutOff(peer))
           fail("lost", `message ${number} from ${peer.to} broke off`);
       });
       message.receive(bytes, done.call);
@@ -684,8 +691,8 @@ export function trafficOf(client, round, book, { seat, index }) {
     if (result === SUCCESS) return total.done(value);
     if (result !== SHUTDOWN && result !== ERROR) fail("others", `an rmw came to ${result}`);
     refused(peer, result);
-    // It may have been done, where the engine thread ended behind it.
-    if (!isFrail || result !== ERROR) total.issue(-value);
+    // It may have been done, where the engine thread or the link ended behind it.
+    if (!(isFrail && result === ERROR) && !isCutOff(peer)) total.issue(-value);
   }
 
   /** Something was refused: the region is gone, and so is its task; or the engine thread. @param {Peer} peer @param {Result} result */
