@@ -20,7 +20,8 @@ Usage: pamir run [OPTION]… APP [ARGUMENT]…
       --ppn N           tasks on each host, whatever its slots are
       --rsh COMMAND     reaches a host (default ssh): COMMAND HOST 'PAMIR node'; hosts need no tool but Node and pamir
       --remote-pamir P  PAMIR on the hosts, as their shell takes it (default: the paths of node and pamir here)
-      --start-timeout S with --nodes and --hosts: seconds in which all hosts answer, and all tasks attach (default: PAMIR_START_TIMEOUT, else 300)
+      --start-timeout S with --nodes and --hosts: seconds in which all hosts answer, and all tasks attach
+                        (default: PAMIR_START_TIMEOUT, else 300)
       --kernel NAME     wasm or ts (default: wasm where it is allowed)
       --engine thread   one more thread moves long transfers; not with --nodes and --hosts
       --contexts C      contexts that a task may create (default 4)
@@ -30,7 +31,8 @@ Usage: pamir run [OPTION]… APP [ARGUMENT]…
       --restart N       starts a task that fails again, up to N times, with a new number; client.rank stays. With --nodes and
                         --hosts it is a node of its own, and tasks start again only once all have attached
       --spare S         numbers for such tasks (default: N for each task)
-      --detach          with --processes: the tasks go on if this process dies, and hear of each other's ends; their output has no labels
+      --detach          with --processes: the tasks go on if this process dies, and hear of each other's ends; their output
+                        has no labels
       --cwd FOLDER      folder in which the tasks run
   -x NAME=VALUE         a variable for the tasks' environment; may be repeated. Other hosts get only these
       --no-labels       lines of output do not begin with the task's number
