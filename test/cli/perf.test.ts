@@ -199,6 +199,16 @@ describe("pamir perf --quick --json", () => {
     expect(ratios).toMatchObject([{ what, goal: "≥ 0.8" }]);
   });
 
+  it("--link udp: nodes without threads for their agents, whose senders await room", () => {
+    const system = ["--system", "pamir-udp-inline"];
+    const { results, skipped } = quick(["--link", "udp", "--test", "am_lat", "--test", "am_rate", ...system]);
+    expect(skipped).toEqual([]);
+    expect(results.map(({ test, bytes }: never) => [test, bytes])).toEqual([
+      ["am_lat", 64],
+      ["am_rate", 64],
+    ]);
+  });
+
   it("idle_cpu: the time that a job of processes takes while it waits", () => {
     const { results } = quick(["--processes", "--test", "idle_cpu"]);
     expect(results.map(({ test, system }: never) => [test, system])).toEqual([["idle_cpu", "pamir-processes"]]);

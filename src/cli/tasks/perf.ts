@@ -32,6 +32,9 @@ const ROUNDS = 1000;
 /** Calls that don't leave the thread, timed together. */
 const CALL_BATCH = 1000;
 
+/** Bytes of the longest message that is sent without a callback. */
+const WHOLE_MAX = 65_536;
+
 /** Puts before the fence of fence_many. */
 const PUTS_BEFORE_FENCE = 100_000;
 const FENCES_TO_WARM = 50_000;
@@ -57,6 +60,12 @@ const awaited: typeof until = async (context, isOver) => {
   while (!isOver()) await context.progress();
 };
 
+/** Sends over a link, once there is room: that is no event for progress(), but whenRoom() awaits it. */
+async function sent(context: Context, peer: Endpoint, { bytes }: Work, send: () => boolean): Promise<void> {
+  if (until === awaited && bytes <= WHOLE_MAX) while (!send()) await context.whenRoom(peer, bytes);
+  else await until(context, send);
+}
+
 let sink = 0;
 
 /** A sender of one payload to one endpoint. */
@@ -66,7 +75,7 @@ function outlet(context: Context, to: Endpoint, bytes: number): () => boolean {
   // One object for every call. With onLocal nothing is copied into the pending queue; without a place in it a message
   // of several packets could not be begun.
   const whole = { to, dispatch: DATA, payload, queue: false };
-  if (bytes <= 65536) return () => context.send(whole) === SUCCESS;
+  if (bytes <= WHOLE_MAX) return () => context.send(whole) === SUCCESS;
   let underWay = 0;
   const parameters = { to, dispatch: DATA, payload, onLocal: () => underWay-- };
   return () => {
@@ -151,9 +160,9 @@ async function rateLeader(
   const answered = () => answers === windows;
   do {
     for (let i = 0; i < window; i++) {
-      if (IS_LINKED) {
-        if (!send()) await until(context, send);
-      } else while (!send()) context.advance();
+      if (send()) continue;
+      if (IS_LINKED) await sent(context, peer, work, send);
+      else while (!send()) context.advance();
     }
     windows++;
     if (parked) await until(context, answered);
