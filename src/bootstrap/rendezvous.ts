@@ -17,7 +17,7 @@ import { PmiServer, RENDEZVOUS_VERSION } from "./pmi-server.js";
 import { PlainFraming } from "./pmi-wire.js";
 import { ClosedError, HandshakeError, sealLines } from "./sealed-lines.js";
 import { ranksText, reasonText, runsOf, secondsText } from "./text.js";
-import { DEFAULT_TIMEOUT_MS, type OnWait, reportWait } from "./waits.js";
+import { DEFAULT_TIMEOUT_MS, GRACE_MS, type OnWait, reportWait } from "./waits.js";
 
 /** Most milliseconds that one attempt takes to connect, and each message of the handshake to come. */
 const ATTEMPT_MS = 10_000;
@@ -31,8 +31,6 @@ const PAUSE_MAX_MS = 1000;
  * without its key, so that is the only sign of another key. A program on the way may close some, until rank 0 listens.
  */
 const CLOSED_MAX = 16;
-/** What a process waits longer than the server of its barrier, so that the server's error arrives, which says more. */
-const GRACE_MS = 5000;
 /** Connections above the number of ranks that have not said their rank. The oldest is closed for a new one. */
 const SPARE_PENDING = 64;
 /** Milliseconds of silence on a connection until the system probes it. */

@@ -4,6 +4,8 @@ import { after } from "../support/host.js";
 
 /** Milliseconds of a wait for other processes, if nothing says otherwise. A batch system may start them minutes apart. */
 export const DEFAULT_TIMEOUT_MS = 300_000;
+/** What a process waits longer than the server of its barrier, so that the server's error arrives, which says more. */
+export const GRACE_MS = 5000;
 /** Milliseconds between calls of `onWait`. */
 const REPORT_MS = 5000;
 

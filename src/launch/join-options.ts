@@ -88,7 +88,7 @@ export function joinOptions(text = environment("PAMIR_OPTIONS")): JoinOptions {
   checkOneOf("link", link, ["udp", "websocket"]);
   checkOneOf("agent", agent, ["thread", "inline"]);
   if (agent === "inline" && link === "websocket") {
-    const why = 'a server of WebSockets has its own thread. Take link "udp"';
+    const why = 'its connections would keep the process running. Take link "udp"';
     throw new PamiError("PAMIR_INVAL", `agent of PAMIR_OPTIONS is "inline", but link is "websocket": ${why}`);
   }
   checkInteger("packetBytes of PAMIR_OPTIONS", packetBytes, PACKET_BYTES_MIN, PACKET_BYTES_MAX);

@@ -5,14 +5,12 @@ import { JOIN_BARRIERS, LATER, type Later } from "../../bootstrap/later.js";
 import { StreamLines } from "../../bootstrap/lines.js";
 import { PmiServer } from "../../bootstrap/pmi-server.js";
 import { PlainFraming } from "../../bootstrap/pmi-wire.js";
+import { GRACE_MS } from "../../bootstrap/waits.js";
 import { EXIT_TIMEOUT, type JobOptions, ProcessJob, type Running } from "./job.js";
 import { NEWS_FD, PMI_FD } from "./processes.js";
 import type { Restarts } from "./restarts.js";
 import type { LaunchedTask, TaskEnd } from "./task.js";
 import { missingTasks, reportWaits, tasksText } from "./waiting.js";
-
-/** Seconds that a task waits longer than the server of its barrier, which names the tasks that are missing. */
-const GRACE_S = 5;
 
 /** Where a task runs. */
 export interface TaskPlace {
@@ -83,7 +81,7 @@ export class ServedJob implements Pick<Running, "end" | "endNow"> {
       PMI_RANK: `${task}`,
       PMI_SIZE: `${size}`,
       [LATER]: JSON.stringify(later),
-      PAMIR_START_TIMEOUT: `${Math.min(START_TIMEOUT_MAX, Math.ceil(this.#options.timeout / 1000) + GRACE_S)}`,
+      PAMIR_START_TIMEOUT: `${Math.min(START_TIMEOUT_MAX, Math.ceil((this.#options.timeout + GRACE_MS) / 1000))}`,
     };
   }
 
