@@ -8,8 +8,6 @@ import type { PmiClient } from "./pmi-client.js";
 const FAILED_KEY = "failed";
 /** Milliseconds for which a process that has failed awaits the others, so that they hear why. */
 const FAILED_MS = 5000;
-/** Milliseconds from the error of that process to the end of its connection, after which the launcher ends the others. */
-const ABORT_MS = 1000;
 
 /** Exchanges values between the processes of a job. All methods may be called without waiting for earlier ones. */
 export interface Bootstrap {
@@ -127,7 +125,7 @@ export class PmiBootstrap implements Bootstrap {
     });
     const hasTold = await Promise.race([told, late]);
     stop();
-    if (!hasTold) after(ABORT_MS, () => client.destroy());
+    if (!hasTold) client.destroySoon();
     return hasTold;
   }
 

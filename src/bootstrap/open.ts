@@ -107,7 +107,7 @@ async function openPmi(launcher: Launcher, way: PmiWay, timeout: number, onWait?
     await client.getMyKvsname();
     return new PmiBootstrap(client, { ...launcher, size });
   } catch (error) {
-    client.destroy();
+    client.destroySoon();
     throw error;
   }
 }

@@ -22,6 +22,8 @@ export const CLIENT_VALUE_MAX = 64 * 1024;
 const PARTS_MAX = 999;
 /** Most bytes of a reason that `abort` sends, so that its line stays portable. */
 const WHY_MAX = 600;
+/** Milliseconds from a failure to the end of a launcher's connection: Hydra ends a process with it, unless it has finalized. */
+const LAST_WORDS_MS = 1000;
 /** Begins the names of key-value spaces of pamir's own servers. */
 export const OWN_KVSNAME = "pamir_";
 /** Lines that may come before their request is sent: `initack` has three behind its answer. */
@@ -258,6 +260,12 @@ export class PmiClient {
   /** Ends the connection at once. Calls that wait reject. */
   destroy(reason = new PamiError("PAMIR_CLOSED", `the connection to ${this.#server} was closed`)): void {
     this.#failWith(reason);
+    this.#lines.destroy();
+  }
+
+  /** The same, but a launcher's connection stays for a second, in which this process can say why it ends. */
+  destroySoon(): void {
+    this.#failWith(new PamiError("PAMIR_CLOSED", `the connection to ${this.#server} was closed`));
   }
 
   /** Characters of a part of a value: what the server takes, and what old clients and servers read as one line. */
@@ -364,7 +372,8 @@ export class PmiClient {
   #failWith(error: PamiError): PamiError {
     if (this.#failure !== undefined) return this.#failure;
     this.#failure = error;
-    this.#lines.destroy();
+    if (this.isOwn) this.#lines.destroy();
+    else after(LAST_WORDS_MS, () => this.#lines.destroy(), false);
     this.#wait?.fail(error);
     return error;
   }

@@ -7,7 +7,7 @@ import type { BootstrapWait, OnWait } from "../../src/bootstrap/waits.js";
 import { nextTurn } from "../../src/support/host.js";
 
 /** A client, and a server that answers each line as a test says: by lines, or by nothing. */
-function scripted(answers: (line: string) => readonly string[], timeout = 60_000, onWait?: OnWait) {
+function scripted(answers: (line: string) => readonly string[], timeout = 60_000, onWait?: OnWait, onEnd = () => {}) {
   const [own, other] = linkedLines();
   const asked: string[] = [];
   other.start({
@@ -15,7 +15,7 @@ function scripted(answers: (line: string) => readonly string[], timeout = 60_000
       asked.push(line);
       for (const answer of answers(line)) other.send(answer);
     },
-    onEnd: () => {},
+    onEnd,
   });
   return { client: new PmiClient(own, "the server", timeout, onWait), asked, other };
 }
@@ -285,6 +285,33 @@ describe("the end of the server", () => {
       expect(isOver).toBe(false);
       vi.advanceTimersByTime(1);
       await rejected;
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  it.each([
+    ["a launcher's", "kvs_1", 1000],
+    ["pamir's own", "pamir_1", 0],
+  ])("%s server (%s): its connection ends %i ms after a failure", async (_, kvsname, time) => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+    try {
+      const answers: Record<string, string[]> = {
+        get_my_kvsname: [`cmd=my_kvsname kvsname=${kvsname}`],
+        barrier_in: [],
+      };
+      const onEnd = vi.fn();
+      const { client } = scripted((line) => answers[commandOf(line)] ?? right(line), 2500, undefined, onEnd);
+      await begun(client);
+      const rejected = expect(client.barrier()).rejects.toMatchObject({ code: "PAMIR_TIMEDOUT" });
+      await nextTurn();
+      vi.advanceTimersByTime(2500);
+      await rejected;
+      for (const hasEnded of time === 0 ? [true] : [false, true]) {
+        await nextTurn();
+        expect(onEnd.mock.calls).toHaveLength(hasEnded ? 1 : 0);
+        vi.advanceTimersByTime(time);
+      }
     } finally {
       vi.useRealTimers();
     }
