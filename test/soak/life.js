@@ -167,7 +167,7 @@ export async function die(client, args) {
     } catch (error) {
       if (/** @type {{ code?: string }} */ (error).code !== "ERR_SCRIPT_EXECUTION_TIMEOUT") throw error;
       // Perhaps within a round of a context: its waits, which go on until the thread has ended, reject.
-      book.mute();
+      book.breakOff(client.task);
     }
     over?.();
   }

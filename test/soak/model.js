@@ -60,12 +60,13 @@ const NOTES = 4;
 const NOTE_BYTES = 600;
 
 /**
- * Words of each page of the book, by tasks and endpoints: `processes` by task, `noted` by kind of failure, `committed` by
+ * Words of each page of the book, by tasks and endpoints: `processes` and `broken` by task, `noted` by kind of failure, `committed` by
  * origin, target and whether it is the stream, `sums` by target, issued and done to the common word, then to the ticket.
  */
 const PAGES = /** @type {const} */ ({
   flags: (/** @type {number} */ places) => LEFT + places,
   processes: (/** @type {number} */ places) => places,
+  broken: (/** @type {number} */ places) => places,
   counts: () => COUNTERS.length,
   noted: () => FAILURES.length,
   notes: () => (FAILURES.length * NOTES * NOTE_BYTES) / 4,
@@ -109,6 +110,17 @@ export class Book {
   /** This thread was broken off in the midst of a step, so what fails in it from now on says nothing. */
   mute() {
     this.#isMute = true;
+  }
+
+  /** The same, and the others hear that this task's thread ends by whatever fails in it first. @param {number} task */
+  breakOff(task) {
+    this.mute();
+    Atomics.store(this.pages.broken, task, 1);
+  }
+
+  /** @param {number} task */
+  isBroken(task) {
+    return Atomics.load(this.pages.broken, task) !== 0;
   }
 
   /** Something is wrong; the first of these are kept with their reasons. @param {Failure} name @param {string} why */

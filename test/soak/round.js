@@ -111,8 +111,9 @@ export async function runRound(round) {
     doomed.delete(task);
     book.count("kills");
     const { how } = fateOf(round, task);
-    // What goes on beside a handler that was broken off finds itself within it, and may be the first to throw.
-    const isThrown = how === "throw" && /dies|not re-entrant/.test(error ?? "");
+    // What goes on beside a step that was broken off may be the first to throw: it finds itself within a round, or a queue
+    // whose length is raised and whose entry is not there.
+    const isThrown = how === "throw" && book.isBroken(task);
     const isKilled = how === "killed" && cause === "process" && / was killed by SIGKILL$/.test(error ?? "");
     if (!isThrown && !isKilled && !["exit", "memory", "terminated"].includes(cause))
       book.fail("others", `task ${task}, ${how}, has ended: ${cause}, ${error}`);

@@ -24,9 +24,10 @@ describe("npm run soak", () => {
   it("a thread that was broken off in the midst of a step counts no failure any more, and others do", () => {
     const buffer = new SharedArrayBuffer(Book.bytes(2, 1));
     const [broken, whole] = [new Book(buffer, 2, 1), new Book(buffer, 2, 1)];
-    broken.mute();
+    broken.breakOff(1);
     broken.fail("others", "advance() is not re-entrant");
     expect(whole.hasFailed).toBe(false);
+    expect([0, 1].map((task) => whole.isBroken(task))).toEqual([false, true]);
     whole.fail("others", "a message is lost");
     expect(whole.notes).toEqual(["others: a message is lost"]);
   });
