@@ -182,14 +182,11 @@ export class Client {
    * @throws PAMIR_INVAL (this task is no member, a member twice), PAMIR_SHUTDOWN (a member has ended, or has given up);
    *   PAMIR_NO_MEMORY; as `progress()`; PAMIR_TIMEDOUT names the members that have not come
    */
-  async createGeometry(
+  createGeometry(
     members: readonly Endpoint[] | GeometryRange,
     options: GeometryOptions = NO_OPTIONS,
   ): Promise<Geometry> {
-    this.#checkOpen("createGeometry");
-    if (this.#contexts.size === 0 && this.#created === 0) this.createContext();
-    const { makeGeometry } = await import("./make-geometry.js");
-    return makeGeometry(this.#task, [...this.#contexts.values()], members, options);
+    return this.#makeGeometry("createGeometry", members, options);
   }
 
   /**
@@ -333,11 +330,22 @@ export class Client {
 
   async #makeWorld(options: ProgressOptions): Promise<Geometry> {
     try {
-      return await this.createGeometry({ from: 0, to: this.#task.world - 1 }, options);
+      return await this.#makeGeometry("world", { from: 0, to: this.#task.world - 1 }, options);
     } catch (error) {
       this.#world = undefined;
       throw error;
     }
+  }
+
+  async #makeGeometry(
+    call: "world" | "createGeometry",
+    members: readonly Endpoint[] | GeometryRange,
+    options: GeometryOptions,
+  ): Promise<Geometry> {
+    this.#checkOpen(call);
+    if (this.#contexts.size === 0 && this.#created === 0) this.createContext();
+    const { makeGeometry } = await import("./make-geometry.js");
+    return makeGeometry(call, this.#task, [...this.#contexts.values()], members, options);
   }
 
   async #drain({ timeout, signal }: CloseOptions): Promise<void> {

@@ -38,36 +38,34 @@ const collectivesOf = new WeakMap<ContextCore, Collectives>();
 const waitsOf = new WeakMap<ContextCore, LedWaits>();
 const kernelOf = new WeakMap<Task, CollectiveKernel>();
 
-/** @throws as `client.createGeometry` */
+/** @param call the user's call, for errors @throws as `client.createGeometry` */
 export async function makeGeometry(
+  call: "world" | "createGeometry",
   task: Task,
   contexts: readonly Context[],
   members: readonly Endpoint[] | GeometryRange,
   options: GeometryOptions,
 ): Promise<Geometry> {
-  checkKeys("options of createGeometry()", options, KEYS);
+  checkKeys(`options of ${call}()`, options, call === "world" ? PROGRESS_KEYS : KEYS);
   const { id = 0, context: wanted, ...wait } = options;
   checkInteger("id", id, 0, 2 ** 32 - 1);
-  checkProgress("createGeometry()", wait);
+  checkProgress(`${call}()`, wait);
   const endpoints = endpointsOf(task, members);
   // It may have closed while this module was loaded.
-  if (wanted?.closed) throw new PamiError("PAMIR_CLOSED", `createGeometry(): ${nameOf(wanted.endpoint)} is closed`);
+  if (wanted?.closed) throw new PamiError("PAMIR_CLOSED", `${call}(): ${nameOf(wanted.endpoint)} is closed`);
   const own = contexts.filter(({ endpoint }) => endpoints.includes(endpoint));
   const context = wanted ?? own[0];
   if (context === undefined || !own.includes(context)) {
     const list = endpoints.slice(0, 8).map((endpoint) => nameOf(endpoint));
-    throw new PamiError(
-      "PAMIR_INVAL",
-      `createGeometry(): no open context of task ${task.number} is among ${list.join(", ")}`,
-    );
+    throw new PamiError("PAMIR_INVAL", `${call}(): no open context of task ${task.number} is among ${list.join(", ")}`);
   }
   if (own.length > 1 && wanted === undefined) {
     throw new PamiError(
       "PAMIR_INVAL",
-      `createGeometry(): ${own.length} contexts of task ${task.number} are members: name one`,
+      `${call}(): ${own.length} contexts of task ${task.number} are members: name one`,
     );
   }
-  return make("createGeometry", task, context, endpoints, id, wait);
+  return make(call, task, context, endpoints, id, wait);
 }
 
 function kernelFor(task: Task): CollectiveKernel {
@@ -79,7 +77,7 @@ function kernelFor(task: Task): CollectiveKernel {
   return kernel;
 }
 
-/** @param call "split" */
+/** @param call the user's call, for errors: "split" */
 async function make(
   call: string,
   task: Task,

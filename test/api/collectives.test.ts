@@ -540,12 +540,23 @@ it("wrong arguments are refused", () =>
     for (const members of [[], [endpoint, endpoint], [1 << 24], { from: 1, to: 0 }]) {
       expect((await rejectionOf(client.createGeometry(members, { context }))).code).toBe("PAMIR_INVAL");
     }
+    // Errors name the call that was made.
+    for (const options of [{ id: 1 }, { timout: 1 }, { timeout: -1 }]) {
+      const { code, text } = await rejectionOf(client.world(options));
+      expect({ code, text }).toEqual({
+        code: "PAMIR_INVAL",
+        text: expect.stringMatching(/world\(\)|timeout is -1/),
+      });
+    }
     geometry.close();
     expect(thrownBy(() => geometry.barrierSync()).code).toBe("PAMIR_CLOSED");
     // It closes between the call and the first look at it.
     const late = client.createGeometry([endpoint], { context });
     context.close();
     expect((await rejectionOf(late)).code).toBe("PAMIR_CLOSED");
+    expect((await rejectionOf(client.world())).text).toMatch(/^world\(\): no open context of task 0 /);
+    await client.close();
+    expect((await rejectionOf(client.world())).text).toBe("world() of a client that is closed");
   }));
 
 it("members that choose different algorithms get an error", () =>

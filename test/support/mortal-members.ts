@@ -94,7 +94,7 @@ export class Mortal {
       },
     };
     const context = { endpoint: core.endpoint, host } as unknown as Context;
-    return makeGeometry(task, [context], endpoints, { id });
+    return makeGeometry("createGeometry", task, [context], endpoints, { id });
   }
 
   /** Waits until it has advanced so many times. */
