@@ -7,6 +7,7 @@ import type { RemoteInfo, Socket, SocketOptions } from "node:dgram";
 import { PACKET_BYTES_MAX } from "../../assembly/layout.js";
 import { checkInteger, PamiError } from "../core/error.js";
 import { copyInto } from "../support/copy.js";
+import { free } from "../support/free.js";
 import { nodeModule } from "../support/host.js";
 import { Queue } from "../support/queue.js";
 import { type Address, checkPacket, type Link, PACKET_BYTES_MIN } from "./link.js";
@@ -167,6 +168,8 @@ export class UdpLink implements Link {
       this.#lastFrom = formatUdpAddress(address, port);
     }
     this.onPacket(this.#lastFrom, packet);
+    // Node makes an ArrayBuffer for each packet.
+    free(packet);
   };
 
   readonly #onError = (error: Error): void => {

@@ -3,6 +3,7 @@
 import { TAG_BYTES } from "../../assembly/layout.js";
 import type { KeySchedule, Seal } from "../session/key-schedule.js";
 import { copyInto } from "../support/copy.js";
+import { free } from "../support/free.js";
 import { nodeModule } from "../support/host.js";
 import { type Algorithms, Nonce, scheduleOf } from "./schedule.js";
 
@@ -48,7 +49,9 @@ class AeadSeal implements Seal {
     const end = packet.length - TAG_BYTES;
     const cipher = this.#crypto.createCipheriv(CIPHER, this.#key, this.#nonce.of(sent), OPTIONS);
     cipher.setAAD(packet.subarray(0, body), { plaintextLength: end - body });
-    copyInto(packet, body, cipher.update(packet.subarray(body, end)));
+    const secret = cipher.update(packet.subarray(body, end));
+    copyInto(packet, body, secret);
+    free(secret);
     cipher.final();
     packet.set(cipher.getAuthTag(), end);
   }
@@ -66,6 +69,7 @@ class AeadSeal implements Seal {
       return false;
     }
     copyInto(packet, body, plain);
+    free(plain);
     return true;
   }
 }

@@ -33,6 +33,16 @@ afterEach(() => {
   for (const link of links.splice(0)) link.close();
 });
 
+it("a packet's memory: a long one's is freed as soon as onPacket has returned, whatever it does", async () => {
+  const [from, to] = [await open("udp:127.0.0.1:0"), await open("udp:127.0.0.1:0")];
+  const lengths = [16, 4095, 4096, 60_000];
+  const came: Uint8Array[] = [];
+  to.onPacket = (_, packet) => void came.push(packet);
+  for (const length of lengths) expect(from.send(to.address, new Uint8Array(length).fill(1))).toBe(true);
+  await until(() => came.length === lengths.length);
+  expect(came.map(({ length }) => length)).toEqual([16, 4095, 0, 0]);
+});
+
 describe("openUdpLink()", () => {
   it("takes the port that it is told, or one that the system chooses, and states its address", async () => {
     const first = await open("udp:127.0.0.1:0");
