@@ -206,6 +206,69 @@ describe.each(["wasm", "ts"] as const)("%s", (kernel) => {
       giveBack();
     });
 
+    it("puts a message in packets together in the memory of the one before, unless it fills less than half of it", () => {
+      const giveBack = prepare(target);
+      const seen: (readonly [buffer: unknown, right: boolean])[] = [];
+      target.receiver.dispatch(
+        ID,
+        ({ bytes, header, payload }) => {
+          const [first] = header;
+          seen.push([bytes.buffer, payload.every((byte) => byte === first) && payload.length === 1000 * header.length]);
+        },
+        {},
+      );
+      // Header and payload together: 90, 45, 91 and 44 KB.
+      for (const [number, kilo] of [90, 45, 91, 44].entries()) {
+        const [header, payload] = [new Uint8Array(kilo).fill(number), new Uint8Array(1000 * kilo).fill(number)];
+        const message = { to: target.endpoint, dispatch: ID, header, payload, onLocal: () => {} };
+        expect(origin().sender.send(message)).toBe(SUCCESS);
+        turns(60);
+      }
+      expect(seen.map(([, right]) => right)).toEqual([true, true, true, true]);
+      const [first, second, third, fourth] = seen.map(([buffer]) => buffer);
+      expect([second === first, third === first, fourth === third]).toEqual([true, false, false]);
+      giveBack();
+    });
+
+    it("uses that memory for one message at a time, and again if a handler throws", () => {
+      // A lane for the other one, too.
+      expect(send(0, OTHER, 1)).toBe(SUCCESS);
+      const giveBack = prepare(target);
+      const seen: [number, number][] = [];
+      target.receiver.dispatch(
+        ID,
+        ({ payload }) => {
+          seen.push([payload[0] as number, new Set(payload).size]);
+          if (payload[0] === 1) throw new Error("mine");
+        },
+        {},
+      );
+      let thrown = 0;
+      // One alone, whose memory is kept. Then one of each, whose packets come by turns.
+      for (const origins of [[0], [0, 1], [1, 0]]) {
+        for (const from of origins) {
+          const message = { to: target.endpoint, dispatch: ID, payload: new Uint8Array(LARGE).fill(from + 1) };
+          expect(origin(from).sender.send({ ...message, onLocal: () => {} })).toBe(SUCCESS);
+        }
+        for (let turn = 0; turn < 100; turn++) {
+          try {
+            job.advance();
+          } catch {
+            thrown++;
+          }
+        }
+      }
+      expect(seen.sort(([a], [b]) => a - b)).toEqual([
+        [1, 1],
+        [1, 1],
+        [1, 1],
+        [2, 1],
+        [2, 1],
+      ]);
+      expect(thrown).toBe(3);
+      giveBack();
+    });
+
     it.each([false, true])("drops a message whose origin dies in the middle; its handler is set: %s", (hasHandler) => {
       const wide = job.open(1, { unexpectedBytes: 10 * LARGE });
       const giveBack = prepare(wide);
