@@ -80,10 +80,11 @@ export class Initiators {
 
   /**
    * Queues a copy of a segment for an endpoint of a node. A stream delivers its segments in the order of the calls.
+   * @param more the second part of its content
    * @returns false: the node's queue is full
    */
-  submit(node: number, origin: number, target: number, kind: number, content: Uint8Array): boolean {
-    return this.#queues.submit(node, origin, target, kind, content);
+  submit(node: number, origin: number, target: number, kind: number, content: Uint8Array, more: Uint8Array): boolean {
+    return this.#queues.submit(node, origin, target, kind, content, more);
   }
 
   /** Sends now what was submitted for a node, as far as its session may. */

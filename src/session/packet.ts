@@ -77,19 +77,21 @@ export class Packet {
     return this;
   }
 
-  /** Appends a segment. Its content must not be longer than `room`. */
-  segment(origin: number, target: number, order: number, kind: number, content: Uint8Array): void {
+  /** Appends a segment. Its content, which is in two parts, must not be longer than `room`. */
+  segment(origin: number, target: number, order: number, kind: number, content: Uint8Array, more: Uint8Array): void {
     const words = this.#words;
     const at = this.#length;
+    const bytes = content.length + more.length;
     words[(at + SEGMENT_ORIGIN_OFFSET) >>> 2] = origin;
     words[(at + SEGMENT_TARGET_OFFSET) >>> 2] = target;
     words[(at + SEGMENT_ORDER_OFFSET) >>> 2] = order;
-    words[(at + SEGMENT_LENGTH_OFFSET) >>> 2] = content.length | (kind << SEGMENT_KIND_SHIFT);
-    const end = at + SEGMENT_SIZE + alignUp(content.length, 4);
-    if (content.length % 4 !== 0) words[(end >>> 2) - 1] = 0; // the padding
+    words[(at + SEGMENT_LENGTH_OFFSET) >>> 2] = bytes | (kind << SEGMENT_KIND_SHIFT);
+    const end = at + SEGMENT_SIZE + alignUp(bytes, 4);
+    if (bytes % 4 !== 0) words[(end >>> 2) - 1] = 0; // the padding
     this.#bytes.set(content, at + SEGMENT_SIZE);
+    if (more.length > 0) this.#bytes.set(more, at + SEGMENT_SIZE + content.length);
     this.#length = end;
-    this.contentBytes += content.length;
+    this.contentBytes += bytes;
   }
 
   /** Sets the flags byte. */

@@ -28,6 +28,8 @@ export type { Loss, SessionsOptions } from "./sessions-options.js";
 /** Microseconds for which a node that ends answers a session from which nothing comes: several probe timeouts. */
 const LINGER = 500_000;
 
+const NO_BYTES: Uint8Array = new Uint8Array(0);
+
 export class Sessions {
   readonly streams: Streams;
   readonly #state: NodeState;
@@ -71,10 +73,18 @@ export class Sessions {
 
   /**
    * Queues a copy of a segment for an endpoint of a node. A stream delivers its segments in the order of the calls.
+   * @param more the second part of its content
    * @returns false: the node's queue is full
    */
-  submit(node: number, origin: number, target: number, kind: number, content: Uint8Array): boolean {
-    return this.#initiators.submit(node, origin, target, kind, content);
+  submit(
+    node: number,
+    origin: number,
+    target: number,
+    kind: number,
+    content: Uint8Array,
+    more: Uint8Array = NO_BYTES,
+  ): boolean {
+    return this.#initiators.submit(node, origin, target, kind, content, more);
   }
 
   /** Sends now what was submitted for a node, as far as its session may. */

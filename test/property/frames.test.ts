@@ -75,9 +75,9 @@ class Party {
       contentMax,
       roomFor: (): number => this.room(),
       pump: (): void => {},
-      submit: (node: number, from: number, to: number, kind: number, content: Uint8Array): boolean => {
-        expect([taskOf(to), content.length <= contentMax]).toEqual([node, true]);
-        return submit({ from, to, kind, content: content.slice() });
+      submit: (node: number, from: number, to: number, kind: number, first: Uint8Array, more: Uint8Array): boolean => {
+        expect([taskOf(to), first.length + more.length <= contentMax]).toEqual([node, true]);
+        return submit({ from, to, kind, content: Uint8Array.from([...first, ...more]) });
       },
       abandon: () => {},
     };

@@ -71,7 +71,15 @@ export interface SegmentSender {
   readonly contentMax: number;
   /** Bytes of content that the packet takes which is filled for a node now; negative: there is none. */
   roomFor(node: number): number;
-  submit(node: number, origin: Endpoint, target: Endpoint, kind: number, content: Uint8Array): boolean;
+  /** @param more the second part of the content */
+  submit(
+    node: number,
+    origin: Endpoint,
+    target: Endpoint,
+    kind: number,
+    content: Uint8Array,
+    more: Uint8Array,
+  ): boolean;
   /** Sends now what was submitted for a node, as far as its session may. */
   pump(node: number): void;
   /** Drops what was submitted for a node. */
@@ -98,7 +106,6 @@ export class SessionPipe implements Pipe {
   readonly #dropped = new Set<number>();
   /** By task, and by pair: incomplete frames. */
   readonly #partial = new Map<number, Map<string, Partial>>();
-  readonly #scratch: Uint8Array;
   readonly #buffers = new FrameBuffers();
   readonly #now: () => number;
   readonly #probeMax: number;
@@ -131,7 +138,6 @@ export class SessionPipe implements Pipe {
     this.#now = now;
     this.#advance = advance;
     this.#probeMax = probeMax;
-    this.#scratch = new Uint8Array(segments.contentMax);
   }
 
   buffer(bytes: number): Uint8Array {
@@ -232,17 +238,11 @@ export class SessionPipe implements Pipe {
       const bytes = Math.min(left, left > contentMax && room >= PIECE_MIN ? room : contentMax);
       // A packet is full: it need not wait for those that follow.
       if (room >= 0 && room < bytes) this.#segments.pump(node);
-      // Offset in the data; negative: bytes of the head come first.
-      const inData = frame.at - head.length;
-      let content = data.subarray(Math.max(0, inData), inData + bytes);
-      if (inData < 0) {
-        const before = head.subarray(frame.at, frame.at + bytes);
-        this.#scratch.set(before);
-        this.#scratch.set(data.subarray(0, bytes - before.length), before.length);
-        content = this.#scratch.subarray(0, bytes);
-      }
+      const first = head.subarray(frame.at, frame.at + bytes);
+      const inData = Math.max(0, frame.at - head.length);
+      const rest = data.subarray(inData, inData + bytes - first.length);
       const isLast = frame.at + bytes === size;
-      if (!this.#segments.submit(node, from, to, isLast ? kind : kind | FRAME_MORE, content)) return false;
+      if (!this.#segments.submit(node, from, to, isLast ? kind : kind | FRAME_MORE, first, rest)) return false;
       frame.at += bytes;
     } while (frame.at < size);
     this.#buffers.give(data);
