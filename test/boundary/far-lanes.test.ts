@@ -1,9 +1,10 @@
 // A lane that was full many times, with messages of which it holds many: between tasks of one node it stays, since a larger one
 // is no faster. Where an agent reads or writes it, it grows, since each time that it is full costs a wake-up.
 import { describe, expect, it } from "vitest";
-import { LANE_BYTES_GROWN, LANE_CAPACITY_OFFSET } from "../../assembly/layout.js";
+import { LANE_CAPACITY_OFFSET } from "../../assembly/layout.js";
 import { EAGAIN, SUCCESS } from "../../src/core/result.js";
 import { contextBlock, ordinalOf } from "../../src/memory/map.js";
+import { LANE_BYTES_AGENT } from "../../src/transport/shm/lanes.js";
 import { type Networked, NetworkedJob } from "../support/networked.js";
 import { SEED } from "../support/seed.js";
 
@@ -45,13 +46,13 @@ describe.each(["wasm", "ts"] as const)("lanes that are full again and again: %s"
   }
 
   it("to a task of another node: the lanes at both sides are replaced by large ones", async () => {
-    expect(await flooded(2)).toEqual([LANE_BYTES_GROWN, LANE_BYTES_GROWN]);
+    expect(await flooded(2)).toEqual([LANE_BYTES_AGENT, LANE_BYTES_AGENT]);
   });
 
   it("to a task of another node, without memory for a large lane: by what there is memory for, or not at all", async () => {
     for (const bytes of await flooded(2, 2 ** 18)) {
       expect(bytes).toBeGreaterThanOrEqual(LIMITS.laneBytes);
-      expect(bytes).toBeLessThan(LANE_BYTES_GROWN);
+      expect(bytes).toBeLessThan(LANE_BYTES_AGENT);
     }
   });
 

@@ -193,12 +193,12 @@ it("whenRoom() waits for a place in the pending queue where tasks share no memor
   const { tasks, turn: between } = portsJob(LIMITS, ["wasm", "ts"]);
   const rig = rigOf(
     tasks.map(({ client }) => client),
-    2 * MIB,
+    8 * MIB,
     between,
   );
   const { target, other, turn, turnUntil, send, told, whenRoom, close } = rig;
   await turn(target, other);
-  expect(send(other, 2 * MIB - LARGE + 1)).toBe(SUCCESS);
+  expect(send(other, 8 * MIB - LARGE + 1)).toBe(SUCCESS);
   expect(send(target)).toBe(EAGAIN);
   whenRoom();
   await turn(target);

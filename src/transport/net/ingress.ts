@@ -1,14 +1,15 @@
 // Ingress writes records from other nodes into the lanes that stand for their origins in this memory. Records without room
 // wait. The sender's credit bounds them; ingress gives it back as records go into lanes.
 
-import { KIND_MORE, KIND_RTS, KIND_SWITCH, LANE_BYTES_GROWN } from "../../../assembly/layout.js";
+import { KIND_MORE, KIND_RTS, KIND_SWITCH } from "../../../assembly/layout.js";
 import { contextOf, type Endpoint, taskOf } from "../../core/endpoint.js";
 import type { Kernel, Memory } from "../../kernel/kernel.js";
 import { type MemoryMap, ordinalOf } from "../../memory/map.js";
 import { type Addresses, taskAt } from "../../node/address.js";
 import { copyInto } from "../../support/copy.js";
-import { ShmLanes } from "../shm/lanes.js";
+import { LANE_BYTES_AGENT, ShmLanes } from "../shm/lanes.js";
 import { LANE_FULL, LANE_NO_MEMORY, LANE_READY } from "../transport.js";
+import { BUFFER_BYTES, FrameBuffers } from "./frame-buffers.js";
 import type { SendFrame } from "./frames.js";
 import {
   begun,
@@ -90,6 +91,7 @@ export class Ingress {
   readonly #waiting = new Set<Stream>();
   /** The stream of the frame that file() took last, whose bytes are not its own. */
   #borrower: Stream | undefined;
+  readonly #buffers = new FrameBuffers();
   /** Whether records wait for memory or for a lock: no thread rings when there is some, or when it is free. */
   isRestless = false;
   /** The lane that had no room last, and the bytes of the record. */
@@ -111,7 +113,7 @@ export class Ingress {
     this.#map = map;
     this.#addresses = addresses;
     // A credit, plus the contents of two lanes: one for a batch beyond the credit, one for what a closing context flushes.
-    this.#waitingMax = CREDIT_BYTES + 2 * Math.max(map.laneBytes, LANE_BYTES_GROWN);
+    this.#waitingMax = CREDIT_BYTES + 2 * Math.max(map.laneBytes, LANE_BYTES_AGENT);
     this.#send = send;
     this.#host = host;
   }
@@ -236,8 +238,17 @@ export class Ingress {
   keep(): void {
     const frames = this.#borrower?.frames ?? [];
     const last = frames.pop();
-    if (last !== undefined) frames.push(last.slice());
+    if (last !== undefined) frames.push(this.#copyOf(last));
     this.#borrower = undefined;
+  }
+
+  #copyOf(frame: Int32Array): Int32Array {
+    const { buffer, byteOffset, byteLength, length } = frame;
+    // A short frame must not hold a buffer that is much longer.
+    if (2 * byteLength < BUFFER_BYTES) return frame.slice();
+    const bytes = this.#buffers.take(byteLength);
+    copyInto(bytes, 0, new Uint8Array(buffer, byteOffset, byteLength));
+    return new Int32Array(bytes.buffer, bytes.byteOffset, length);
   }
 
   /** Writes waiting records into the lanes, as far as there is room, and gives back credit. Returns whether it wrote any. */
@@ -262,7 +273,7 @@ export class Ingress {
         }
         count++;
       }
-      frames.splice(0, count);
+      for (const { buffer } of frames.splice(0, count)) this.#buffers.give(new Uint8Array(buffer));
       this.#noteRoom(stream, this.#lanes[origin]?.open[target] ?? 0);
       stream.bytes -= bytes;
       if (frames.length === 0) this.#waiting.delete(stream);

@@ -34,8 +34,11 @@ import { alignUp } from "../../../assembly/seq.js";
 import type { Memory } from "../../kernel/kernel.js";
 import { copyInto } from "../../support/copy.js";
 
-/** Bytes of records that may be on their way from a context to another. A batch may exceed it. */
-export const CREDIT_BYTES = 1048576;
+/**
+ * Bytes of records that may be on their way from a context to another. A batch may exceed it. With a quarter, a stream of
+ * 1 MiB messages between two processes reached 0.6 of the rate, and half of it without threads of the agents' own.
+ */
+export const CREDIT_BYTES = 4_194_304;
 /** Words before each record in a frame. */
 const PREFIX_WORDS = 2;
 const PREFIX_BYTES = 4 * PREFIX_WORDS;

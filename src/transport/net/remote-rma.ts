@@ -69,9 +69,9 @@ export const RUNS_MAX = 64;
  * Bytes of puts of a FIFO that are on their way before the first is answered: a lost packet holds up what is behind it for
  * two round trips. With 1 MiB, 1 % of losses on loopback left 0.67 of the rate, with 4 MiB 0.93.
  */
-export const AHEAD_BYTES = 4 * CREDIT_BYTES;
+export const AHEAD_BYTES = CREDIT_BYTES;
 /** The same of gets, of which the target keeps copies, for each FIFO that asks it. */
-export const AHEAD_BYTES_GET = CREDIT_BYTES;
+export const AHEAD_BYTES_GET = CREDIT_BYTES / 4;
 
 /** An operation that was asked for, or parts of it. */
 interface Operation {

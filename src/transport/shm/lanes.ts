@@ -36,7 +36,13 @@ const WINDOW = 64;
 /** Times that a lane may be full before it is replaced by a larger one. */
 const FULLS_MAX = 16;
 
-/** If there is no memory for a lane of LANE_BYTES_GROWN, the context tries an eighth of that size, and so on. */
+/**
+ * Bytes of a grown lane that an agent reads or writes. The agent takes turns with other work, and finds more than three
+ * records of 64 KiB with each: streams of 1 MiB messages are faster by a quarter.
+ */
+export const LANE_BYTES_AGENT = 1_048_576;
+
+/** If there is no memory for a grown lane, the context tries an eighth of that size, and so on. */
 const GROWTH_SHIFT = 3;
 
 /** Bytes of the largest record that a lane must take for a body of `bytes`. */
@@ -134,10 +140,18 @@ export class ShmLanes implements Lanes {
    */
   #isCramped(target: number, lane: number, bytes: number): boolean {
     const capacity = this.#words[(lane + LANE_CAPACITY_OFFSET) >>> 2] as number;
-    if (capacity >= LANE_BYTES_GROWN) return false;
-    const isAgents = isAway(this.#map, target) || isAway(this.#map, this.origin);
-    if (!isAgents && capacity >= recordBytes(bytes) * WINDOW) return false;
+    if (capacity >= this.#grownBytes(target)) return false;
+    if (!this.#isAgents(target) && capacity >= recordBytes(bytes) * WINDOW) return false;
     return (this.#words[(lane + LANE_FULLS_OFFSET) >>> 2] as number) >= FULLS_MAX;
+  }
+
+  /** Whether the agent reads or writes the lane to a target, for a task of another node. */
+  #isAgents(target: number): boolean {
+    return isAway(this.#map, target) || isAway(this.#map, this.origin);
+  }
+
+  #grownBytes(target: number): number {
+    return Math.max(this.#map.laneBytes, this.#isAgents(target) ? LANE_BYTES_AGENT : LANE_BYTES_GROWN);
   }
 
   /** Whether an endpoint has ended, by its ordinal: it was closed, or its task has closed its client, or died. */
@@ -170,7 +184,7 @@ export class ShmLanes implements Lanes {
   #make(target: number, lane: number, grow: boolean): number {
     const { laneBytes } = this.#map;
     const there = lane === 0 ? laneBytes : (this.#words[(lane + LANE_CAPACITY_OFFSET) >>> 2] as number);
-    let capacity = Math.max(laneBytes, LANE_BYTES_GROWN);
+    let capacity = this.#grownBytes(target);
     while (grow) {
       // Half of a ring, so that one record is read while the next is written.
       const recordMax = Math.min(recordBytes(RECV_IMMEDIATE_MAX), capacity >>> 1);
