@@ -1,6 +1,7 @@
 // The monitor of Node: a worker that starts the tasks' workers and then waits in its event loop. So it learns of their end
-// whatever the launching thread does. It marks dead tasks, releases their locks, and rings all tasks. A worker that the
-// program has started holds one end of a channel. The monitor's end closes when that worker is gone.
+// whatever the launching thread does. A launching thread that never blocks runs it itself (node.ts). The monitor marks dead
+// tasks, releases their locks, and rings all tasks. A worker that the program has started holds one end of a channel. The
+// monitor's end closes when that worker is gone.
 import { sharedAtomics } from "../kernel/atomics.js";
 import { openMemory, type SharedMemory } from "../kernel/select.js";
 import { engineSlot, readMap } from "../memory/map.js";
@@ -69,16 +70,19 @@ export type MonitorOrder =
 const { Worker, parentPort, workerData, threadId } = nodeModule(
   "worker_threads",
 ) as typeof import("node:worker_threads");
+/** How it is told what to do on the launching thread: see startNodeMonitor(). */
+const { pamirMonitor } = globalThis as { pamirMonitor?: { readonly port: NodePort; readonly setup: MonitorSetup } };
+const port = pamirMonitor?.port ?? parentPort;
 const { writeSync } = nodeModule("fs") as typeof import("node:fs");
 const { orders, shared, job, program, engine, onError, isJoined, futex, processes, labels } =
-  workerData as MonitorSetup;
+  pamirMonitor?.setup ?? (workerData as MonitorSetup);
 const memory = openMemory(shared, futex && futexOf(futex, shared as WebAssembly.Memory));
 const map = readMap(memory, job);
 const sync = sharedAtomics(memory);
 const links: ProcessLinks | undefined = processes?.link && {
   nodes: new LinkedNodes(processes.link),
   channels: new Map(),
-  onReport: (report) => parentPort?.postMessage(report satisfies MonitorReport),
+  onReport: (report) => port?.postMessage(report satisfies MonitorReport),
 };
 // Where processes share no memory, `memory` has the launching thread's node, and each process marks its own tasks.
 const lifecycle = new Lifecycle(links === undefined ? taskErrorsIn(memory, map) : undefined, {
@@ -108,7 +112,7 @@ function startEngine({ source, module }: NonNullable<MonitorSetup["engine"]>): v
   });
   worker.on("exit", () => {
     markEngineDead(sync, map);
-    parentPort?.postMessage({ engineEnded: failure } satisfies MonitorReport);
+    port?.postMessage({ engineEnded: failure } satisfies MonitorReport);
   });
   worker.unref();
   engineThread = worker;
@@ -159,7 +163,7 @@ function ended(exit: TaskExit, _: unknown, shown: string | undefined): void {
   const isHeard = isFailure(exit) && onError !== "ignore";
   const endsAll = (isHeard && onError === "abort") || exit.task === notStarted;
   if (isHeard) print(exit.task, failureText(exit, endsAll ? "abort" : onError, shown));
-  parentPort?.postMessage({ ended: exit } satisfies MonitorReport);
+  port?.postMessage({ ended: exit } satisfies MonitorReport);
   if (endsAll && !isAborted) {
     isAborted = true;
     lifecycle.terminate("all");
@@ -202,7 +206,7 @@ function write(end: number): void {
   }
 }
 
-parentPort?.on("message", (order: MonitorOrder) => {
+port?.on("message", (order: MonitorOrder) => {
   if ("start" in order) startAll(order.start, false);
   else if ("adopt" in order) adopt(order.adopt, order.life);
   else if ("close" in order) leave();
@@ -219,7 +223,7 @@ function endEngine(): void {
 
 /** Ends this thread. Deno's `parentPort` has no `close`; there, exit() loses no posted message. */
 function leave(): void {
-  if (typeof parentPort?.close === "function") parentPort.close();
+  if (typeof port?.close === "function") port.close();
   else process.exit(0);
 }
 
@@ -231,4 +235,4 @@ let engineThread: InstanceType<typeof Worker> | undefined;
 if (engine !== undefined) startEngine(engine);
 startAll(orders, true);
 if (program !== undefined) becomeVisible(threadId, program, () => dumpData(map, memory, sync, systemClock));
-parentPort?.postMessage({ started: true } satisfies MonitorReport);
+port?.postMessage({ started: true } satisfies MonitorReport);

@@ -24,6 +24,7 @@ interface NodeModules {
   child_process: typeof import("node:child_process");
   v8: typeof import("node:v8");
   stream: typeof import("node:stream");
+  vm: typeof import("node:vm");
 }
 
 /** Node's MessagePort, which has other events than a browser's. */

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { describe, expect, inject, it, vi } from "vitest";
+import { PERMISSION } from "../api/run-program.js";
 import { byEffort, sample } from "../support/effort.js";
 import { expectIdle } from "../support/idle.js";
 import { app, cli, isGone, processesWith, run, saidBy } from "../support/run-command.js";
@@ -375,6 +376,17 @@ describe.runIf(process.platform === "linux")("pamir run, a process for each task
 });
 
 describe("pamir run", () => {
+  it("--processes, a task for each: the launcher needs no thread for that, which node --permission forbids", () => {
+    const allowed = [
+      PERMISSION,
+      "--no-warnings",
+      ...["fs-read=*", "child-process", "addons"].map((what) => `--allow-${what}`),
+    ];
+    const args = [...allowed, cli, "run", "-n", "2", "--processes", "2", app];
+    const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: "utf8" });
+    expect({ status, stderr, tasks: saidBy(stdout).length }).toEqual({ status: 0, stderr: "", tasks: 2 });
+  });
+
   it("--processes on a system where they share no memory: a link joins them, and a warning says why", () => {
     const elsewhere = fileURLToPath(new URL("programs/elsewhere.js", import.meta.url));
     const env = { ...process.env, NODE_OPTIONS: `--import ${elsewhere}` };
