@@ -1,7 +1,7 @@
 // A lane that was full many times, with messages of which it holds many: between tasks of one node it stays, since a larger one
 // is no faster. Where an agent reads or writes it, it grows, since each time that it is full costs a wake-up.
 import { describe, expect, it } from "vitest";
-import { LANE_CAPACITY_OFFSET } from "../../assembly/layout.js";
+import { LANE_BYTES_GROWN, LANE_CAPACITY_OFFSET } from "../../assembly/layout.js";
 import { EAGAIN, SUCCESS } from "../../src/core/result.js";
 import { contextBlock, ordinalOf } from "../../src/memory/map.js";
 import { LANE_BYTES_AGENT } from "../../src/transport/shm/lanes.js";
@@ -45,14 +45,21 @@ describe.each(["wasm", "ts"] as const)("lanes that are full again and again: %s"
     return bytes;
   }
 
-  it("to a task of another node: the lanes at both sides are replaced by large ones", async () => {
-    expect(await flooded(2)).toEqual([LANE_BYTES_AGENT, LANE_BYTES_AGENT]);
-  });
+  it.each([
+    [4, LANE_BYTES_GROWN],
+    [32, LANE_BYTES_AGENT / 2],
+    [64, LANE_BYTES_AGENT],
+  ])(
+    "to a task of another node, with a heap of %i MiB: lanes of %i bytes replace those at both sides",
+    async (heap, bytes) => {
+      expect(await flooded(2, heap * 2 ** 20)).toEqual([bytes, bytes]);
+    },
+  );
 
   it("to a task of another node, without memory for a large lane: by what there is memory for, or not at all", async () => {
     for (const bytes of await flooded(2, 2 ** 18)) {
       expect(bytes).toBeGreaterThanOrEqual(LIMITS.laneBytes);
-      expect(bytes).toBeLessThan(LANE_BYTES_AGENT);
+      expect(bytes).toBeLessThan(LANE_BYTES_GROWN);
     }
   });
 

@@ -37,10 +37,12 @@ const WINDOW = 64;
 const FULLS_MAX = 16;
 
 /**
- * Bytes of a grown lane that an agent reads or writes. The agent takes turns with other work, and finds more than three
+ * Bytes of the largest grown lane that an agent reads or writes. The agent takes turns with other work, and finds more than three
  * records of 64 KiB with each: streams of 1 MiB messages are faster by a quarter.
  */
 export const LANE_BYTES_AGENT = 1_048_576;
+/** Such lanes of all pairs of tasks, there and back, take at most this part of the heap, beyond what grown lanes take. */
+const AGENT_LANES_PART = 8;
 
 /** If there is no memory for a grown lane, the context tries an eighth of that size, and so on. */
 const GROWTH_SHIFT = 3;
@@ -48,6 +50,13 @@ const GROWTH_SHIFT = 3;
 /** Bytes of the largest record that a lane must take for a body of `bytes`. */
 function recordBytes(bytes: number): number {
   return alignUp(bytes + RECORD_BODY_OFFSET, RECORD_GRANULE);
+}
+
+function agentsBytes({ tasks, locals, heapBytes }: MemoryMap): number {
+  const lanes = 2 * locals * (tasks - locals);
+  let bytes = LANE_BYTES_AGENT;
+  while (bytes > LANE_BYTES_GROWN && bytes * lanes * AGENT_LANES_PART > heapBytes) bytes >>>= 1;
+  return bytes;
 }
 
 export class ShmLanes implements Lanes {
@@ -63,6 +72,8 @@ export class ShmLanes implements Lanes {
   readonly origin: number;
   /** Bytes of the largest record of a lane that has not been replaced. */
   readonly #smallRecordMax: number;
+  /** Bytes of a grown lane that an agent reads or writes. */
+  readonly #agentsBytes: number;
 
   /** @param reclaim gives back what this task has closed and nothing uses any more */
   constructor(kernel: Kernel, memory: Memory, map: MemoryMap, origin: number, reclaim = () => {}) {
@@ -74,6 +85,7 @@ export class ShmLanes implements Lanes {
     this.#buffer = memory.buffer;
     this.#map = map;
     this.origin = origin;
+    this.#agentsBytes = agentsBytes(map);
     this.#smallRecordMax = Math.min(recordBytes(SEND_IMMEDIATE_MAX), map.laneBytes - RECORD_GRANULE);
   }
 
@@ -151,7 +163,7 @@ export class ShmLanes implements Lanes {
   }
 
   #grownBytes(target: number): number {
-    return Math.max(this.#map.laneBytes, this.#isAgents(target) ? LANE_BYTES_AGENT : LANE_BYTES_GROWN);
+    return Math.max(this.#map.laneBytes, this.#isAgents(target) ? this.#agentsBytes : LANE_BYTES_GROWN);
   }
 
   /** Whether an endpoint has ended, by its ordinal: it was closed, or its task has closed its client, or died. */
