@@ -26,7 +26,7 @@ export class FrameBuffers {
   }
 
   /** Takes back what take() gave, or a part of it: nothing refers to it any more. Other bytes are left alone. */
-  give({ buffer }: Uint8Array): void {
+  give({ buffer }: ArrayBufferView): void {
     const spare = buffer.byteLength === BUFFER_BYTES ? this.#short : this.#long;
     if (spare.length < SPARE_MAX && this.#own.has(buffer)) spare.push(new Uint8Array(buffer));
   }

@@ -273,7 +273,7 @@ export class Ingress {
         }
         count++;
       }
-      for (const { buffer } of frames.splice(0, count)) this.#buffers.give(new Uint8Array(buffer));
+      for (const frame of frames.splice(0, count)) this.#buffers.give(frame);
       this.#noteRoom(stream, this.#lanes[origin]?.open[target] ?? 0);
       stream.bytes -= bytes;
       if (frames.length === 0) this.#waiting.delete(stream);
