@@ -676,7 +676,8 @@ export class Geometry {
     const operation = this.#begin(type, made === undefined ? given : { ...given, receive: made }, made === undefined);
     operation.waits++;
     try {
-      if (!operation.isOver) {
+      if (operation.isOver) await this.#parts.task.parker.turn();
+      else {
         const wait = this.#parts.waits.until(operation, options, user !== undefined);
         await named(this, call, wait, () => awaitedOf(operation));
       }

@@ -596,3 +596,14 @@ it.each([2, 3, 5, 8])("%i members: a barrier and an allreduce that are repeated 
   // A closure for each reduction would be 30 bytes or more.
   expect(Number(out)).toBeLessThan(8);
 });
+
+it("timers have their turn while each operation that is awaited is over at once", () =>
+  withMembers(1, "wasm", async ({ geometries }) => {
+    const [geometry] = geometries as [Geometry];
+    let ticks = 0;
+    const timer = setInterval(() => ticks++, 1);
+    const end = performance.now() + PATIENCE;
+    while (ticks < 3 && performance.now() < end) await geometry.barrier();
+    clearInterval(timer);
+    expect(ticks).toBe(3);
+  }));
