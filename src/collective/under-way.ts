@@ -36,6 +36,12 @@ export class UnderWay {
     this.count++;
   }
 
+  /** Passes over the next number, while none is under way: its operation is over already. */
+  skip(): void {
+    this.#next = (this.#next + 1) >>> 0;
+    this.#first = this.#next;
+  }
+
   /** Removes one that is over. */
   remove(number: number): void {
     this.#places[this.#place(number)] = undefined;

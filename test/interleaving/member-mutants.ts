@@ -79,6 +79,12 @@ const CHANGES: readonly [name: string, file: string, find: string, replace: stri
     SLICED,
     `      this.shared.reduced(this.number, SUCCESS, this.shared.pointerOf(this.buffers.receive) + 4 * this.shared.rank);\n${SLICED}`,
   ],
+  [
+    "a member that meets others does not wait for them",
+    OPERATION,
+    "look++) if (look === MEET_LOOKS) return false;\n",
+    "look++) if (look === MEET_LOOKS) return true;\n",
+  ],
   ["a member does not say that it has read what another has", WORDS, PASS, ""],
   [
     "a member says that it has read before it reads",
@@ -162,6 +168,12 @@ const DEATH_CHANGES: typeof CHANGES = [
 
 /** Bugs that show where members begin different things. */
 const STRANGER_CHANGES: typeof CHANGES = [
+  [
+    "a member meets one that has begun something else",
+    OPERATION,
+    "    if (shared.signatureIn(slot) !== this.signature || ",
+    "    if (",
+  ],
   ["a member that arrives leaves those asleep that have begun something else", OPERATION, STRANGERS, ""],
   [
     "a member looks before it arrives whether those sleep that have begun something else",

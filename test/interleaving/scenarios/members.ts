@@ -143,6 +143,14 @@ export class Member {
     if (operation.result !== SUCCESS) throw new Error(`operation ${operation.number}: ${operation.why}`);
   }
 
+  /** As run(), begun by meet(). */
+  runMeeting(steps: Steps, buffers = this.buffers): void {
+    const operation = this.#begun(steps, buffers);
+    if (operation.meet()) this.#host.over(operation, SUCCESS);
+    else sleepUntil(this.world, this.world.task(this.rank), operation.look);
+    if (operation.result !== SUCCESS) throw new Error(`operation ${operation.number}: ${operation.why}`);
+  }
+
   /** An operation that fails at a member once it has arrived. The others hear of it before they look on. Returns the result. */
   runToFailure(steps: Steps, buffers: Buffers, failing: number): Result {
     const { shared, world, rank } = this;
@@ -169,13 +177,14 @@ export class Member {
 
   /**
    * An operation that others may not have begun: they have begun another one by this number. Each hears of failures elsewhere.
-   * The last look before a sleep is that of a context.
+   * It is begun by meet() if it may be. The last look before a sleep is that of a context.
    */
   runAmongStrangers(steps: Steps, buffers: Buffers, signature: number): Result {
     const { shared, world, rank } = this;
     const operation = this.#begun(steps, buffers);
     operation.signature = signature;
     const { number } = operation;
+    if (operation.mayMeet && operation.meet()) this.#host.over(operation, SUCCESS);
     const hear = (): boolean => {
       const slots = ranksOf(shared.size).map((other) => shared.slotOf(other, number));
       return slots.some((slot) => shared.hasArrived(slot, number) && shared.failureIn(slot) !== SUCCESS);
@@ -191,13 +200,15 @@ export class Member {
     return operation.result;
   }
 
-  /** An operation while others may end. @param hear called before each look: whether it is to fail */
+  /** An operation while others may end, begun by meet() if it may be. @param hear called before each look: whether it is to fail */
   runAmongMortals(steps: Steps, buffers: Buffers, hear: (operation: SharedOperation) => boolean): Result {
     const operation = this.#begun(steps, buffers);
-    sleepUntil(this.world, this.world.task(this.rank), () => {
-      if (hear(operation)) this.#host.failed(operation, SHUTDOWN, "a member has ended");
-      return operation.look();
-    });
+    if (operation.mayMeet && operation.meet()) this.#host.over(operation, SUCCESS);
+    else
+      sleepUntil(this.world, this.world.task(this.rank), () => {
+        if (hear(operation)) this.#host.failed(operation, SHUTDOWN, "a member has ended");
+        return operation.look();
+      });
     return operation.result;
   }
 
@@ -299,19 +310,30 @@ export class SliceSteps extends SliceReduceSteps {
 /** What a member does in each round. */
 type Round = (member: Member, round: number) => void;
 
-function barrier(member: Member, round: number): void {
-  const { world, rank, shared } = member;
-  // A word of each member, written before the barrier and read behind it.
-  const place = (of: number): number => OUTSIDE + 4 * (MEMBERS_MAX * round + of);
-  world.store(place(rank), firstOf(rank, round));
-  member.run(new BarrierSteps(member.shared), NOTHING);
-  for (let of = 0; of < shared.size; of++) same(`word of member ${of}`, [world.load(place(of))], [firstOf(of, round)]);
+/** @param isMeeting whether the barriers of odd rounds begin by meet() */
+function barrier(isMeeting = false): Round {
+  return (member, round) => {
+    const { world, rank, shared } = member;
+    // A word of each member, written before the barrier and read behind it.
+    const place = (of: number): number => OUTSIDE + 4 * (MEMBERS_MAX * round + of);
+    world.store(place(rank), firstOf(rank, round));
+    const steps = new BarrierSteps(member.shared);
+    if (isMeeting && round % 2 === 1) member.runMeeting(steps, NOTHING);
+    else member.run(steps, NOTHING);
+    for (let of = 0; of < shared.size; of++)
+      same(`word of member ${of}`, [world.load(place(of))], [firstOf(of, round)]);
+  };
 }
 
-function allreduce(member: Member, round: number): void {
-  member.send.set(valuesOf(member.rank, round));
-  member.run(new FlatReduceSteps(member.shared, undefined));
-  member.expect(round, sumsOf(round));
+/** @param isMeeting whether they begin by meet() */
+function allreduce(isMeeting = false): Round {
+  return (member, round) => {
+    member.send.set(valuesOf(member.rank, round));
+    const steps = new FlatReduceSteps(member.shared, undefined);
+    if (isMeeting) member.runMeeting(steps);
+    else member.run(steps);
+    member.expect(round, sumsOf(round, member.shared.size));
+  };
 }
 
 export const viewOf = ({ memory }: World, at: number, words: number): Uint8Array =>
@@ -371,7 +393,7 @@ function alltoall(member: Member, round: number): void {
 /** After a reduction, the root is as far ahead as the slots permit, and it knows how far the other was then. */
 function reduceThenBroadcast(member: Member, round: number): void {
   if (round === 1) {
-    allreduce(member, round);
+    allreduce()(member, round);
     return;
   }
   member.send.set(valuesOf(0, round));
@@ -536,8 +558,11 @@ function members(name: string, rounds: number, round: Round, bound = 2, size = 2
 }
 
 export const MEMBER_SCENARIOS: readonly Scenario[] = [
-  members("barriers, more than there are slots", MEMBER_SLOTS + 2, barrier, 1),
-  members("reductions in a row, each of other operands", 3, allreduce),
+  members("barriers, more than there are slots", MEMBER_SLOTS + 2, barrier(), 1),
+  members("reductions in a row, each of other operands", 3, allreduce()),
+  members("members that meet in barriers, more than there are slots", MEMBER_SLOTS + 2, barrier(true), 1),
+  members("members that meet in reductions, each of other operands", 3, allreduce(true)),
+  members("three members that meet in two barriers", 2, barrier(true), 1, 3),
   members(
     "a root that broadcasts more than there are slots before its reader looks",
     MEMBER_SLOTS + 3,
@@ -547,7 +572,7 @@ export const MEMBER_SCENARIOS: readonly Scenario[] = [
   members("a root that gets one slot back from its reader, and no other", MEMBER_SLOTS + 1, broadcastAhead, 1),
   members("a broadcast from memory that its root writes anew at once", 3, broadcastFromOutside()),
   members("a broadcast that fails at its root, which writes its memory anew", 2, broadcastFromOutside(1)),
-  members("two barriers of three", 2, barrier, 1, 3),
+  members("two barriers of three", 2, barrier(), 1, 3),
   members("broadcasts to two readers from memory that their root writes anew", 2, broadcastFromOutside(), 1, 3),
   members("a broadcast that fails at its root, and at one of two readers", 1, broadcastFromOutside(1), 1, 3),
   members("a broadcast that fails behind an operation that goes on", 1, failing),
