@@ -14,7 +14,7 @@ const WAYS = [
 
 describe.skipIf(process.platform !== "linux")(`npm run soak -- --seed ${seed}`, () => {
   it("--processes --only collectives: results, or SHUTDOWN, while processes are killed", { timeout: 900_000 }, () => {
-    const minutes = byEffort({ quick: "0.05", normal: "0.1", deep: "4" });
+    const minutes = byEffort({ quick: "0.05", normal: "0.1", deep: "1.5" });
     const options = ["--minutes", minutes, "--seed", `${seed}`, "--seconds", "2"];
     const { operations, kills } = expectClean(["--processes", "--only", "collectives", ...options]);
     expect(kills).toBeGreaterThan(0);

@@ -9,7 +9,7 @@ describe("npm run soak", () => {
     const options = ["--only", "collectives", "--seed", `${SEED >>> 1}`, "--seconds", "1"];
     const { operations, kills } = expectClean([
       "--minutes",
-      byEffort({ quick: "0.05", normal: "0.1", deep: "3" }),
+      byEffort({ quick: "0.05", normal: "0.1", deep: "1.5" }),
       ...options,
     ]);
     expect(operations).toBeGreaterThan(20);
