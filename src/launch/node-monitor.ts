@@ -2,6 +2,7 @@
 // whatever the launching thread does. A launching thread that never blocks runs it itself (node.ts). The monitor marks dead
 // tasks, releases their locks, and rings all tasks. A worker that the program has started holds one end of a channel. The
 // monitor's end closes when that worker is gone.
+import { TASK_ABSENT, TASK_STATE_OFFSET } from "../../assembly/layout.js";
 import { sharedAtomics } from "../kernel/atomics.js";
 import { openMemory, type SharedMemory } from "../kernel/select.js";
 import { engineSlot, readMap } from "../memory/map.js";
@@ -97,6 +98,8 @@ const workers = new TaskWorkers(lifecycle, sync, map, { labels, isForeign: false
 
 /** Milliseconds between two attempts to write. */
 const LOOK_MS = 1;
+/** Milliseconds after which a thread is ended that still loads koffi. */
+const LOAD_MS = 1000;
 /** Milliseconds in which a full standard error has to take the text. */
 const WRITE_MS = 5000;
 /** Failures that are kept, so that later ones with the same text take one line. */
@@ -209,11 +212,25 @@ function write(end: number): void {
 port?.on("message", (order: MonitorOrder) => {
   if ("start" in order) startAll(order.start, false);
   else if ("adopt" in order) adopt(order.adopt, order.life);
-  else if ("close" in order) leave();
+  else if ("close" in order) onceEngineIsUp(leave);
   else if ("to" in order) links?.channels.get(order.to)?.(order);
-  else if (order.terminate === "engine") endEngine();
+  else if (order.terminate === "engine") onceEngineIsUp(endEngine);
   else lifecycle.terminate(order.terminate);
 });
+
+/**
+ * Calls back once the engine thread has loaded koffi. Node aborts the whole process where a thread is ended meanwhile (1 in 50
+ * at a random moment of the load; koffi 3.3, "napi_throw").
+ */
+function onceEngineIsUp(then: () => void, most = systemClock.now() + LOAD_MS): void {
+  const isLoading = engine !== undefined && futex !== undefined && isEngineAbsent();
+  if (isLoading && systemClock.now() < most) after(LOOK_MS, () => onceEngineIsUp(then, most));
+  else then();
+}
+
+function isEngineAbsent(): boolean {
+  return sync.loadWord(engineSlot(map) + TASK_STATE_OFFSET) === TASK_ABSENT;
+}
 
 function endEngine(): void {
   void engineThread?.terminate();

@@ -319,6 +319,12 @@ function suite(): void {
       const lines = [1, 2].flatMap((task) => Array.from({ length: 1000 }, (_, i) => `line ${i} of task ${task}`));
       expect([out.trim().split("\n").sort(), code]).toEqual([lines.sort(), 0]);
     });
+
+    it("a job may end while its engine thread starts: the program goes on", async () => {
+      const rounds = byEffort({ quick: 20, normal: 40, deep: 160 });
+      const ended = await run([], [`${rounds}`], {}, "engine-ends.js");
+      expect(ended).toEqual({ out: `${rounds} jobs have ended\n`, err: "", code: 0 });
+    });
   });
 
   describe("processes that are stopped", () => {
