@@ -155,6 +155,8 @@ export class MortalJob {
     for (const member of members) {
       member.task = this.#job.task(member.number);
       member.core = this.#job.open(member.number);
+      // A member goes on in rounds alone: a turn of the event loop would let one go on that has ended, and write.
+      member.task.parker.turn = () => undefined;
     }
   }
 
