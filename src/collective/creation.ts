@@ -2,10 +2,11 @@
 // all have, the first one sends that table down a binomial tree. So a member needs 1 + log2 n messages' time, and learns in
 // one message what all later ones need.
 //
-// Before the first member has sent the table, it can refuse: then no member has the geometry. After that, the table may get
-// lost with a member that ends. A member whose parent in the tree has ended asks the first one for the table. If the first one
-// has ended, or closed the geometry, the member leaves: it tells all others, and for those that have the geometry, each
-// operation fails. A member that is given up by its program leaves too, and still passes the table on.
+// Before the first member has sent the table, it can refuse: then no member has the geometry. A list that it has begun before
+// is refused once a member of that has ended, so that none waits for a call which it does not make any more. Once it has sent
+// the table, that may get lost with a member that ends. A member whose parent in the tree has ended asks the first one for it.
+// If the first one has ended, or closed the geometry, the member leaves: it tells all others, and for those that have the
+// geometry, each operation fails. A member that is given up by its program leaves too, and still passes the table on.
 import {
   COLLECTIVE_ASK,
   COLLECTIVE_CREATE,
@@ -149,6 +150,8 @@ export class Creations {
    * Bounded by their origins: each has at most so many ids, takes back what it gives up (LEFT), and is forgotten when it ends.
    */
   readonly #comers: Comer[] = [];
+  /** Lists of which this is the first member, and that it has begun: a member that ends makes them hopeless. */
+  readonly #lists: { readonly key: Uint32Array; readonly endpoints: readonly Endpoint[] }[] = [];
   /** Keys of lists with a member that has ended, and why they are refused: to members that come later. */
   readonly #hopeless: { readonly key: Uint32Array; readonly why: string }[] = [];
   /** Creations that this member has left, and for which it passes a table on. */
@@ -173,6 +176,7 @@ export class Creations {
       this.#send(COLLECTIVE_CREATE, endpoints[0] as Endpoint, 0, own.id, rank, new Uint8Array(words.buffer));
       return;
     }
+    if (!this.#lists.some((list) => isSame(list.key, key))) keep(this.#lists, { key, endpoints });
     // Of one member, the first that it has begun is meant: a later one is for the next call with the same list.
     for (const comer of [...this.#comers]) {
       const comerRank = endpoints.indexOf(comer.origin);
@@ -257,6 +261,7 @@ export class Creations {
       if (this.#comers[place]?.origin === endpoint) this.#comers.splice(place, 1);
     }
     const why = `${nameOf(endpoint)} has ended`;
+    for (const { key, endpoints } of this.#lists) if (endpoints.includes(endpoint)) this.#despair(key, why);
     for (const creation of [...this.#pending]) {
       const { endpoints, own } = creation;
       const rank = endpoints.indexOf(endpoint);
@@ -269,8 +274,18 @@ export class Creations {
 
   /** A member has ended before this one had the table: no creation of this list can succeed. */
   abandon(creation: Creation, why: string): void {
-    if (creation.rank === 0) keep(this.#hopeless, { key: creation.key, why });
+    if (creation.rank === 0) this.#despair(creation.key, why);
     this.giveUp(creation, why, FOR_GOOD);
+  }
+
+  /** At the first member: no geometry of a list can be made any more. Members that wait for this one to begin it hear so. */
+  #despair(key: Uint32Array, why: string): void {
+    if (!this.#hopeless.some((one) => isSame(one.key, key))) keep(this.#hopeless, { key, why });
+    for (const comer of [...this.#comers]) {
+      if (!isSame(comer.key, key)) continue;
+      remove(this.#comers, comer);
+      this.#send(COLLECTIVE_REFUSED, comer.origin, comer.row.id, 0, 0, new TextEncoder().encode(why));
+    }
   }
 
   /** Another member has left. @param isKnown whether this member has the geometry */

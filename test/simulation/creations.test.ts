@@ -112,6 +112,28 @@ describe.each<[carrier: Carrier, cases: number]>([
   });
 });
 
+it.each<[Carrier]>([["one memory"], ["ports"]])(
+  "%s: the first member knows that one has ended, and calls no more: the others hear it",
+  async (carrier) => {
+    const job = new MortalJob(4, carrier);
+    try {
+      const endpoints = job.members.map(({ endpoint }) => endpoint);
+      const [first, second, third, mortal] = job.members as [Mortal, Mortal, Mortal, Mortal];
+      const made = await job.outcomes((member) => member.geometry(endpoints));
+      job.kill(mortal);
+      const broken = await job.outcomes((member) => (made.get(member) as Geometry).barrier(), [first]);
+      expect(broken.get(first)).toMatchObject({ code: "PAMIR_SHUTDOWN" });
+      const late = await job.outcomes((member) => member.geometry(endpoints), [second, third]);
+      const message = "createGeometry(): context 0 of task 3 has ended";
+      for (const outcome of late.values()) expect(outcome).toMatchObject({ code: "PAMIR_SHUTDOWN", message });
+      for (const member of job.living) (made.get(member) as Geometry).close();
+      await expectNoRegions(job);
+    } finally {
+      await job.close();
+    }
+  },
+);
+
 it("more members leave than a late one remembers: what it begins ends, and memory comes back", {
   timeout: 60_000,
 }, async () => {
