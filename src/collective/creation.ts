@@ -200,7 +200,7 @@ export class Creations {
     if (creation === undefined) {
       const hopeless = this.#hopeless.find((one) => isSame(one.key, key));
       if (hopeless !== undefined) {
-        this.#send(COLLECTIVE_REFUSED, arrival.origin, id, 0, 0, new TextEncoder().encode(hopeless.why));
+        this.#refuse(arrival.origin, id, hopeless.why);
         return;
       }
       this.#comers.push({ origin: arrival.origin, key, row });
@@ -284,8 +284,13 @@ export class Creations {
     for (const comer of [...this.#comers]) {
       if (!isSame(comer.key, key)) continue;
       remove(this.#comers, comer);
-      this.#send(COLLECTIVE_REFUSED, comer.origin, comer.row.id, 0, 0, new TextEncoder().encode(why));
+      this.#refuse(comer.origin, comer.row.id, why);
     }
+  }
+
+  /** @param id the member's own of what it has begun */
+  #refuse(origin: Endpoint, id: number, why: string): void {
+    this.#send(COLLECTIVE_REFUSED, origin, id, 0, 0, new TextEncoder().encode(why));
   }
 
   /** Another member has left. @param isKnown whether this member has the geometry */
