@@ -26,8 +26,10 @@ import type { Kernel, Memory } from "../kernel/kernel.js";
 import { copyInto } from "../support/copy.js";
 import type { CollectiveKernel } from "./kernel.js";
 
-/** Behind the MEMBER block in its page. */
-const WORKSPACE_OFFSET = 2048;
+/** From a slot to memory for a copy of its bytes, behind the MEMBER block in its page: no other member reads it. */
+export const COPY_DISTANCE = MEMBER_SLOTS * MEMBER_SLOT_SIZE;
+/** Behind the copies. */
+const WORKSPACE_OFFSET = MEMBER_SLOTS_OFFSET + 2 * COPY_DISTANCE;
 /** Least bytes for copyCold(): fewer, and memory.copy() is as fast. */
 const COLD_BYTES = 8192;
 

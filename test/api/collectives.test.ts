@@ -571,6 +571,17 @@ it("members that choose different algorithms get an error", () =>
     expect(errors.map(({ code }) => code)).toEqual(["PAMIR_COLLECTIVE", "PAMIR_COLLECTIVE"]);
   }));
 
+it("a member begins many short reductions before the other one begins any: each has its own operands", () =>
+  withMembers(2, "wasm", async ({ geometries }) => {
+    const numbers = Array.from({ length: 20 }, (_, i) => i + 1);
+    const begun = (geometry: Geometry, factor: number) =>
+      numbers.map((i) => geometry.allreduce({ send: Int32Array.of(factor * i), operation: "sum" }, OPTIONS));
+    const [early, late] = geometries as [Geometry, Geometry];
+    for (const results of [begun(early, 1), begun(late, 100)]) {
+      expect((await Promise.all(results)).map(([sum]) => sum)).toEqual(numbers.map((i) => 101 * i));
+    }
+  }));
+
 it("bytes of an operation that was given up are never another operation's", () =>
   withMembers(2, "wasm", async ({ client, contexts, geometries }) => {
     const endpoints = contexts.map(({ endpoint }) => endpoint);
