@@ -235,15 +235,14 @@ type IsSame = (given: Given, own: Given) => boolean;
 const never: IsSame = () => false;
 const isSameReduction: IsSame = (given, own) =>
   given.send === own.send &&
-  given.send !== null &&
   given.receive === own.receive &&
   given.operation === own.operation &&
   given.type === own.type &&
   given.algorithm === own.algorithm;
 
 /**
- * Whether two calls of a type have the same parameters. Not if these have lists of counts, which may have changed within, nor
- * in place. A function for each type, so that V8 finds the fields of its parameters without a lookup.
+ * Whether two calls of a type have the same parameters. Not if these have lists of counts, which may have changed within. A
+ * function for each type, so that V8 finds the fields of its parameters without a lookup.
  */
 export const IS_SAME_CALL: Readonly<Record<CollectiveType, IsSame>> = {
   barrier: (given, own) => given.algorithm === own.algorithm,
@@ -252,7 +251,6 @@ export const IS_SAME_CALL: Readonly<Record<CollectiveType, IsSame>> = {
   reduce: (given, own) => isSameReduction(given, own) && given.root === own.root,
   allreduce: (given, own) =>
     given.send === own.send &&
-    given.send !== null &&
     given.receive === own.receive &&
     given.operation === own.operation &&
     given.type === own.type &&
@@ -270,19 +268,13 @@ export const IS_SAME_CALL: Readonly<Record<CollectiveType, IsSame>> = {
 };
 
 function isSameExchange(): IsSame {
-  return (given, own) =>
-    given.send === own.send &&
-    given.send !== null &&
-    given.receive === own.receive &&
-    given.algorithm === own.algorithm;
+  return (given, own) => given.send === own.send && given.receive === own.receive && given.algorithm === own.algorithm;
 }
 
 function isSameRooted(): IsSame {
   return (given, own) =>
     given.send === own.send &&
     given.receive === own.receive &&
-    given.send !== null &&
-    given.receive !== null &&
     given.root === own.root &&
     given.algorithm === own.algorithm;
 }

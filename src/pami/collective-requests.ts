@@ -6,6 +6,7 @@ import type { Request } from "../collective/select.js";
 import { prefixSums } from "../collective/shape.js";
 import type { Blocks } from "../collective/shared-steps.js";
 import { type CollectiveType, signatureOf, USER_OPERATION } from "../collective/signature.js";
+import { checkFlag } from "../core/check.js";
 import { checkInteger, PamiError, show } from "../core/error.js";
 import {
   ELEMENT_TYPES,
@@ -248,7 +249,8 @@ export class Requests {
 
   #reduction(type: CollectiveType, given: Given, root: number): Prepared {
     const [rank, size] = [this.#rank, this.#size];
-    const { send, receive, operation } = given;
+    const { send, receive, operation, exclusive = false } = given;
+    checkFlag(`exclusive of ${type}()`, exclusive);
     const gets = type !== "reduce" || rank === root;
     if (send === null && !gets) {
       throw new PamiError("PAMIR_INVAL", `reduce() in place at rank ${rank}: only the root, rank ${root}, may`);
@@ -286,10 +288,10 @@ export class Requests {
       elementBytes,
       reducer,
       sent,
-      isExclusive: given.exclusive === true,
+      isExclusive: exclusive,
       isOrdered,
     };
-    const lengths = [operands.length, Number(given.exclusive === true), Number(isOrdered), ...(sent?.counts ?? [])];
+    const lengths = [operands.length, Number(exclusive), Number(isOrdered), ...(sent?.counts ?? [])];
     return {
       request,
       signature: signatureOf(type, operationNumber, number, type === "reduce" ? root : size, ...lengths),
@@ -391,6 +393,7 @@ export class Requests {
       throw new PamiError("PAMIR_INVAL", `operation of ${type}() is ${show(operation)}, not a name or { combine }`);
     }
     const { combine, commutative = false } = operation;
+    checkFlag(`commutative of operation of ${type}()`, commutative);
     const { buffer } = this.#memory;
     const at = (pointer: number, bytes: number, from: ArrayBufferLike): ArrayBufferView =>
       viewOn(view, from, pointer, bytes / bytesPerElement(view));
@@ -402,7 +405,7 @@ export class Requests {
         combine(at(left, bytes, from), at(right, bytes, from), at(out, bytes, from));
       },
     };
-    return { reducer, operationNumber: USER_OPERATION, isOrdered: commutative !== true };
+    return { reducer, operationNumber: USER_OPERATION, isOrdered: !commutative };
   }
 }
 

@@ -1,6 +1,6 @@
 // What members may do wrong: each gets an error that names it, and the geometry can be used on.
 import { expect, it } from "vitest";
-import type { Geometry } from "../../src/index.js";
+import type { CollectiveType, Geometry } from "../../src/index.js";
 import { contextsOf, geometryOf, type Members, settled, tasksOf } from "../support/collective-rig.js";
 import { portsJob } from "../support/ports-job.js";
 import { PATIENCE, thrownBy } from "./support.js";
@@ -93,8 +93,21 @@ function detached(): Int32Array {
   return view;
 }
 
+/** Of four elements, those that the first of two members sends, and those that it receives. */
+const OVERLAPS: readonly (readonly [type: CollectiveType, send: [number, number], receive: [number, number]])[] = [
+  ["reduce", [0, 2], [1, 3]],
+  ["scan", [1, 3], [0, 2]],
+  ["reduceScatter", [0, 2], [1, 2]],
+  ["gather", [1, 2], [0, 2]],
+  ["allgather", [1, 2], [0, 2]],
+  ["scatter", [0, 2], [1, 2]],
+  ["alltoall", [0, 2], [1, 3]],
+];
+const isReduction = (type: CollectiveType): boolean => ["reduce", "scan", "reduceScatter"].includes(type);
+
 /** What is refused; the code, and what the text names, if it is not all the same. */
-const REFUSED: readonly (readonly [string, string | RegExp, (geometry: Geometry) => unknown])[] = [
+type Row = readonly [what: string, error: string | RegExp, call: (geometry: Geometry) => unknown];
+const REFUSED: readonly Row[] = [
   ["a root beyond the members", "PAMIR_INVAL", (g) => g.broadcastSync({ buffer: ints(1), root: 2 })],
   ["no view", "PAMIR_INVAL", (g) => g.broadcastSync({ buffer: [1] as unknown as Int32Array })],
   ["a receive that is too short", "PAMIR_INVAL", (g) => g.allgatherSync({ send: ints(2), receive: ints(3) })],
@@ -110,6 +123,35 @@ const REFUSED: readonly (readonly [string, string | RegExp, (geometry: Geometry)
       const both = ints(4);
       g.allreduceSync({ send: both.subarray(0, 3), receive: both.subarray(1), operation: "sum" });
     },
+  ],
+  ...OVERLAPS.map(
+    ([type, send, receive]): Row => [
+      `buffers of ${type}() that overlap`,
+      new RegExp(`PAMIR_INVAL.*${type}\\(\\).*overlap`),
+      (g) => {
+        const both = ints(4);
+        g.collective(type, {
+          send: both.subarray(...send),
+          receive: both.subarray(...receive),
+          ...(isReduction(type) ? { operation: "sum" as const } : {}),
+        });
+      },
+    ],
+  ),
+  [
+    "an exclusive scan that is said by a number",
+    /PAMIR_INVAL.*exclusive of scan\(\) is 1, not a boolean$/,
+    (g) => g.scanSync({ send: ints(1), receive: ints(1), operation: "sum", exclusive: 1 as unknown as boolean }),
+  ],
+  [
+    "a function that commutes by a number",
+    /PAMIR_INVAL.*commutative of operation of allreduce\(\) is 1, not a boolean$/,
+    (g) =>
+      g.allreduceSync({
+        send: ints(1),
+        receive: ints(1),
+        operation: { combine: () => {}, commutative: 1 as unknown as boolean },
+      }),
   ],
   [
     "a reduction into elements of another type",
@@ -355,19 +397,60 @@ it("bytes go with every type that is named; clamped bytes, Buffers and DataViews
   }
 });
 
-it("counts and displacements are arrays of numbers, of any class", async () => {
+type List = ArrayLike<number>;
+const GATHERED = [Int16Array.of(7, 8, 8), Int16Array.of(7, 8, 8)];
+const blockOf = ({ rank }: Geometry): { send: Int16Array } => ({ send: new Int16Array(rank + 1).fill(rank + 7) });
+/** What two members call with blocks of 1 and 2 elements; and what they get, of elements that are 7 at rank 0, and 8 at rank 1. */
+const VECTORS: readonly (readonly [
+  string,
+  (geometry: Geometry, counts: List, places: List) => Promise<unknown>,
+  unknown,
+])[] = [
+  [
+    "allgatherv",
+    (g, counts, places) => g.allgatherv({ ...blockOf(g), counts, displacements: places }, OPTIONS),
+    GATHERED,
+  ],
+  [
+    "gatherv",
+    (g, counts, places) => g.gatherv({ ...blockOf(g), counts, displacements: places }, OPTIONS),
+    [GATHERED[0], undefined],
+  ],
+  [
+    "scatterv",
+    (g, counts, displacements) => {
+      const parameters = { send: Int16Array.of(7, 8, 9), receive: new Int16Array(g.rank + 1), counts, displacements };
+      return g.scatterv(parameters, OPTIONS);
+    },
+    [Int16Array.of(7), Int16Array.of(8, 9)],
+  ],
+  [
+    "alltoallv",
+    (g, counts, places) => {
+      // A member gets as much from each as its own block has.
+      const own = counts[g.rank] as number;
+      const parameters = {
+        send: new Int16Array(3).fill(g.rank + 7),
+        receive: new Int16Array(2 * own),
+        sendCounts: counts,
+        sendDisplacements: places,
+        receiveCounts: [own, own],
+        receiveDisplacements: [0, own],
+      };
+      return g.alltoallv(parameters, OPTIONS);
+    },
+    [Int16Array.of(7, 8), Int16Array.of(7, 7, 8, 8)],
+  ],
+];
+
+it.each(VECTORS)("counts and displacements of %s() are arrays of numbers, of any class", async (_, call, expected) => {
   const given = await contextsOf(2, "wasm");
   try {
     const geometries = await geometryOf(given);
-    for (const counts of [[1, 2], Int32Array.of(1, 2), Uint16Array.of(1, 2), Float64Array.of(1, 2)]) {
-      const blocks = await settled(
-        given,
-        geometries.map((geometry) => {
-          const send = new Int16Array(geometry.rank + 1).fill(geometry.rank + 7);
-          return geometry.allgatherv({ send, counts }, OPTIONS);
-        }),
-      );
-      for (const result of blocks) expect(result).toEqual({ status: "fulfilled", value: Int16Array.of(7, 8, 8) });
+    for (const lists of [Array, Int32Array, Uint16Array, Float64Array]) {
+      const calls = geometries.map((geometry) => call(geometry, lists.of(1, 2), lists.of(0, 1)));
+      const results = await settled(given, calls);
+      expect(results.map((result) => (result.status === "fulfilled" ? result.value : result.reason))).toEqual(expected);
     }
   } finally {
     await given.close();

@@ -608,6 +608,14 @@ it.each([2, 3, 5, 8])("%i members: a barrier and an allreduce that are repeated 
   expect(Number(out)).toBeLessThan(8);
 });
 
+it("two threads: blocking barriers and allreduces in place that are repeated make no garbage", async () => {
+  const { out, err } = await run([], [], {}, "garbage-threads.js");
+  expect(err).toBe("");
+  const bytes = out.trim().split("\n").map(Number);
+  expect(bytes).toHaveLength(2);
+  for (const each of bytes) expect(each).toBeLessThan(4);
+});
+
 it("timers have their turn while each operation that is awaited is over at once", () =>
   withMembers(1, "wasm", async ({ geometries }) => {
     const [geometry] = geometries as [Geometry];

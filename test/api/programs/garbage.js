@@ -1,5 +1,5 @@
 // @ts-check
-// A barrier and an allreduce of argv[2] members, again and again. Prints the bytes of garbage of each member in each round. A
+// A barrier and two allreduces of argv[2] members, one of them in place, again and again. Prints the bytes of garbage of each member in each round. A
 // process of its own: the code that other tests have run decides what V8 optimizes.
 import { launch } from "pamir";
 
@@ -18,17 +18,19 @@ const members = geometries.map((geometry) => ({
   geometry,
   barrier: { onDone },
   sum: /** @type {const} */ ({ onDone, send: new Float64Array(1), receive: new Float64Array(1), operation: "sum" }),
+  inPlace: /** @type {const} */ ({ onDone, send: null, receive: new Float64Array(1), operation: "max" }),
 }));
 
 /** Bytes of some rounds. */
 function stretch() {
   const before = process.memoryUsage().heapUsed;
   for (let round = 0; round < ROUNDS; round++) {
-    for (const { geometry, barrier, sum } of members) {
+    for (const { geometry, barrier, sum, inPlace } of members) {
       geometry.collective("barrier", barrier);
       geometry.collective("allreduce", sum);
+      geometry.collective("allreduce", inPlace);
     }
-    for (done = 0; done < 2 * size; ) for (const context of contexts) context.advance();
+    for (done = 0; done < 3 * size; ) for (const context of contexts) context.advance();
   }
   return process.memoryUsage().heapUsed - before;
 }
