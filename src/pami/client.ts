@@ -97,6 +97,8 @@ export class Client {
   readonly #contexts = new Map<number, Context>();
   #created = 0;
   #world: Promise<Geometry> | undefined;
+  /** The world, once it is made. */
+  #made: Geometry | undefined;
   #closed = false;
 
   /** @internal @param onLeave called once this task has left the job @param rank default: the task's number */
@@ -167,10 +169,12 @@ export class Client {
 
   /**
    * Returns the geometry of all tasks with which the job began, of their contexts 0. All of them call it, once each; it is
-   * made at the first call. If this task has no context yet, its context 0 is made.
+   * made at the first call, and anew at the first one after it was closed. If this task has no context yet, its context 0 is
+   * made.
    * @throws as createGeometry()
    */
   world(options: ProgressOptions = NO_OPTIONS): Promise<Geometry> {
+    if (this.#made?.closed) this.#world = undefined;
     this.#world ??= this.#makeWorld(options);
     return this.#world;
   }
@@ -330,7 +334,8 @@ export class Client {
 
   async #makeWorld(options: ProgressOptions): Promise<Geometry> {
     try {
-      return await this.#makeGeometry("world", { from: 0, to: this.#task.world - 1 }, options);
+      this.#made = await this.#makeGeometry("world", { from: 0, to: this.#task.world - 1 }, options);
+      return this.#made;
     } catch (error) {
       this.#world = undefined;
       throw error;
