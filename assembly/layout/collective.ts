@@ -90,7 +90,10 @@ export const COLLECTIVE_ACTIVE: u32 = 9;
  * CLOSED: it does not read the origin's block any more.
  */
 export const COLLECTIVE_LEFT: u32 = 11;
-/** A member asks the first one for the table, since the member from which it was to come has ended: the payload names it. */
+/**
+ * A member asks the first one for the table: another one, which the payload names, has ended (the tag is 1), or has closed the
+ * geometry of which the new one is a part.
+ */
 export const COLLECTIVE_ASK: u32 = 12;
 /** In debug mode: what the origin has called, as JSON. Before an operation begins, each member tells each. */
 export const COLLECTIVE_CALL: u32 = 13;

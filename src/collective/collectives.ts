@@ -45,6 +45,14 @@ interface Leaving {
   readonly readers: Set<Endpoint>;
 }
 
+/** Of what a new geometry is a part: all its members are members of another one, too. */
+export interface PartOf {
+  /** A member that has closed it does not come. */
+  readonly whole: GeometryCore;
+  /** Whether members first do an operation of it. Where that fails at some, these do not come. */
+  readonly isSplit: boolean;
+}
+
 export class Collectives implements ProgressSource, GeometryHost, CreationHost {
   /** Operations that poll. */
   busy = 0;
@@ -62,8 +70,8 @@ export class Collectives implements ProgressSource, GeometryHost, CreationHost {
   readonly #creations: Creations;
   /** The blocks of geometries that are being made. */
   readonly #blocks = new Map<Creation, MemRegion | undefined>();
-  /** The geometries that are being split, by what is made of them. */
-  readonly #wholes = new Map<Creation, GeometryCore>();
+  /** What is made of some members of another geometry. */
+  readonly #parts = new Map<Creation, PartOf>();
   /** By id. */
   readonly #leaving = new Map<number, Leaving>();
   /** Those with operations that poll. One that has none any more stays until the next advance(), for its next operation. */
@@ -95,10 +103,10 @@ export class Collectives implements ProgressSource, GeometryHost, CreationHost {
 
   /**
    * Begins to make a geometry of these endpoints, of which this context's is one.
-   * @param whole is being split: once no operation of it can succeed, a member may never come to this
+   * @param part of what it is a part
    * @throws PAMIR_NO_MEMORY: the context has 65,536 geometries
    */
-  begin(endpoints: readonly Endpoint[], userId: number, whole?: GeometryCore): Creation {
+  begin(endpoints: readonly Endpoint[], userId: number, part?: PartOf): Creation {
     const index = this.#free.pop() ?? this.#generations.push(1) - 1;
     if (index > INDEX_MASK)
       throw new PamiError("PAMIR_NO_MEMORY", `a context has at most ${INDEX_MASK + 1} geometries`);
@@ -121,13 +129,29 @@ export class Collectives implements ProgressSource, GeometryHost, CreationHost {
     this.#creations.begin(creation);
     const gone = endpoints.find((endpoint) => this.#gone.has(endpoint));
     if (gone !== undefined) this.#creations.abandon(creation, `${nameOf(gone)} has ended`);
-    else if (whole?.isBroken) this.giveUp(creation, whole.lost);
-    else if (whole !== undefined && creation.geometry === undefined) this.#wholes.set(creation, whole);
+    else if (part !== undefined) this.#watchWhole(creation, part);
     return creation;
   }
 
+  #watchWhole(creation: Creation, part: PartOf): void {
+    const { whole, isSplit } = part;
+    const closed = creation.endpoints.find((endpoint) => whole.goneRanks.has(whole.endpoints.indexOf(endpoint)));
+    if (closed !== undefined) this.giveUp(creation, hasClosed(closed));
+    else if (isSplit && whole.isBroken) this.giveUp(creation, whole.lost);
+    else if (creation.geometry === undefined) this.#parts.set(creation, part);
+  }
+
   broken(geometry: GeometryCore): void {
-    for (const [creation, whole] of [...this.#wholes]) if (whole === geometry) this.giveUp(creation, geometry.lost);
+    for (const [creation, { whole, isSplit }] of [...this.#parts]) {
+      if (whole === geometry && isSplit) this.giveUp(creation, geometry.lost);
+    }
+  }
+
+  /** A member has closed a geometry. */
+  closedAt(geometry: GeometryCore, endpoint: Endpoint): void {
+    for (const [creation, { whole }] of [...this.#parts]) {
+      if (whole === geometry) this.#creations.closedWhole(creation, endpoint, hasClosed(endpoint));
+    }
   }
 
   /** A geometry is made: its messages reach it from now on. */
@@ -165,7 +189,7 @@ export class Collectives implements ProgressSource, GeometryHost, CreationHost {
 
   #forget(creation: Creation): void {
     this.#blocks.delete(creation);
-    this.#wholes.delete(creation);
+    this.#parts.delete(creation);
   }
 
   /** The active messages to a creation count no more. */
@@ -370,7 +394,8 @@ export class Collectives implements ProgressSource, GeometryHost, CreationHost {
     else if (kind === COLLECTIVE_REFUSED)
       this.#creations.refused(arrival, to, arrival.headerWord(COLLECTIVE_TAG_OFFSET));
     else if (kind === COLLECTIVE_ASK) {
-      this.#creations.asked(arrival, from, this.#withMember(arrival.origin, from)?.table);
+      const tag = arrival.headerWord(COLLECTIVE_TAG_OFFSET);
+      this.#creations.asked(arrival, from, tag, this.#withMember(arrival.origin, from)?.table);
     } else if (kind === COLLECTIVE_LEFT) this.#left(arrival, from);
     else this.#cameToGeometry(kind, to, from, arrival);
   }
@@ -418,6 +443,10 @@ export class Collectives implements ProgressSource, GeometryHost, CreationHost {
       this.channel.address(COLLECTIVE_CLOSED, from, to, 0).send(arrival.origin, 0, 0, 0);
     }
   }
+}
+
+function hasClosed(endpoint: Endpoint): string {
+  return `${nameOf(endpoint)} has closed the geometry`;
 }
 
 function isActive(arrival: Arrival): boolean {

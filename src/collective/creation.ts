@@ -36,7 +36,7 @@ const ROW_WORDS = 5;
 const KEY_WORDS = 4;
 /** Creations that have come to nothing that are remembered, for members that are late. */
 const REMEMBERED_MAX = 64;
-/** Tag of LEFT and REFUSED: a member has ended. Of REFUSED it says too that others may have the geometry. */
+/** Tag of LEFT, REFUSED and ASK: a member has ended. Of REFUSED it says too that others may have the geometry. */
 const FOR_GOOD = 1;
 
 /** Names a list of members, and the user's id for it, in two hashes of 32 bits each. */
@@ -232,11 +232,11 @@ export class Creations {
   }
 
   /** A member asks this one, which is the first, for the table. @param table undefined: it is not there, or not any more */
-  asked(arrival: Arrival, id: number, table: Uint8Array | undefined): void {
+  asked(arrival: Arrival, id: number, tag: number, table: Uint8Array | undefined): void {
     const { origin } = arrival;
     const creation = this.#withMember(origin, id);
     if (table !== undefined) this.#send(COLLECTIVE_TABLE, origin, id, 0, 0, table);
-    else if (creation !== undefined) this.abandon(creation, textIn(arrival));
+    else if (creation !== undefined) this.#fail(creation, textIn(arrival), tag);
     else this.#send(COLLECTIVE_REFUSED, origin, id, 0, 0, arrival.payload.slice(), FOR_GOOD);
   }
 
@@ -263,13 +263,27 @@ export class Creations {
     const why = `${nameOf(endpoint)} has ended`;
     for (const { key, endpoints } of this.#lists) if (endpoints.includes(endpoint)) this.#despair(key, why);
     for (const creation of [...this.#pending]) {
-      const { endpoints, own } = creation;
-      const rank = endpoints.indexOf(endpoint);
+      const rank = creation.endpoints.indexOf(endpoint);
       if (rank === 0 || (rank > 0 && creation.rank === 0)) this.abandon(creation, why);
       else if (creation.parent === rank) {
-        this.#send(COLLECTIVE_ASK, endpoints[0] as Endpoint, 0, own.id, creation.rank, new TextEncoder().encode(why));
+        this.#ask(creation, why, FOR_GOOD);
       }
     }
+  }
+
+  /**
+   * A member has closed the geometry of which a creation is a part. It comes no more; or it has the new one already, and the
+   * table is under way to this member. The first one knows which.
+   */
+  closedWhole(creation: Creation, endpoint: Endpoint, why: string): void {
+    const rank = creation.endpoints.indexOf(endpoint);
+    if (rank < 0) return;
+    if (creation.rank !== 0) this.#ask(creation, why, 0);
+    else if (!creation.has(rank)) this.giveUp(creation, why);
+  }
+
+  #ask({ endpoints, own, rank }: Creation, why: string, tag: number): void {
+    this.#send(COLLECTIVE_ASK, endpoints[0] as Endpoint, 0, own.id, rank, new TextEncoder().encode(why), tag);
   }
 
   /** A member has ended before this one had the table: no creation of this list can succeed. */
@@ -302,6 +316,10 @@ export class Creations {
     else if (!isKnown) keep(this.#leavers, { origin, id, why });
     const creation = this.#withMember(origin, id);
     if (creation === undefined) return;
+    this.#fail(creation, why, tag);
+  }
+
+  #fail(creation: Creation, why: string, tag: number): void {
     if (tag === FOR_GOOD) this.abandon(creation, why);
     else this.giveUp(creation, why);
   }

@@ -57,6 +57,8 @@ export interface GeometryHost {
   dropped(geometry: GeometryCore): void;
   /** No operation of the geometry that begins from now on can succeed. */
   broken(geometry: GeometryCore): void;
+  /** A member has closed the geometry. */
+  closedAt(geometry: GeometryCore, endpoint: Endpoint): void;
 }
 
 /** What the members have told each other when the geometry was made. */
@@ -361,8 +363,10 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
   /** A message of this geometry has come. Its origin is the member of that rank. */
   came(kind: number, rank: number, number: number, tag: number, signature: number, arrival: Arrival): void {
     if (kind === COLLECTIVE_EXTENSION) this.#extensions.get(number)?.came(rank, tag, signature, arrival);
-    else if (kind === COLLECTIVE_CLOSED) this.memberGone(rank);
-    else if (kind === COLLECTIVE_FAILED) {
+    else if (kind === COLLECTIVE_CLOSED) {
+      this.memberGone(rank);
+      this.#host.closedAt(this, arrival.origin);
+    } else if (kind === COLLECTIVE_FAILED) {
       this.#failedElsewhere(number, tag as Result, new TextDecoder().decode(arrival.payload.slice()));
     } else if (kind === COLLECTIVE_ACTIVE) {
       this.active.came(number, tag, signature, rank, arrival);

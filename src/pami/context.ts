@@ -526,7 +526,8 @@ export class Context {
    *
    * The caller may reuse the parameter object once this returns, and the local bytes after `onLocal` or a fence.
    * @returns SUCCESS, EAGAIN (no free slot, and no place in the pending queue), SHUTDOWN (the target's task has ended)
-   * @throws PAMIR_INVAL, PAMIR_BOUNDS, PAMIR_STALE, PAMIR_CLOSED
+   * @throws PAMIR_INVAL, PAMIR_BOUNDS, PAMIR_STALE, PAMIR_CLOSED; with a type, to another node: PAMIR_NO_MEMORY, PAMIR_BUSY (no
+   *   region for what is packed), PAMIR_TOO_LARGE (`remoteType` has more than 16,384 runs)
    */
   put(parameters: PutParameters): Result {
     if (this.#isGuarded || typeof parameters !== "object" || parameters === null) this.#guard("put", parameters);

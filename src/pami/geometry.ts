@@ -3,6 +3,7 @@
 import { ACTIVE_TYPES, type ActiveHandler, type ActiveType } from "../collective/active.js";
 import type { Agreement } from "../collective/agreement.js";
 import { oddOf } from "../collective/calls.js";
+import type { PartOf } from "../collective/collectives.js";
 import type { GeometryCore } from "../collective/geometry-core.js";
 import type { CollectiveKernel } from "../collective/kernel.js";
 import type { Operation as Begun } from "../collective/operation.js";
@@ -70,17 +71,8 @@ export interface GeometryParts {
   readonly waits: LedWaits;
   readonly until: GeometryContext["until"];
   shutdownError(text: string, to: Endpoint): Error;
-  /**
-   * Makes another geometry of this context.
-   * @param call "split"
-   * @param whole the one that is split; the other one fails once it is broken
-   */
-  create(
-    call: string,
-    endpoints: readonly Endpoint[],
-    options: ProgressOptions,
-    whole?: GeometryCore,
-  ): Promise<Geometry>;
+  /** Makes a geometry of some of the members, for this context. @param call "split" */
+  create(call: string, endpoints: readonly Endpoint[], options: ProgressOptions, part: PartOf): Promise<Geometry>;
   readonly kernel: CollectiveKernel;
 }
 
@@ -106,6 +98,8 @@ export class Geometry {
   /** The last calls that differed, the newest first. */
   readonly #recent: RecentCall[] = [];
   #lastError: Error | undefined;
+  /** A shrink() that was given up. */
+  #shrinking: Shrinking | undefined;
   /** The barrier of barrierSync(), used again and again. */
   readonly #barrier: SharedOperation | undefined;
 
@@ -467,7 +461,7 @@ export class Geometry {
       "split",
       ranks.map((rank) => this.endpoints[rank] as Endpoint),
       options,
-      this.#core,
+      { whole: this.#core, isSplit: true },
     );
   }
 
@@ -477,7 +471,7 @@ export class Geometry {
     this.#checkOpen("splitByNode");
     const node = this.#core.nodes[this.rank];
     const members = this.endpoints.filter((_, rank) => this.#core.nodes[rank] === node);
-    return this.#parts.create("splitByNode", members, options);
+    return this.#parts.create("splitByNode", members, options, { whole: this.#core, isSplit: false });
   }
 
   /**
@@ -560,36 +554,50 @@ export class Geometry {
 
   /**
    * Makes the geometry of the members that are left, after one has ended or closed: they agree on them, although others may
-   * end meanwhile. All that are left call it. Operations under way have failed before, or fail.
+   * end meanwhile. All that are left call it. Operations under way have failed before, or fail. If its wait ends, by a timeout
+   * or an error, the next call goes on from there.
    * @throws as `client.createGeometry`
    */
   async shrink(options: ProgressOptions = NO_OPTIONS): Promise<Geometry> {
     checkProgress("shrink()", options);
     this.#checkOpen("shrink");
-    for (let known = -1; ; ) {
-      const { ended } = await this.#agree(true, options);
-      const left = this.endpoints.filter((_, rank) => !ended.has(rank));
-      let made: Geometry | undefined;
-      let failure: unknown;
-      try {
-        made = await this.#parts.create("shrink", left, options);
-      } catch (error) {
-        failure = error;
+    // A call that was given up goes on from there: else this member's votes would answer other ones of the others.
+    let state = this.#shrinking ?? new Shrinking(-1);
+    this.#shrinking = undefined;
+    for (;;) {
+      state.ended ??= (await this.#agree(state, true, options)).ended;
+      const { ended } = state;
+      if (state.made === undefined && state.failure === undefined) {
+        const left = this.endpoints.filter((_, rank) => !ended.has(rank));
+        try {
+          state.made = await this.#parts.create("shrink", left, options, { whole: this.#core, isSplit: false });
+        } catch (error) {
+          state.failure = error;
+        }
       }
       // It counts if it is made everywhere: else some would go on with it, and others without.
-      const { isGood } = await this.#agree(made !== undefined, options);
+      const { isGood } = await this.#agree(state, state.made !== undefined, options);
+      const { made, failure } = state;
       if (made !== undefined && isGood) return made;
       made?.close();
-      if (ended.size === known) throw failure ?? new PamiError("PAMIR_SHUTDOWN", "shrink(): a member has no geometry");
-      known = ended.size;
+      if (ended.size === state.known)
+        throw failure ?? new PamiError("PAMIR_SHUTDOWN", "shrink(): a member has no geometry");
+      state = new Shrinking(ended.size);
     }
   }
 
-  async #agree(isGood: boolean, options: ProgressOptions): Promise<Agreement> {
-    const agreement = this.#core.agree(isGood);
+  async #agree(state: Shrinking, isGood: boolean, options: ProgressOptions): Promise<Agreement> {
+    state.agreement ??= this.#core.agree(isGood);
+    const { agreement } = state;
     const wait = this.#parts.until(() => agreement.isOver || this.closed, options, true);
-    await named(this, "shrink", wait, () => agreement.awaited());
+    try {
+      await named(this, "shrink", wait, () => agreement.awaited());
+    } catch (error) {
+      this.#shrinking = state;
+      throw error;
+    }
     this.#checkOpen("shrink");
+    state.agreement = undefined;
     return agreement;
   }
 
@@ -598,6 +606,7 @@ export class Geometry {
    * ended. Its memory comes back once all members that share it have closed.
    */
   close(): void {
+    this.#shrinking?.made?.close();
     this.#core.close();
   }
 
@@ -740,6 +749,23 @@ export class Geometry {
       );
     }
     return found;
+  }
+}
+
+/** How far a round of shrink() has come. */
+class Shrinking {
+  /** How many members had ended in the round before; -1: this is the first one. */
+  readonly known: number;
+  /** What is being agreed on. */
+  agreement: Agreement | undefined;
+  /** Members that have ended, once all have agreed. */
+  ended: ReadonlySet<number> | undefined;
+  /** The new geometry, or why there is none. */
+  made: Geometry | undefined;
+  failure: unknown;
+
+  constructor(known: number) {
+    this.known = known;
   }
 }
 

@@ -1,7 +1,6 @@
 // Makes geometries: what client.createGeometry() loads.
-import { Collectives } from "../collective/collectives.js";
+import { Collectives, type PartOf } from "../collective/collectives.js";
 import type { Creation } from "../collective/creation.js";
-import type { GeometryCore } from "../collective/geometry-core.js";
 import { type CollectiveKernel, selectCollectiveKernel } from "../collective/kernel.js";
 import { checkKeys, type Keys } from "../core/check.js";
 import { checkEndpoint, type Endpoint, nameOf } from "../core/endpoint.js";
@@ -85,7 +84,7 @@ async function make(
   endpoints: readonly Endpoint[],
   id: number,
   options: ProgressOptions,
-  whole?: GeometryCore,
+  part?: PartOf,
 ): Promise<Geometry> {
   const { host } = context;
   const { core } = host;
@@ -100,7 +99,7 @@ async function make(
     waits = new LedWaits(host);
     waitsOf.set(core, waits);
   }
-  const creation = collectives.begin(endpoints, id, whole);
+  const creation = collectives.begin(endpoints, id, part);
   try {
     await waits.until(creation, options, true);
   } catch (error) {
@@ -117,7 +116,7 @@ async function make(
     until: host.until,
     waits,
     shutdownError: (text, to) => task.shutdownError(text, to),
-    create: (user, members, wait, split) => make(user, task, context, members, 0, wait, split),
+    create: (user, members, wait, part) => make(user, task, context, members, 0, wait, part),
     kernel,
   });
 }

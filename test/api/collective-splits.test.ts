@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest";
 import type { Geometry, KernelName } from "../../src/index.js";
 import { contextsOf, geometryOf, type Member, type Members, settled, tasksOf } from "../support/collective-rig.js";
+import { byEffort } from "../support/effort.js";
 import { type Mortal, MortalJob } from "../support/mortal-members.js";
 import { NetworkedJob } from "../support/networked.js";
 import { portsJob } from "../support/ports-job.js";
@@ -33,6 +34,10 @@ function valuesOf<T>(results: readonly PromiseSettledResult<T>[]): T[] {
     if (result.status === "rejected") throw result.reason;
     return result.value;
   });
+}
+
+function errorsOf(results: readonly PromiseSettledResult<unknown>[]): unknown[] {
+  return results.map((result) => (result.status === "rejected" ? result.reason.code : result.value));
 }
 
 /** What each member's new geometry is: its rank, and the ranks that its members had. */
@@ -213,6 +218,123 @@ describe("splitByNode()", () => {
     } finally {
       await given.close();
     }
+  });
+});
+
+describe.each([
+  ["contexts", async () => contextsOf(4, "wasm")],
+  ["ports", async () => PORTS(4)],
+  [
+    "nodes",
+    async () => tasksOf(new NetworkedJob({ seed: SEED, limits: limitsOf(4), kernels: KERNELS, isFaithful: true })),
+  ],
+] as const)("a member closes the geometry instead of coming to what is made of it, %s", (_, rig) => {
+  const members = [0, 1, 2, 3];
+
+  it.each(members.flatMap((odd) => ["before", "after"].map((when) => [odd, when] as const)))(
+    "rank %i, %s the others have come: they get SHUTDOWN from split(), and from shrink() a geometry without it",
+    async (odd, when) => {
+      const given = await rig();
+      await withMembers(given, async (geometries) => {
+        const others = geometries.filter(({ rank }) => rank !== odd);
+        const one = geometries[odd] as Geometry;
+        const close = (): void => one.close();
+        if (when === "before") close();
+        const own = one.closed ? [] : [one.allgather({ send: Int32Array.of(0, 0) }, OPTIONS).then(close)];
+        const ends = await settled<unknown>(given, [...others.map((other) => other.split(0, 0, OPTIONS)), ...own]);
+        expect(errorsOf(ends.slice(0, 3))).toEqual(members.slice(1).map(() => "PAMIR_SHUTDOWN"));
+        const left = valuesOf(
+          await settled(
+            given,
+            others.map((other) => other.shrink(OPTIONS)),
+          ),
+        );
+        expect(shape(geometries, left)).toEqual(
+          members.slice(1).map((_, i) => [i, members.filter((rank) => rank !== odd)]),
+        );
+        await expectSums(given, geometries, left);
+      });
+    },
+  );
+
+  it.each(members)("rank %i begins shrink(), gives up, and closes: the others go on without it", async (odd) => {
+    const given = await rig();
+    await withMembers(given, async (geometries) => {
+      const others = geometries.filter(({ rank }) => rank !== odd);
+      const one = geometries[odd] as Geometry;
+      expect(await rejectionOf(one.shrink({ timeout: 5 }))).toMatchObject({ code: "PAMIR_TIMEDOUT" });
+      one.close();
+      const calls = others.map((other) => other.shrink(OPTIONS));
+      const made = valuesOf(await settled(given, calls));
+      expect(shape(geometries, made)).toEqual(
+        members.slice(1).map((_, i) => [i, members.filter((rank) => rank !== odd)]),
+      );
+      await expectSums(given, geometries, made);
+    });
+  });
+});
+
+describe("splitByNode(), two nodes of three tasks", () => {
+  const options = { limits: limitsOf(6), kernels: KERNELS, isFaithful: true, tasksPerNode: 3 };
+
+  it.each([3, 4, 5])(
+    "rank %i closes the geometry instead of coming: its node gets SHUTDOWN, the other one its geometry",
+    async (odd) => {
+      const given = tasksOf(new NetworkedJob({ ...options, seed: SEED }));
+      await withMembers(given, async (geometries) => {
+        const calls = geometries.map(async (one) => {
+          if (one.rank !== odd) return one.splitByNode(OPTIONS);
+          one.close();
+          return undefined;
+        });
+        const ends = await settled(given, calls);
+        const made = ends.slice(0, 3).map((end) => (end.status === "fulfilled" ? end.value : undefined));
+        expect(shape(geometries, made)).toEqual([0, 1, 2].map((rank) => [rank, [0, 1, 2]]));
+        const awaiting = ends.slice(3).filter((_, i) => i + 3 !== odd);
+        expect(errorsOf(awaiting)).toEqual(["PAMIR_SHUTDOWN", "PAMIR_SHUTDOWN"]);
+      });
+    },
+  );
+
+  it.each(Array.from({ length: byEffort({ quick: 4, normal: 8, deep: 64 }) }, (_, i) => i))(
+    "a member closes the old geometry as soon as it has the new one: all have that, order %i",
+    async (order) => {
+      const given = tasksOf(new NetworkedJob({ ...options, seed: SEED + order }));
+      await withMembers(given, async (geometries) => {
+        const calls = geometries.map(async (one) => {
+          const made = await (order % 2 === 0 ? one.splitByNode(OPTIONS) : one.split(one.rank % 2, 0, OPTIONS));
+          one.close();
+          return made;
+        });
+        await expectSums(given, geometries, valuesOf(await settled(given, calls)));
+      });
+    },
+  );
+});
+
+it.each([
+  ["contexts", async () => contextsOf(3, "wasm")],
+  ["ports", async () => PORTS(3)],
+] as const)("a shrink() whose wait is over goes on in the next call, %s", async (_, rig) => {
+  const given = await rig();
+  await withMembers(given, async (geometries) => {
+    const [first, ...others] = geometries as [Geometry, ...Geometry[]];
+    expect(await rejectionOf(first.shrink({ timeout: 5 }))).toMatchObject({ code: "PAMIR_TIMEDOUT" });
+    const begun = others.map((one) => one.shrink(OPTIONS));
+    const made = valuesOf(await settled(given, [first.shrink(OPTIONS), ...begun]));
+    expect(shape(geometries, made)).toEqual([0, 1, 2].map((rank) => [rank, [0, 1, 2]]));
+    await expectSums(given, geometries, made);
+    // The next one begins anew.
+    await expectSums(
+      given,
+      geometries,
+      valuesOf(
+        await settled(
+          given,
+          geometries.map((one) => one.shrink(OPTIONS)),
+        ),
+      ),
+    );
   });
 });
 

@@ -2,6 +2,7 @@
 import {
   type ActiveType,
   type Client,
+  type CollectiveType,
   type Context,
   EAGAIN,
   type Geometry,
@@ -13,6 +14,7 @@ import {
   TIMEDOUT,
 } from "pamir";
 import { describe, expect, it } from "vitest";
+import { COLLECTIVE_KEYS } from "../../src/pami/collective-parameters.js";
 import { run } from "./run-program.js";
 import { PATIENCE, rejectionOf, thrownBy } from "./support.js";
 
@@ -62,6 +64,8 @@ function all<T>(geometries: readonly Geometry[], call: (geometry: Geometry) => P
 }
 
 const OPTIONS = { timeout: PATIENCE };
+/** What members make together, besides. */
+const TOGETHER = ["split", "splitByNode", "shrink", "shareRegion", "createCounter", "createAggregator", "createGrid"];
 
 describe.each(["wasm", "ts"] as const)("collective operations, %s", (kernel) => {
   it.each([1, 2, 3, 5, 8, 13])("%i members: each algorithm of each type gives what a sequential program does", (size) =>
@@ -549,7 +553,20 @@ it("wrong arguments are refused", () =>
       });
     }
     geometry.close();
-    expect(thrownBy(() => geometry.barrierSync()).code).toBe("PAMIR_CLOSED");
+    const methods = geometry as unknown as Readonly<Record<string, (given: object) => unknown>>;
+    const refusedBy = async (method: string, call = method): Promise<void> => {
+      const refusal = rejectionOf((async () => methods[method]?.({}))());
+      expect(await refusal, method).toMatchObject({
+        code: "PAMIR_CLOSED",
+        text: `${call}() of a geometry that is closed`,
+      });
+    };
+    for (const type of Object.keys(COLLECTIVE_KEYS) as CollectiveType[]) {
+      await refusedBy(type);
+      await refusedBy(`${type}Sync`, type);
+      expect(thrownBy(() => geometry.collective(type, {})).code, type).toBe("PAMIR_CLOSED");
+    }
+    for (const call of TOGETHER) await refusedBy(call);
     // It closes between the call and the first look at it.
     const late = client.createGeometry([endpoint], { context });
     context.close();
@@ -557,6 +574,16 @@ it("wrong arguments are refused", () =>
     expect((await rejectionOf(client.world())).text).toMatch(/^world\(\): no open context of task 0 /);
     await client.close();
     expect((await rejectionOf(client.world())).text).toBe("world() of a client that is closed");
+  }));
+
+it("the world is made anew once it was closed, and only then", () =>
+  withMembers(1, "wasm", async ({ client }) => {
+    const world = await client.world();
+    expect(await client.world()).toBe(world);
+    world.close();
+    const next = await client.world(OPTIONS);
+    expect([next.closed, next.barrierSync()]).toEqual([false, SUCCESS]);
+    expect(await client.world()).toBe(next);
   }));
 
 it("members that choose different algorithms get an error", () =>
