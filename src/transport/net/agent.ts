@@ -360,7 +360,6 @@ export class Agent implements Remote {
     if (this.#pipe.drop(task)) this.#greeters.delete(this.#pipe.firstTaskOf(task));
     this.#ingress.forget(task);
     this.#egress.ended(task);
-    this.#rma.ended(task);
     const slot = this.addresses.slotOf(task);
     if (slot >= this.#map.locals) this.#markEnded(slot);
     // A context may wait for a reply, or for this end.
@@ -378,6 +377,8 @@ export class Agent implements Remote {
     for (let context = 0; context < this.#map.contexts; context++) {
       this.#egress.forget(ordinalOf(this.#map, slot, context));
     }
+    // A slot may have been bound, and a transfer begun, after the end was heard.
+    this.#rma.ended(this.addresses.numberOf(slot));
     markDead(this.#kernel, this.#map, slot);
   }
 
