@@ -1,8 +1,10 @@
 // A member ends at each step of what geometries do: the others hear of it, none waits for ever, the memory comes back, and the
 // next geometry works.
 import { describe, expect, it } from "vitest";
-import { type Geometry, type MemRegion, type Result, SHUTDOWN, SUCCESS } from "../../src/index.js";
+import { type Geometry, type MemRegion, PamiError, type Result, SHUTDOWN, SUCCESS } from "../../src/index.js";
 import type { Task } from "../../src/protocol/task.js";
+// Loaded before the members call: to load code takes longer than all else.
+import "../../src/pami/extensions.js";
 import { byEffort, SEED, sample } from "../support/effort.js";
 import { type Carrier, type Mortal, MortalJob } from "../support/mortal-members.js";
 import { randomOf } from "../support/random.js";
@@ -122,6 +124,62 @@ const active = async (geometry: Geometry): Promise<void> => {
   if (told > 30) throw new Error(`${told} bytes came`);
 };
 
+/** Geometries of some of the members. */
+const parts = async (geometry: Geometry): Promise<void> => {
+  const made: Geometry[] = [];
+  try {
+    made.push(await geometry.split(geometry.rank % 2));
+    made.push(await geometry.splitByNode());
+    for (const part of made) await sums(part, 2);
+  } finally {
+    for (const part of made) part.close();
+  }
+};
+
+const counted = async (geometry: Geometry): Promise<void> => {
+  const region = await geometry.shareRegion(64);
+  try {
+    const counter = await geometry.createCounter({ root: 1 });
+    try {
+      const number = await counter.next();
+      const all = await geometry.allgather({ send: Float64Array.of(Number(number)) });
+      expect([...all].sort()).toEqual(geometry.endpoints.map((_, i) => i));
+    } finally {
+      await counter.close();
+    }
+  } finally {
+    await region.close();
+  }
+};
+
+const exchanged = async (geometry: Geometry): Promise<void> => {
+  const grid = await geometry.createGrid({ size: [2 * geometry.size], periodic: true });
+  try {
+    for (let step = 0; step < 2; step++) await grid.exchange();
+  } finally {
+    await grid.close();
+  }
+};
+
+const aggregated = async (geometry: Geometry): Promise<void> => {
+  let came = 0;
+  const onItems = ({ length }: Int32Array): void => {
+    came += length;
+  };
+  const aggregator = await geometry.createAggregator({ type: Int32Array, onItems });
+  try {
+    for (let to = 0; to < geometry.size; to++) {
+      const result = aggregator.push(to, Int32Array.of(to));
+      if (result === SHUTDOWN) throw new PamiError("PAMIR_SHUTDOWN", `member ${to} has ended`);
+      expect(result).toBe(SUCCESS);
+    }
+    await aggregator.finish();
+    expect(came).toBe(geometry.size);
+  } finally {
+    await aggregator.close();
+  }
+};
+
 const SCENARIOS: readonly Scenario[] = [
   { name: "creation", carriers: BOTH, isMade: false, act: (geometry) => broadcast(geometry, 1, 2) },
   {
@@ -196,6 +254,10 @@ const SCENARIOS: readonly Scenario[] = [
   { name: "scan and reduceScatter", carriers: BOTH, isMade: true, act: (geometry) => partial(geometry, 50) },
   { name: "active messages", carriers: BOTH, isMade: true, act: active },
   { name: "close", carriers: BOTH, isMade: true, act: async (geometry) => geometry.close() },
+  { name: "split() and splitByNode()", carriers: BOTH, isMade: true, act: parts },
+  { name: "a shared region and a counter", carriers: BOTH, isMade: true, act: counted },
+  { name: "a grid", carriers: BOTH, isMade: true, act: exchanged },
+  { name: "an aggregator", carriers: BOTH, isMade: true, act: aggregated },
 ];
 
 /** Kernel calls that a member makes if it does not end. */

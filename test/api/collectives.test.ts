@@ -68,28 +68,30 @@ const OPTIONS = { timeout: PATIENCE };
 const TOGETHER = ["split", "splitByNode", "shrink", "shareRegion", "createCounter", "createAggregator", "createGrid"];
 
 describe.each(["wasm", "ts"] as const)("collective operations, %s", (kernel) => {
-  it.each([1, 2, 3, 5, 8, 13])("%i members: each algorithm of each type gives what a sequential program does", (size) =>
-    withMembers(size, kernel, async ({ geometries }) => {
-      const [first] = geometries as [Geometry];
-      for (const { name: algorithm } of first.algorithms("allreduce")) {
-        const sums = await all(geometries, (geometry) =>
-          geometry.allreduce({ send: Int32Array.of(geometry.rank, 1), operation: "sum", algorithm }, OPTIONS),
-        );
-        expect(sums.map((sum) => [...sum])).toEqual(geometries.map(() => [(size * (size - 1)) / 2, size]));
-      }
-      for (const root of [0, size - 1]) {
-        const buffers = await all(geometries, (geometry) =>
-          geometry.broadcast({ buffer: Float64Array.of(geometry.rank), root }, OPTIONS),
-        );
-        expect(buffers.map(([value]) => value)).toEqual(geometries.map(() => root));
-        const gathered = await all(geometries, (geometry) =>
-          geometry.gather({ send: Int16Array.of(geometry.rank), root }, OPTIONS),
-        );
-        expect(gathered.map((view) => view && [...view])).toEqual(
-          geometries.map(({ rank }) => (rank === root ? geometries.map((one) => one.rank) : undefined)),
-        );
-      }
-    }),
+  it.each([1, 2, 3, 5, 8, 13])(
+    "%i members: each algorithm of allreduce, and each type, gives what a sequential program does",
+    (size) =>
+      withMembers(size, kernel, async ({ geometries }) => {
+        const [first] = geometries as [Geometry];
+        for (const { name: algorithm } of first.algorithms("allreduce")) {
+          const sums = await all(geometries, (geometry) =>
+            geometry.allreduce({ send: Int32Array.of(geometry.rank, 1), operation: "sum", algorithm }, OPTIONS),
+          );
+          expect(sums.map((sum) => [...sum])).toEqual(geometries.map(() => [(size * (size - 1)) / 2, size]));
+        }
+        for (const root of [0, size - 1]) {
+          const buffers = await all(geometries, (geometry) =>
+            geometry.broadcast({ buffer: Float64Array.of(geometry.rank), root }, OPTIONS),
+          );
+          expect(buffers.map(([value]) => value)).toEqual(geometries.map(() => root));
+          const gathered = await all(geometries, (geometry) =>
+            geometry.gather({ send: Int16Array.of(geometry.rank), root }, OPTIONS),
+          );
+          expect(gathered.map((view) => view && [...view])).toEqual(
+            geometries.map(({ rank }) => (rank === root ? geometries.map((one) => one.rank) : undefined)),
+          );
+        }
+      }),
   );
 });
 

@@ -19,6 +19,8 @@ export interface Members {
 export type WithMembers = (size: number, body: (given: Members) => Promise<void>) => Promise<void>;
 
 const OPTIONS = { timeout: 60_000 };
+/** What elements have before the first update: no operation leaves all of them alone. */
+const FIRST = 501;
 
 export function extensionsSuite(name: string, withMembers: WithMembers): void {
   describe(name, () => suite(withMembers));
@@ -229,9 +231,10 @@ function suite(withMembers: WithMembers): void {
       expect(regions.map((region) => region.view(Uint32Array))).toEqual(sums);
     });
 
-    for (const operation of ["sum", "xor", "max", "copy"] as const) {
+    for (const operation of ["sum", "xor", "and", "or", "min", "max", "copy"] as const) {
       test(`updates of a region: ${operation}`, size, async (given) => {
         const regions = await all(given, (geometry) => geometry.shareRegion(32, OPTIONS));
+        for (const region of regions) region.view(Uint32Array).fill(FIRST);
         const aggregators = await all(given, (geometry) =>
           geometry.createAggregator({
             ...OPTIONS,
@@ -242,7 +245,7 @@ function suite(withMembers: WithMembers): void {
           }),
         );
         const random = randomOf(SEED);
-        const model = regions.map(() => new Uint32Array(8));
+        const model = regions.map(() => new Uint32Array(8).fill(FIRST));
         for (let count = 0; count < 200; count++) {
           // One origin for each element, so that the order of updates is known.
           const [to, index, value] = [random(size), random(8), random(1000)];
@@ -250,7 +253,15 @@ function suite(withMembers: WithMembers): void {
           while (aggregator.update(to, index, value) === EAGAIN) await given.drive(aggregator.whenRoom(to, OPTIONS));
           const target = model[to] as Uint32Array;
           const old = target[index] as number;
-          const updated = { sum: old + value, xor: old ^ value, max: Math.max(old, value), copy: value };
+          const extremes = { min: Math.min(old, value), max: Math.max(old, value) };
+          const updated = {
+            sum: old + value,
+            xor: old ^ value,
+            and: old & value,
+            or: old | value,
+            copy: value,
+            ...extremes,
+          };
           target[index] = updated[operation];
         }
         await given.drive(Promise.all(aggregators.map((aggregator) => aggregator.finish(OPTIONS))));

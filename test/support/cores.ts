@@ -34,6 +34,11 @@ export const SMALL: Limits = {
   slots: 16,
 };
 
+type MakeCore = (task: Task, index: number, options: CoreOptions, closed: () => void) => ContextCore;
+
+const makeCore: MakeCore = (task, index, options, closed) =>
+  new ContextCore(task, index, options, { advanceSoon: () => {}, taskEnded: () => {}, closed });
+
 /** A task with its contexts. */
 interface Member {
   readonly task: Task;
@@ -110,23 +115,15 @@ export class CoresJob {
     return kernel.heapFreePages(map.job);
   }
 
-  /** Opens the next context of a task. */
-  open(number: number, options: Partial<CoreOptions> = {}): ContextCore {
+  /** Opens the next context of a task. @param make makes its core, which calls `closed` */
+  open(number: number, options: Partial<CoreOptions> = {}, make: MakeCore = makeCore): ContextCore {
     const member = this.#member(number);
     const index = member.cores.length;
     const { task } = member;
-    const core = new ContextCore(
-      task,
-      index,
-      { ...OPTIONS, ...options },
-      {
-        advanceSoon: () => {},
-        taskEnded: () => {},
-        closed: () => {
-          if (!member.isOver) task.contextClosed(index);
-        },
-      },
-    );
+    const closed = (): void => {
+      if (!member.isOver) task.contextClosed(index);
+    };
+    const core = make(task, index, { ...OPTIONS, ...options }, closed);
     member.cores.push(core);
     return core;
   }

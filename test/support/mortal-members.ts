@@ -7,7 +7,7 @@ import type { Geometry } from "../../src/index.js";
 import type { Kernel } from "../../src/kernel/kernel.js";
 import type { Limits } from "../../src/memory/map.js";
 import { dumpJob } from "../../src/observe/dump.js";
-import type { Context } from "../../src/pami/context.js";
+import { Context } from "../../src/pami/context.js";
 import { makeGeometry } from "../../src/pami/make-geometry.js";
 import type { ContextCore } from "../../src/protocol/context-core.js";
 import type { Task } from "../../src/protocol/task.js";
@@ -43,6 +43,7 @@ export class Mortal {
   isUndertaker = false;
   task!: Task;
   core!: ContextCore;
+  context!: Context;
   readonly #waiting: Waiting[] = [];
 
   constructor(number: number) {
@@ -93,7 +94,13 @@ export class Mortal {
         });
       },
     };
-    const context = { endpoint: core.endpoint, host } as unknown as Context;
+    // Its own waits, and all else that its context does.
+    const get = (context: Context, name: keyof Context): unknown => {
+      if (name === "host") return host;
+      const value = context[name] as unknown;
+      return typeof value === "function" ? value.bind(context) : value;
+    };
+    const context = new Proxy(this.context, { get } as ProxyHandler<Context>);
     return makeGeometry("createGeometry", task, [context], endpoints, { id });
   }
 
@@ -118,9 +125,13 @@ export class Mortal {
   /** Ends the waits whose conditions hold. */
   look(): void {
     for (const waiting of this.#waiting.splice(0)) {
-      if (waiting.condition()) waiting.resolve();
-      else if (waiting.isLate()) waiting.reject(new PamiError("PAMIR_TIMEDOUT", "the wait took too many rounds"));
-      else this.#waiting.push(waiting);
+      try {
+        if (waiting.condition()) waiting.resolve();
+        else if (waiting.isLate()) waiting.reject(new PamiError("PAMIR_TIMEDOUT", "the wait took too many rounds"));
+        else this.#waiting.push(waiting);
+      } catch (error) {
+        waiting.reject(error as Error);
+      }
     }
   }
 }
@@ -154,7 +165,10 @@ export class MortalJob {
     this.members = members;
     for (const member of members) {
       member.task = this.#job.task(member.number);
-      member.core = this.#job.open(member.number);
+      member.core = this.#job.open(member.number, {}, (task, index, { pendingBytes, unexpectedBytes }, closed) => {
+        member.context = new Context(task, index, { pendingBytes, unexpectedBytes }, closed);
+        return member.context.host.core;
+      });
       // A member goes on in rounds alone: a turn of the event loop would let one go on that has ended, and write.
       member.task.parker.turn = () => undefined;
     }
