@@ -128,7 +128,7 @@ for (const [name, value] of found)
   console.log(`export const ${name} = ${value}; // now ${formOf(name).exec(text)?.[2]}`);
 console.log(
   `Measured with ${values.tasks} tasks alone: others, with --tasks and --nodes, may have other limits. Not measured: limits in`,
-  "members (ALLTOALL_MEMBERS, FLAT_MEMBERS), algorithms in two levels (OPERANDS_SHORT).",
+  "members (BROADCAST_MEMBERS, ALLTOALL_MEMBERS, FLAT_MEMBERS), algorithms in two levels (OPERANDS_SHORT).",
   "In one memory, the algorithms of memory are the default at each size: no limit says otherwise.",
 );
 

@@ -49,6 +49,7 @@ import {
   ALLREDUCE_SHORT,
   ALLTOALL_MEMBERS,
   ALLTOALL_SHORT,
+  BROADCAST_MEMBERS,
   BROADCAST_SHORT,
   FLAT_SHORT,
   GATHER_SHORT,
@@ -187,8 +188,8 @@ const broadcast = [
   overMessages(
     "binomial",
     (request, geometry) => binomialBroadcast(shapeOf(request, geometry)),
-    `up to ${BROADCAST_SHORT} bytes, or 4 members`,
-    (request, { size }) => request.bytes <= BROADCAST_SHORT || size <= 4,
+    `up to ${BROADCAST_SHORT} bytes, or ${BROADCAST_MEMBERS} members`,
+    (request, { size }) => request.bytes <= BROADCAST_SHORT || size <= BROADCAST_MEMBERS,
   ),
   overMessages("scatter-ring", (request, geometry) => scatterRingBroadcast(shapeOf(request, geometry)), "else"),
   overMessages(

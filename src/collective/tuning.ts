@@ -5,6 +5,7 @@
 export const FLAT_SHORT = 88;
 
 export const BROADCAST_SHORT = 16 * 1024;
+export const BROADCAST_MEMBERS = 4;
 export const ALLREDUCE_SHORT = 16 * 1024;
 export const GATHER_SHORT = 1024;
 export const ALLGATHER_SHORT = 2 * 1024;

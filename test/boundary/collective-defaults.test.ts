@@ -27,10 +27,10 @@ function defaultOf(type: CollectiveType, bytes: number, size: number, place: Pla
   return defaultAlgorithm(request as Request, geometry as GeometryCore).name;
 }
 
-type InBytes = Exclude<keyof typeof limits, "ALLTOALL_MEMBERS">;
+type InBytes = Exclude<keyof typeof limits, "ALLTOALL_MEMBERS" | "BROADCAST_MEMBERS">;
 
 const ROWS: readonly [InBytes, CollectiveType, size: number, Place, upTo: string, above: string][] = [
-  ["BROADCAST_SHORT", "broadcast", 4, "nodes", "binomial", "binomial"],
+  ["BROADCAST_SHORT", "broadcast", limits.BROADCAST_MEMBERS, "nodes", "binomial", "binomial"],
   ["BROADCAST_SHORT", "broadcast", 5, "nodes", "binomial", "scatter-ring"],
   ["BROADCAST_SHORT", "broadcast", 5, "two levels", "leaders", "scatter-ring"],
   ["REDUCE_SHORT", "reduce", 2, "nodes", "binomial", "rabenseifner"],
@@ -62,7 +62,7 @@ describe("the default changes at a limit in bytes", () => {
   });
 
   it("each limit has a row", () => {
-    const inBytes = Object.keys(limits).filter((name) => name !== "ALLTOALL_MEMBERS");
+    const inBytes = Object.keys(limits).filter((name) => !name.endsWith("_MEMBERS"));
     expect(new Set(ROWS.map(([name]) => name))).toEqual(new Set(inBytes));
   });
 
@@ -76,6 +76,13 @@ describe("the default changes at a number of members", () => {
     const { ALLTOALL_MEMBERS: limit } = limits;
     const found = [limit - 1, limit, limit + 1].map((size) => defaultOf("alltoall", 8, size, "nodes"));
     expect(found).toEqual(["pairwise", "bruck", "bruck"]);
+  });
+
+  it("BROADCAST_MEMBERS: binomial up to it, scatter-ring above, of many bytes", () => {
+    const { BROADCAST_MEMBERS: limit, BROADCAST_SHORT } = limits;
+    const sizes = [limit - 1, limit, limit + 1];
+    const found = sizes.map((size) => defaultOf("broadcast", BROADCAST_SHORT + 1, size, "nodes"));
+    expect(found).toEqual(["binomial", "binomial", "scatter-ring"]);
   });
 
   it.each(["reduce", "allreduce"] as const)("FLAT_MEMBERS: flat up to it, slices above: %s", (type) => {

@@ -21,6 +21,7 @@ const BY_LIMIT: Readonly<Record<keyof typeof tuning, readonly CollectiveType[]>>
   ALLGATHER_SHORT: ["allgather"],
   ALLTOALL_SHORT: ["alltoall"],
   ALLTOALL_MEMBERS: [],
+  BROADCAST_MEMBERS: [],
   REDUCE_SHORT: ["reduce"],
   REDUCE_SCATTER_SHORT: ["reduceScatter"],
   OPERANDS_SHORT: ["reduce", "allreduce"],
