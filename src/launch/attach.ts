@@ -8,7 +8,7 @@ import type { Memory } from "../kernel/kernel.js";
 import { openMemory, type SharedMemory, selectKernel } from "../kernel/select.js";
 import { readMap } from "../memory/map.js";
 import { type JobMemory, type JobMemoryRequest, kernelIn, makeJobMemory, taskErrorsIn } from "../node/memory.js";
-import type { Client } from "../pami/client.js";
+import type { Client, OnLeave } from "../pami/client.js";
 import type { LookAtSlots } from "../protocol/slots.js";
 import { diagnostics } from "../support/diagnostics.js";
 import { after, environment, type NodePort, nodeModule } from "../support/host.js";
@@ -255,7 +255,7 @@ async function memoryOf({ memory, futex, isAdopted }: TaskBootstrap): Promise<Me
 export function clientOf(
   bootstrap: TaskBootstrap,
   memory: Memory,
-  onLeave?: () => void,
+  onLeave?: OnLeave,
   lookAtSlots?: LookAtSlots,
   inline?: InlineParts,
 ): Client {

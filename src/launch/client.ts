@@ -7,7 +7,7 @@ import { Tracer } from "../node/tracer.js";
 import { Debug, type DebugLimits } from "../observe/debug.js";
 import { dumpJob } from "../observe/dump.js";
 import { observersOf } from "../observe/observers.js";
-import { Client } from "../pami/client.js";
+import { Client, type OnLeave } from "../pami/client.js";
 import type { LookAtSlots } from "../protocol/slots.js";
 import { Task } from "../protocol/task.js";
 import { type Clock, systemClock } from "../support/clock.js";
@@ -27,7 +27,7 @@ export interface ClientParts {
   readonly debug?: DebugLimits | undefined;
   readonly clock?: Clock;
   /** Called once this task has left the job. */
-  readonly onLeave?: (() => void) | undefined;
+  readonly onLeave?: OnLeave | undefined;
   /** If this task shares no memory with others: the agent that stands for them, and the reason. */
   readonly remote?: Remote;
   readonly whyPrivate?: string | undefined;

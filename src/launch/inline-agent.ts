@@ -29,9 +29,9 @@ export async function openInlineAgent(setup: ProcessNodeSetup): Promise<StartedA
     order(order) {
       node?.obey(order);
     },
-    outlive(onEnd) {
+    async outlive() {
       link.ref();
-      void node?.leave().then(onEnd);
+      await node?.leave();
     },
   };
 }

@@ -17,6 +17,7 @@ import type { Address } from "../link/link.js";
 import { nodeLimits } from "../node/limits.js";
 import { makeJobMemory } from "../node/memory.js";
 import { type VisiblePlace, visibleProgram } from "../observe/visible.js";
+import type { OnLeave } from "../pami/client.js";
 import { noProcesses, openFfi } from "../process/ffi.js";
 import type { FutexSetup } from "../process/futex.js";
 import { hostIdentity, machineIdentity, networkIdentity, startTimeOf } from "../process/identity.js";
@@ -96,7 +97,7 @@ export interface Joined {
   readonly memory: Memory;
   readonly lookAtSlots: LookAtSlots | undefined;
   /** To call once the client is closed. */
-  readonly onLeave: () => void;
+  readonly onLeave: OnLeave;
   /** To call with the client, before the program gets it. */
   readonly onClient?: (client: { close(): void }) => void;
   /** The agent of the node, if this process has it. */
@@ -222,14 +223,16 @@ export async function joinBy(
     lock: "",
     futex: mapped.futex,
   };
-  const onLeave = (): void => {
+  const onLeave = (): void | Promise<void> => {
     const end = (): void => {
       stop?.();
       hide();
     };
-    if (agent === undefined) end();
-    else agent.outlive(end);
     forget();
+    const ended = agent?.outlive().then(end);
+    if (agent === undefined) end();
+    // An agent with a thread of its own serves other tasks, too, and the exit of this process awaits it.
+    return inline && ended;
   };
   // A program that has nothing more to do ends here as elsewhere, also if it has not closed its client.
   const onClient = (client: { close(): void }): void => {

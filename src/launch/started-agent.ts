@@ -27,8 +27,8 @@ export interface StartedAgent {
   readonly address: string;
   /** Resolves once the agent serves the tasks of its node; with parts, if it does so on the thread of the node's task. */
   serve(addresses: readonly (Address | null)[]): Promise<InlineParts | undefined>;
-  /** Keeps this process running until all tasks of the node have ended. @param onEnd called then */
-  outlive(onEnd: () => void): void;
+  /** Keeps this process running until all tasks of the node have ended, and resolves then. */
+  outlive(): Promise<void>;
   /** Tells it more. Ports are transferred. */
   order(order: ProcessNodeOrder, ports?: NodePort[]): void;
 }
@@ -55,9 +55,9 @@ export async function startAgent(setup: ProcessNodeSetup): Promise<StartedAgent>
   return {
     address,
     order: (order, ports = []) => worker.postMessage(order, ports),
-    outlive(onEnd) {
+    outlive() {
       worker.ref();
-      void ended.then(onEnd);
+      return ended;
     },
     async serve(addresses) {
       worker.postMessage({ addresses } satisfies LinkAgentOrder);

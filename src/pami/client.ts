@@ -69,6 +69,9 @@ export interface CloseOptions extends ProgressOptions {
   readonly drain?: boolean | undefined;
 }
 
+/** Called once a task has left. A promise resolves once other nodes have all that the task has sent, or 10 s later. */
+export type OnLeave = () => void | Promise<void>;
+
 const CLOSE_KEYS: Keys<CloseOptions> = { ...PROGRESS_KEYS, drain: true };
 
 /**
@@ -93,16 +96,17 @@ export class Client {
   readonly bytes: Uint8Array<SharedArrayBuffer>;
 
   readonly #task: Task;
-  readonly #onLeave: (() => void) | undefined;
+  readonly #onLeave: OnLeave | undefined;
   readonly #contexts = new Map<number, Context>();
   #created = 0;
   #world: Promise<Geometry> | undefined;
   /** The world, once it is made. */
   #made: Geometry | undefined;
   #closed = false;
+  #left: void | Promise<void> = undefined;
 
   /** @internal @param onLeave called once this task has left the job @param rank default: the task's number */
-  constructor(task: Task, args: unknown, onLeave?: () => void, rank = task.number) {
+  constructor(task: Task, args: unknown, onLeave?: OnLeave, rank = task.number) {
     const { kernel, map, memory, parker, remote } = task;
     this.#task = task;
     this.#onLeave = onLeave;
@@ -312,7 +316,8 @@ export class Client {
   /**
    * Closes all contexts and leaves the job. Sends of other tasks to this one complete with SHUTDOWN. Pending messages and
    * transfers are dropped, unless `drain` is true. With `drain`, the contexts are drained first, and the promise resolves
-   * once this task has left. Within a handler or callback, the task leaves at the end of the round.
+   * once this task has left. If its thread carries its messages to other nodes, as a page's does, these have acknowledged them
+   * then, or 10 s have passed. Within a handler or callback, the task leaves at the end of the round.
    * @throws with `drain`, as `context.drain()`; then nothing is closed
    */
   close(): void;
@@ -354,7 +359,6 @@ export class Client {
   }
 
   async #drain({ timeout, signal }: CloseOptions): Promise<void> {
-    if (this.#closed) return;
     const contexts = [...this.#contexts.values()];
     // None stops before all are out: what one has for another of them goes out only while that one advances.
     const isOut = () => contexts.every((context) => context.closed || context.drained);
@@ -365,6 +369,7 @@ export class Client {
     });
     await Promise.all(drained);
     this.close();
+    return this.#left;
   }
 
   /** Calls close() at the end of a block with `using`. */
@@ -381,7 +386,7 @@ export class Client {
   #leave(): void {
     this.#task.leave();
     if (diagnostics.leave.hasSubscribers) diagnostics.leave.publish({ client: this });
-    this.#onLeave?.();
+    this.#left = this.#onLeave?.();
   }
 
   #checkOpen(call: string): void {

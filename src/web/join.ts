@@ -126,7 +126,7 @@ class Joining {
       onLost: (lost) => {
         if (lost === 0) this.#cutOff(undefined);
       },
-      onLeave: () => void this.#leave(),
+      onLeave: () => this.#leave(),
     });
     this.#node = made;
     if (typeof document !== "undefined") addEventListener("pagehide", this.#onHide);

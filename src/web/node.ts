@@ -9,7 +9,7 @@ import { makeNodeTask } from "../launch/private-node.js";
 import type { Link } from "../link/link.js";
 import { nodeLimits } from "../node/limits.js";
 import { kernelIn, makeJobMemory } from "../node/memory.js";
-import type { Client } from "../pami/client.js";
+import type { Client, OnLeave } from "../pami/client.js";
 import { BuddyArena } from "../session/buddy-arena.js";
 import { after } from "../support/host.js";
 
@@ -35,7 +35,7 @@ export interface WebNodeParts {
   /** A node does not answer, or has given this one up. */
   readonly onLost: (node: number) => void;
   /** The task has left. */
-  readonly onLeave: () => void;
+  readonly onLeave: OnLeave;
 }
 
 export class WebNode {

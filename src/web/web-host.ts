@@ -69,6 +69,7 @@ class WebHost implements Host {
   readonly #node: WebNode;
   readonly #link: HostLink;
   readonly #tickets: Tickets;
+  /** Resolves once the host's task has left, and the other nodes have all that it sent. */
   readonly #left: Promise<void>;
   readonly #onExit: () => void;
   #closing: Promise<void> | undefined;
@@ -93,7 +94,7 @@ class WebHost implements Host {
       onJoined: (node) => this.#node.haveStarted(node + 1),
       onEnded: (node) => this.#node.lose(node),
     });
-    let leave = (): void => {};
+    let leave = (_: Promise<void>): void => {};
     this.#left = new Promise((resolve) => {
       leave = resolve;
     });
@@ -107,7 +108,10 @@ class WebHost implements Host {
       started: 1,
       arenaBytes: ARENA_BYTES,
       onLost: (node) => this.#link.end(node),
-      onLeave: leave,
+      onLeave: () => {
+        leave(this.#node.settled());
+        return this.#left;
+      },
     });
     this.client = this.#node.client;
     // A process that exits still hands its sockets what was written to them.
@@ -131,7 +135,6 @@ class WebHost implements Host {
     this.#tickets.close();
     if (!this.client.closed) this.client.close();
     await this.#left;
-    await this.#node.settled();
     this.#link.leave();
     this.#node.close();
     process.off("exit", this.#onExit);

@@ -476,6 +476,15 @@ describe.skipIf(!isLinux)("processes in several nodes, joined by a link", { time
     },
   );
 
+  // At the exit of a process, its thread can repeat nothing that is lost.
+  it("client.close({ drain: true }), and process.exit(): everything comes by an inline agent that loses packets", async () => {
+    const options = { agent: "inline", silence: 86_400_000, impairments: { loss: 0.5, seed: SEED } };
+    const env = { PAMIR_KEY_FILE: keyFile, PAMIR_OPTIONS: JSON.stringify(options) };
+    const { said, codes } = await start(2, ["exit", "drained"], env, 1);
+    expect(codes).toEqual([0, 0]);
+    expect(said.map(({ task, seen }) => [task, seen])).toEqual([[0, endsOf(1)]]);
+  });
+
   const FAULTS = { loss: 0.01, duplicate: 0.01, reorder: 0.02, seed: SEED };
   const ROWS = WAY_NAMES.flatMap((name) => {
     const way = WAYS[name];

@@ -365,6 +365,28 @@ describe("ends", () => {
     expect(await ended).toBe(SHUTDOWN);
   }, 8000);
 
+  it("a process has drained and closed, and exits at once: all that it sent comes", async () => {
+    await using job = await open();
+    const context = job.client.createContext();
+    let heard = 0;
+    context.dispatch(NUMBER, () => {
+      heard++;
+    });
+    const pumping = pump(context);
+    const { ticket, joined } = job.invite();
+    const code = `import { join } from "pamir/web";
+      const client = await join(${JSON.stringify(ticket)}, { insecure: true });
+      const context = client.createContext();
+      for (let i = 0; i < 100; i++) context.sendImmediate(0, ${NUMBER}, null, null);
+      await client.close({ drain: true });
+      process.kill(process.pid, "SIGKILL");`;
+    const child = spawn(process.execPath, ["--input-type=module", "-e", code], { stdio: "inherit" });
+    expect(await endOf(context, await joined)).toBe(SHUTDOWN);
+    expect([await once(child, "exit"), heard]).toEqual([[null, "SIGKILL"], 100]);
+    context.close();
+    await pumping;
+  });
+
   // The limit is less than an agent waits for the last acknowledgments.
   it("a node that leaves while its host is out of reach awaits nothing after the silence", async () => {
     const timers = (): number => process.getActiveResourcesInfo().filter((name) => name === "Timeout").length;

@@ -105,6 +105,7 @@ if (how === "exit") {
   const first = client.size / 2;
   if (client.task === first) {
     for (let i = 0; i < LAST; i++) await say(0, 2);
+    if (waits === "drained") await client.close({ drain: true });
     process.exit(0);
   }
   while (client.task === 0 && ready < LAST) await context.progress(PATIENCE);
