@@ -184,6 +184,14 @@ it("a call to a dead task carries that task's error as its cause", async () => {
   });
 });
 
+it("an operation of a geometry carries the error of a dead member as its cause", async () => {
+  const { out } = await fails("later", "barrier", { onError: "ignore" });
+  expect(JSON.parse(out)).toEqual({
+    code: "PAMIR_SHUTDOWN",
+    cause: { name: "RangeError", message: "thrown by the task" },
+  });
+});
+
 it("what is told of an error is bounded", async () => {
   const { out, err } = await fails("long", "call");
   const { cause } = JSON.parse(out);

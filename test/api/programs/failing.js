@@ -44,6 +44,7 @@ async function task() {
   const context = client.createContext();
   if (client.args === "spawned" || client.args === "adopted" || client.task === 1) {
     context.dispatch(THROWN, () => void ENDS[how ?? ""]?.());
+    if (does === "barrier") await client.world({ timeout: 20_000 });
     await ENDS[how ?? ""]?.();
     return;
   }
@@ -128,6 +129,15 @@ const LAUNCHERS = {
         room: [room.code, room.cause?.name],
       }),
     );
+    await job.terminate();
+  },
+  /** The error of a dead member, as an operation of its geometry has it. */
+  async barrier() {
+    const job = await start({ join: true });
+    job.client.createContext();
+    const world = await job.client.world({ timeout: 20_000 });
+    const { code, cause } = await world.barrier({ timeout: 20_000 }).catch((error) => error);
+    say(JSON.stringify({ code, cause: cause && { name: cause.name, message: cause.message } }));
     await job.terminate();
   },
 };
