@@ -48,7 +48,7 @@ export interface JobState {
   readonly serial: number;
   /** Tasks that the job has had so far. */
   readonly started: number;
-  /** Nodes that have ended. */
+  /** Nodes that have ended. The host's number, 0, says that its task has left; its process still passes packets on. */
   readonly ended: readonly number[];
 }
 /** What an admitted page has to know. */

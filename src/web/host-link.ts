@@ -96,6 +96,7 @@ export class HostLink implements Link {
   /** By number of the node, minus 1. */
   readonly #members: Member[] = [];
   #serial = 1;
+  #hasHostLeft = false;
   #cancelTell: (() => void) | undefined;
   #isClosed = false;
 
@@ -235,6 +236,7 @@ export class HostLink implements Link {
 
   get #state(): JobState {
     const ended = this.#members.filter(({ hasEnded }) => hasEnded).map(({ node }) => node);
+    if (this.#hasHostLeft) ended.unshift(0);
     return { serial: this.#serial, started: this.#members.length + 1, ended };
   }
 
@@ -280,6 +282,13 @@ export class HostLink implements Link {
     this.#tell();
     if (member.peer !== undefined) this.#inner.end(member.peer.token);
     this.#options.onEnded(node);
+  }
+
+  /** The host's task has left, and the others have all that it sent. Nodes that join later hear of it, too. */
+  hostLeft(): void {
+    this.#hasHostLeft = true;
+    this.#serial++;
+    this.#tell();
   }
 
   /** Tells all nodes that the job is over. */

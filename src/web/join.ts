@@ -124,7 +124,8 @@ class Joining {
       started: this.#state.started,
       arenaBytes: ARENA_BYTES,
       onLost: (lost) => {
-        if (lost === 0) this.#cutOff(undefined);
+        // The host's task may have left, and its process still passes packets on.
+        if (lost === 0 && !this.#state.ended.includes(0)) this.#cutOff(undefined);
       },
       onLeave: () => this.#leave(),
     });

@@ -109,7 +109,7 @@ class WebHost implements Host {
       arenaBytes: ARENA_BYTES,
       onLost: (node) => this.#link.end(node),
       onLeave: () => {
-        leave(this.#node.settled());
+        leave(this.#node.settled().then(() => this.#link.hostLeft()));
         return this.#left;
       },
     });

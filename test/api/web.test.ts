@@ -346,6 +346,31 @@ describe("ends", () => {
     await Promise.all(pumping);
   });
 
+  it("the host's task leaves, and the job goes on: those that join later hear SHUTDOWN of it, and talk", async () => {
+    await using job = await open();
+    const first = await enter(job.invite().ticket);
+    const before = first.createContext();
+    job.client.createContext();
+    const pumping = pump(before);
+    const ended = endOf(before, 0);
+    await job.client.close({ drain: true });
+    expect(await ended).toBe(SHUTDOWN);
+    const second = await enter(job.invite().ticket);
+    const context = second.createContext();
+    let heard = 0;
+    context.dispatch(NUMBER, () => {
+      heard++;
+    });
+    const later = pump(context);
+    expect(await endOf(context, 0)).toBe(SHUTDOWN);
+    expect(context.sendImmediate(0, NUMBER, null, null)).toBe(SHUTDOWN);
+    before.sendImmediate(2, NUMBER, null, null);
+    await first.close({ drain: true });
+    await until(() => heard === 1);
+    second.close();
+    await Promise.all([pumping, later]);
+  });
+
   // The limit is less than a host waits for a connection to come back.
   it("a process exits: the others hear SHUTDOWN at once", async () => {
     await using job = await open();
