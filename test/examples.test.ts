@@ -28,6 +28,7 @@ describe("examples", () => {
     "stencil.js": kernel("norm: 42 as it must be, \\d+ MFlop/s"),
     "transpose.js": kernel("sum of errors: 0 as it must be, \\d+ MB/s"),
     "nstream.js": kernel("checksum: 336000000 as it must be, \\d+ MB/s"),
+    "random.js": kernel("wrong words: 0 as it must be, [\\d.]+ million updates/s"),
     "stream.js": /^tasks: 2, 4194304 bytes to each: every SHA-256 is right, \d+ MB\/s\n$/,
     // Three rows: that is, all bytes have arrived in each way.
     "frames.js":
