@@ -26,6 +26,9 @@ export async function openInlineAgent(setup: ProcessNodeSetup): Promise<StartedA
       process.once("exit", () => agent.end());
       return { kernel, remote: agent, whyPrivate: WHY };
     },
+    async close() {
+      link.close();
+    },
     order(order) {
       node?.obey(order);
     },

@@ -159,6 +159,24 @@ export async function joinBy(
   linked?: LinkedNode,
   later: Later = linked?.later ?? { world: bootstrap.size, most: bootstrap.size },
 ): Promise<Joined> {
+  const ends: (() => unknown)[] = [];
+  try {
+    return await join(bootstrap, key, linked, later, (end) => ends.push(end));
+  } catch (error) {
+    // What has begun would keep this process running.
+    for (const end of ends) await end();
+    throw error;
+  }
+}
+
+/** @param onFailure takes what ends a part that has begun */
+async function join(
+  bootstrap: Bootstrap,
+  key: Uint8Array | undefined,
+  linked: LinkedNode | undefined,
+  later: Later,
+  onFailure: (end: () => unknown) => void,
+): Promise<Joined> {
   const { rank } = bootstrap;
   const { world, most } = later;
   const all = await introduce(bootstrap, linked, world);
@@ -171,12 +189,21 @@ export async function joinBy(
   const kernel = options.kernel ?? (wasmAllowed() ? "wasm" : "ts");
   const made = linked?.mapped && { mapped: linked.mapped, offer: undefined };
   const own = rank === first ? (made ?? makeMemory(place, later, options)) : undefined;
-  if (own?.offer !== undefined) await put(bootstrap, `memory-${node}`, own.offer);
+  let offer = own?.offer;
+  const endOffer = (): void => {
+    if (offer !== undefined) fs().closeSync(offer.descriptor);
+    offer = undefined;
+  };
+  onFailure(endOffer);
+  if (offer !== undefined) await put(bootstrap, `memory-${node}`, offer);
   const hasAgent = own !== undefined && isLinkedTo;
   const isLinked = linked !== undefined;
   const setup = hasAgent ? nodeSetup(own.mapped, place, all, kernel, key, later, isLinked) : undefined;
   const agent = setup && (options.agent === "inline" ? await openInline(setup) : await startAgent(setup));
-  if (agent !== undefined) await put(bootstrap, `address-${node}`, agent.address);
+  if (agent !== undefined) {
+    onFailure(() => agent.close());
+    await put(bootstrap, `address-${node}`, agent.address);
+  }
   await bootstrap.barrier();
   const mapped = own?.mapped ?? (await openOffered(bootstrap, all[first] as Introduction, node));
   const siblings = all
@@ -186,9 +213,12 @@ export async function joinBy(
   const { futex } = mapped;
   const watching =
     siblings.length > 0 && futex !== undefined ? startWatch({ ...mapped, futex }, { processes: siblings }) : undefined;
+  // It is awaited behind a barrier: a failure before that is none that nothing handles.
+  const watched = watching?.catch(() => {});
+  onFailure(async () => (await watched)?.());
   // Behind this barrier, every process of the node has the memory.
   await bootstrap.barrier();
-  if (own?.offer !== undefined) fs().closeSync(own.offer.descriptor);
+  endOffer();
   let inline: InlineParts | undefined;
   if (agent !== undefined) {
     const addresses: (Address | null)[] = [];

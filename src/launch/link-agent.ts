@@ -10,17 +10,19 @@ import { openLink, ProcessNode, type ProcessNodeOrder, type ProcessNodeSetup } f
 
 /** From the agent: its address; then, once it serves. */
 export type LinkAgentReport = { readonly address: string } | { readonly up: true };
-/** To the agent: the addresses of other nodes, once; then what a node obeys. */
-export type LinkAgentOrder = { readonly addresses: readonly (Address | null)[] } | ProcessNodeOrder;
+/** To the agent: the addresses of other nodes, or that there is no job, once; then what a node obeys. */
+export type LinkAgentOrder =
+  | { readonly addresses: readonly (Address | null)[] }
+  | { readonly close: true }
+  | ProcessNodeOrder;
 
 const { parentPort, workerData } = nodeModule("worker_threads") as typeof import("node:worker_threads");
 const port = parentPort as NodePort;
 
-function firstOrder(): Promise<readonly (Address | null)[]> {
+/** The addresses of the other nodes. Undefined: there is no job. */
+function firstOrder(): Promise<readonly (Address | null)[] | undefined> {
   return new Promise((resolve) => {
-    port.once("message", (order: LinkAgentOrder) => {
-      if ("addresses" in order) resolve(order.addresses);
-    });
+    port.once("message", (order: LinkAgentOrder) => resolve("addresses" in order ? order.addresses : undefined));
   });
 }
 
@@ -29,7 +31,13 @@ async function serve(setup: ProcessNodeSetup): Promise<void> {
   let addresses: readonly (Address | null)[] = [];
   const link = await openLink(setup, (address) => addresses.includes(address));
   port.postMessage({ address: link.address as Address } satisfies LinkAgentReport);
-  addresses = await firstOrder();
+  const others = await firstOrder();
+  if (others === undefined) {
+    link.close();
+    port.close();
+    return;
+  }
+  addresses = others;
   const memory = openMemory(shared, futex && futexWithBells(futex, shared));
   const map = readMap(memory, job);
   const kernel = selectKernel(setup.kernel, shared, memory);

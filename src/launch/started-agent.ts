@@ -27,6 +27,8 @@ export interface StartedAgent {
   readonly address: string;
   /** Resolves once the agent serves the tasks of its node; with parts, if it does so on the thread of the node's task. */
   serve(addresses: readonly (Address | null)[]): Promise<InlineParts | undefined>;
+  /** Ends it where it does not serve, or the job did not come to be. It keeps this process running no more then. */
+  close(): Promise<void>;
   /** Keeps this process running until all tasks of the node have ended, and resolves then. */
   outlive(): Promise<void>;
   /** Tells it more. Ports are transferred. */
@@ -52,14 +54,21 @@ export async function startAgent(setup: ProcessNodeSetup): Promise<StartedAgent>
     });
   const ended = new Promise<void>((resolve) => worker.once("exit", () => resolve()));
   const { address } = await next<{ address: string }>();
+  let isServing = false;
   return {
     address,
+    async close() {
+      if (isServing) return interruptAgent(setup);
+      worker.postMessage({ close: true } satisfies LinkAgentOrder);
+      await ended;
+    },
     order: (order, ports = []) => worker.postMessage(order, ports),
     outlive() {
       worker.ref();
       return ended;
     },
     async serve(addresses) {
+      isServing = true;
       worker.postMessage({ addresses } satisfies LinkAgentOrder);
       await next();
       worker.unref();
@@ -88,6 +97,12 @@ export const LEAVE_MS = 10_000;
 /** Milliseconds for which a process that exits waits for its agent at the most. */
 const EXIT_MS = LEAVE_MS + 1000;
 
+function interruptAgent(setup: ProcessNodeSetup): void {
+  const memory = memoryOf(setup);
+  const map = readMap(memory, setup.job);
+  interruptTask(sharedAtomics(memory), map, map.tasks);
+}
+
 /**
  * At the exit of its process: the agent sends what it has, and ends. Otherwise frames would be lost, and Node 20 aborts a
  * process that exits while a worker receives datagrams.
@@ -96,7 +111,7 @@ function stopAgent(setup: ProcessNodeSetup): void {
   const memory = memoryOf(setup);
   const map = readMap(memory, setup.job);
   const sync = sharedAtomics(memory);
-  interruptTask(sync, map, map.tasks);
+  interruptAgent(setup);
   // The agent notifies this process's task of its end.
   const slot = taskSlot(map, 0);
   const end = systemClock.now() + EXIT_MS;

@@ -12,6 +12,7 @@ import { byEffort, SEED } from "../support/effort.js";
 import { copyOfPackage } from "./run-program.js";
 
 const program = fileURLToPath(new URL("programs/joined.js", import.meta.url));
+const caught = fileURLToPath(new URL("programs/caught.js", import.meta.url));
 const bulk = fileURLToPath(new URL("programs/bulk.js", import.meta.url));
 const LINKS = ["udp", "websocket"] as const;
 /** How nodes of one task are joined: by a link, and where their agents work. */
@@ -385,6 +386,23 @@ describe.skipIf(!isLinux)("processes in several nodes, joined by a link", { time
       expect(errors[0]).toContain(text);
     },
   );
+
+  it.each(WAY_NAMES)("attach() fails in one of two processes, by %s: both hear it, and both end", async (name) => {
+    const udp = createSocket("udp4");
+    const port = await freePort();
+    await new Promise<void>((resolve) => udp.bind(port, "127.0.0.1", resolve));
+    const tcp = createServer();
+    await new Promise<void>((resolve) => tcp.listen(port, "127.0.0.1", resolve));
+    const env = { PAMIR_KEY_FILE: keyFile, PAMIR_OPTIONS: JSON.stringify({ ...WAYS[name], port: port - 1 }) };
+    const { said, codes } = await start(2, [], env, 1, caught);
+    udp.close();
+    tcp.close();
+    expect(codes).toEqual([0, 0]);
+    expect(said).toEqual([
+      { task: 0, code: "PAMIR_BOOTSTRAP" },
+      { task: 1, code: "PAMIR_ADDRESS" },
+    ]);
+  });
 
   it.each(LINKS)(
     "port of PAMIR_OPTIONS over %s: node 1 has the next one, and says so if it is in use",
