@@ -37,7 +37,7 @@ export interface OpenedBootstrap {
 
 /**
  * Finds the launcher of this process, and opens a bootstrap there.
- * @param env the variables for the job key are removed from it
+ * @param env the variables for the job key are removed from it, and PMI_FD: a child process does not have that descriptor
  * @throws PAMIR_LAUNCHER if no launcher started this process, or its variables make no sense
  * @throws PAMIR_KEY, PAMIR_PMI, PAMIR_BOOTSTRAP, PAMIR_TIMEDOUT
  */
@@ -55,6 +55,7 @@ export async function openBootstrap(
     throw error;
   }
   const launcher = findLauncher(env);
+  delete env.PMI_FD;
   if (launcher === undefined) {
     const variables = "PAMIR_RANK, PMI_FD, PMI_PORT, OMPI_COMM_WORLD_RANK, RANK, SLURM_STEP_ID, JOB_COMPLETION_INDEX";
     throw new PamiError("PAMIR_LAUNCHER", `no launcher started this process: none of ${variables} is set`);

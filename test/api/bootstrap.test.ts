@@ -119,7 +119,7 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-/** All processes got all addresses and long values, the same key or none, and hand on no variable of the key. */
+/** All processes got all addresses and long values, the same key or none, and hand on no variable of the key, and no descriptor that they have. */
 function expectRight(said: readonly Said[], size: number, launcher: string, hasKey: boolean): void {
   const addresses = Array.from({ length: size }, (_, rank) => `192.0.2.${rank}:${7000 + rank}`);
   const fingerprint = hasKey ? expect.stringMatching(/^[\da-f]{16}$/) : null;

@@ -22,7 +22,7 @@ try {
   await bootstrap.barrier();
   await bootstrap.close();
   const fingerprint = key === undefined ? null : createHash("sha256").update(key).digest("hex").slice(0, 16);
-  const inherited = Object.keys(process.env).filter((name) => name.startsWith("PAMIR_KEY"));
+  const inherited = Object.keys(process.env).filter((name) => name.startsWith("PAMIR_KEY") || name === "PMI_FD");
   const said = {
     rank,
     size,
