@@ -121,6 +121,8 @@ export class WebSocketLink implements Link {
    * Connections that failed before they opened (`failed`). Messages that are no packets (`wrong`): they end the connection.
    */
   readonly counts = { sent: 0, received: 0, noAddress: 0, full: 0, lost: 0, failed: 0, wrong: 0 };
+  /** Why a connection has failed, if none has opened since, and the host says so; browsers do not. */
+  failure: string | undefined;
   readonly #connect: (url: string) => WebSocketLike;
   readonly #end: () => void;
   readonly #isNode: (address: Address) => boolean;
@@ -279,7 +281,8 @@ export class WebSocketLink implements Link {
       this.#closed(connection);
     };
     // It is closed next. An error of ws has a code.
-    socket.onerror = ({ error }: { readonly error?: { readonly code?: string } }) => {
+    socket.onerror = ({ error }: { readonly error?: { readonly code?: string; readonly message?: string } }) => {
+      this.failure = error?.message;
       if (this.#connections.has(connection) && error?.code?.startsWith("WS_ERR_") === true) this.counts.wrong++;
     };
     return connection;
@@ -289,6 +292,7 @@ export class WebSocketLink implements Link {
     connection.cancel();
     if (!this.#connections.has(connection)) return;
     connection.openedAt = systemClock.now();
+    this.failure = undefined;
     for (const packet of connection.waiting.splice(0)) connection.socket.send(packet);
     connection.waitingBytes = 0;
   }

@@ -73,8 +73,10 @@ class Joining {
     let cancel = (): void => {};
     try {
       const admission = await new Promise<Admission>((resolve, reject) => {
-        const late = `${address} did not admit this node in ${timeout} ms: is the host there?`;
-        const stop = after(timeout, () => reject(new PamiError("PAMIR_TIMEDOUT", late)));
+        const stop = after(timeout, () => {
+          const late = `${address} did not admit this node in ${timeout} ms: ${inner.failure ?? "is the host there?"}`;
+          reject(new PamiError("PAMIR_TIMEDOUT", late));
+        });
         const give = (): void =>
           reject(new PamiError("PAMIR_CANCELED", "join(): the signal was aborted", { cause: signal?.reason }));
         cancel = () => {

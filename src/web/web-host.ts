@@ -2,7 +2,7 @@
 import { TASK_COUNT_MAX } from "../../assembly/layout.js";
 import { LAYOUT_HASH } from "../../assembly/layout-hash.js";
 import { checkFlag, checkKeys, checkObject, NO_OPTIONS } from "../core/check.js";
-import { checkInteger } from "../core/error.js";
+import { checkInteger, PamiError, show } from "../core/error.js";
 import { parseWebSocketAddress } from "../link/websocket-address.js";
 import type { WebSocketLink } from "../link/websocket-link.js";
 import { openWebSocketLink } from "../link/websocket-server.js";
@@ -40,6 +40,7 @@ const KEYS: Readonly<Record<keyof HostOptions, true>> = {
   fifos: true,
   slots: true,
 };
+const TLS_KEYS: Readonly<Record<keyof NonNullable<HostOptions["tls"]>, true>> = { cert: true, key: true };
 const INVITE_KEYS: Readonly<Record<keyof InviteOptions, true>> = { lifetime: true };
 
 /** See host() of host.ts. */
@@ -50,6 +51,7 @@ export async function makeHost(options: HostOptions): Promise<Host> {
   checkFlag("insecure of host()", insecure);
   checkInteger("pages of host()", pages, 1, PAGES_MAX);
   checkInteger("silence of host()", silence, SILENCE_MIN_MS, SILENCE_MAX_MS);
+  if (tls !== undefined) checkTls(tls);
   const stated = address === undefined ? undefined : parseWebSocketAddress(address);
   checkSecure("host()", stated ?? parseWebSocketAddress(listen, 0), insecure);
   const makeKeySchedule = await selectKeySchedules();
@@ -60,6 +62,16 @@ export async function makeHost(options: HostOptions): Promise<Host> {
   } catch (error) {
     inner.close();
     throw error;
+  }
+}
+
+/** @throws PAMIR_INVAL */
+function checkTls(tls: object): void {
+  checkObject("tls of host()", tls);
+  checkKeys("tls of host()", tls, TLS_KEYS);
+  for (const [name, value] of Object.entries({ cert: undefined, key: undefined, ...tls })) {
+    if (typeof value !== "string" && !ArrayBuffer.isView(value))
+      throw new PamiError("PAMIR_INVAL", `${name} in tls of host() is ${show(value)}, not a text or bytes in PEM`);
   }
 }
 

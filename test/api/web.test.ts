@@ -147,6 +147,10 @@ describe("bad input", () => {
     ["an address with a query", () => open({ listen: "ws://127.0.0.1:0/?key=1" }), "PAMIR_INVAL"],
     ["contexts", () => open({ contexts: 0 }), "PAMIR_INVAL"],
     ["wss: without a certificate", () => open({ listen: "wss://127.0.0.1:0/" }), "PAMIR_INVAL"],
+    ["tls without a certificate", () => open({ listen: "wss://127.0.0.1:0/", tls: {} as never }), "PAMIR_INVAL"],
+    ["tls that is null", () => open({ listen: "wss://127.0.0.1:0/", tls: null as never }), "PAMIR_INVAL"],
+    ["tls with another key", () => open({ listen: "wss://127.0.0.1:0/", tls: { cart: 1 } as never }), "PAMIR_INVAL"],
+    ["tls that is none", () => open({ listen: "wss://127.0.0.1:0/", tls: { cert: "a", key: "b" } }), "PAMIR_ADDRESS"],
     ["ws: that is not allowed", () => host({ listen: LISTEN }), "PAMIR_INSECURE"],
     ["insecure that is no boolean", () => host({ listen: LISTEN, insecure: "yes" as never }), "PAMIR_INVAL"],
     ["an address that is not here", () => open({ listen: "ws://192.0.2.1:0/" }), "PAMIR_ADDRESS"],
@@ -169,7 +173,9 @@ describe("bad input", () => {
     const port = await freePort();
     const job = await open({ address: `ws://127.0.0.1:${port}/` });
     const { ticket, joined } = job.invite();
-    expect(await codeOf(() => enter(ticket, { timeout: 50 }))).toBe("PAMIR_TIMEDOUT");
+    const absent = await enter(ticket, { timeout: 1000 }).catch((error: PamiError) => error);
+    expect((absent as PamiError).code).toBe("PAMIR_TIMEDOUT");
+    expect((absent as PamiError).message).toMatch(/did not admit this node in 1000 ms: .*ECONNREFUSED/);
     expect(await codeOf(() => enter(ticket, { signal: AbortSignal.abort() }))).toBe("PAMIR_CANCELED");
     const controller = new AbortController();
     const waiting = codeOf(() => enter(ticket, { signal: controller.signal }));
@@ -311,9 +317,20 @@ it.skipIf(!hasOpenssl)("a host at wss: needs no insecure", () => {
       client.close();
       await job.close();`,
     );
+    writeFileSync(
+      pathOf(folder, "untrusted.js"),
+      `import { readFileSync } from "node:fs";
+      import { host, join } from "pamir/web";
+      const tls = { cert: readFileSync("cert.pem"), key: readFileSync("key.pem") };
+      const job = await host({ listen: "wss://localhost:0/", tls });
+      await join(job.invite().ticket, { timeout: 1000 }).catch(({ code, message }) => console.log(code, message));
+      await job.close();`,
+    );
     const env = { ...process.env, NODE_EXTRA_CA_CERTS: "cert.pem" };
     const { stdout, stderr } = spawnSync(process.execPath, ["main.js"], { cwd: folder, env, encoding: "utf8" });
     expect([stdout, stderr]).toEqual(["1 wss:\n", ""]);
+    const untrusted = spawnSync(process.execPath, ["untrusted.js"], { cwd: folder, encoding: "utf8" });
+    expect(untrusted.stdout).toMatch(/^PAMIR_TIMEDOUT wss:.* did not admit this node in 1000 ms: .*certificate/);
   } finally {
     rmSync(folder, { recursive: true });
   }
