@@ -57,7 +57,10 @@ export function parseHosts(list: string, option = "--hosts"): HostSlots[] {
  */
 export function parseHostFile(text: string, file: string, warn: (text: string) => void = () => {}): HostSlots[] {
   const hosts = new HostList();
-  for (const [i, line] of text.split(/\r?\n/).entries()) {
+  for (const [i, line] of text
+    .replace(/^\ufeff/, "")
+    .split(/\r?\n/)
+    .entries()) {
     const where = `${file}, line ${i + 1}`;
     const [first, ...fields] = line
       .replace(/#.*$/, "")

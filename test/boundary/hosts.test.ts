@@ -58,6 +58,10 @@ describe("parseHostFile", () => {
     ]);
   });
 
+  it("reads a file with a byte order mark, as editors of Windows write it", () => {
+    expect(parseHostFile("\ufefffoo:2\r\nbar\r\n", "hosts")).toEqual([slots("foo", 2), slots("bar", 1)]);
+  });
+
   it("reads the spelling of MPICH, and both in one file", () => {
     expect(parseHostFile("foo:2\n[::1]:3\nfoo\nbar:4 max_slots=6\n", "hosts")).toEqual([
       slots("foo", 3),
