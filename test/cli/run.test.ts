@@ -32,6 +32,16 @@ describe.each(drawn.map((way) => [way.join(" ") || "threads", way] as const))("p
     expect(new Set(said.map(({ pid }) => pid)).size).toBe(way.length === 0 ? 1 : Number(way[1]));
   });
 
+  it("--trace writes its file where pamir run was started, not in the folder of --cwd", () => {
+    const folder = mkdtempSync(join(inject("folder"), "trace-"));
+    const args = [cli, "run", "-n", "3", ...way, "--trace", "trace.json", "--cwd", "/", app];
+    const { status, stderr } = spawnSync(process.execPath, args, { cwd: folder, encoding: "utf8", timeout: 60_000 });
+    expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+    const { traceEvents } = JSON.parse(readFileSync(join(folder, "trace.json"), "utf8"));
+    expect(traceEvents.length).toBeGreaterThan(2);
+    rmSync(folder, { recursive: true });
+  });
+
   it("its exit code is that of the first task that failed", () => {
     const { status, stdout, stderr } = run("--tasks=3", ...way, app, "exit");
     expect(saidBy(stdout)).toHaveLength(3);
@@ -456,6 +466,7 @@ describe("pamir run", () => {
     [["--timeout", "soon", app], /--timeout is "soon"/],
     [["-x", "PAMIR_IS_NOT_SET", app], /-x PAMIR_IS_NOT_SET: the variable is not set/],
     [["--cwd", "/nonexistent", app], /--cwd \/nonexistent: ENOENT/],
+    [["--trace", "/nonexistent/trace.json", app], /--trace \/nonexistent\/trace.json: ENOENT/],
     [["--nonsense", app], /Unknown option '--nonsense'/],
     [["test"], /the task module .*test is no file \(PAMIR_ENTRY\)/],
     [["-n", "2", "--processes", "2", "test"], /the task module .*test is no file \(PAMIR_ENTRY\)/],

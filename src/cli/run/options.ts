@@ -1,5 +1,5 @@
 // The options of `pamir run`, and what each of them may be.
-import { statSync } from "node:fs";
+import { closeSync, openSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { DEFAULT_TIMEOUT_MS } from "../../bootstrap/waits.js";
@@ -185,6 +185,16 @@ export function changeFolder(folder: string): void {
   } catch (error) {
     throw new UsageError(`--cwd ${folder}: ${(error as Error).message}`);
   }
+}
+
+/** A file that is written when the job is over: where that can't be, no task is started. Call it before changeFolder(). */
+export function fileToWrite(option: string, file: string): string {
+  try {
+    closeSync(openSync(file, "a"));
+  } catch (error) {
+    throw new UsageError(`${option} ${file}: ${(error as Error).message}`);
+  }
+  return resolve(file);
 }
 
 /** How output is labeled. */

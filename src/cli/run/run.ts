@@ -13,6 +13,7 @@ import {
   asUsageError,
   changeFolder,
   count,
+  fileToWrite,
   HELP,
   OF_HOSTS,
   OPTIONS,
@@ -141,8 +142,8 @@ async function runThreads(app: string, argv: string[], values: Values): Promise<
     },
   } as const;
   const entry = pathToFileURL(programOf(app));
+  if (values.trace !== undefined) process.env.PAMIR_TRACE = fileToWrite("--trace", values.trace);
   if (values.cwd !== undefined) changeFolder(values.cwd);
-  if (values.trace !== undefined) process.env.PAMIR_TRACE = values.trace;
   if (values.processes === undefined) serveInput(INPUT);
   try {
     const launched = await launch(entry, options);
