@@ -214,7 +214,7 @@ function spawnTask(
     // Leads a process group: a signal of the terminal reaches the launcher alone.
     detached: true,
     env: { ...env, [LAUNCHED]: JSON.stringify(launched) },
-    stdio: [start.task === 0 ? "inherit" : "ignore", output, output, memory.descriptor],
+    stdio: [(start.rank ?? start.task) === 0 ? "inherit" : "ignore", output, output, memory.descriptor],
   });
 }
 

@@ -13,6 +13,7 @@ const folder = mkdtempSync(join(inject("folder"), "restart-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const rsh = script(folder, "rsh", LOCAL_SHELL);
 const again = fileURLToPath(new URL("programs/again.js", import.meta.url));
+const input = fileURLToPath(new URL("programs/input.js", import.meta.url));
 const turns = fileURLToPath(new URL("programs/turns.js", import.meta.url));
 const replaced = fileURLToPath(new URL("programs/replaced.js", import.meta.url));
 
@@ -49,6 +50,14 @@ describe.each(isLinux ? WAYS : WAYS.slice(0, 1))("pamir run --restart, %s", { ti
       expect(stderr.match(/goes on as/g)).toHaveLength(1);
       expect(status).toBe(5);
     }
+  });
+
+  // A launcher has sent it to the first rank 0 of another host.
+  it.skipIf(way.includes("--hosts"))("a new rank 0 reads standard input", () => {
+    const args = [cli, "run", ...way, "--restart", "1", "--timeout", "20", input, "count", "again"];
+    const { status, stdout } = spawnSync(process.execPath, args, { encoding: "utf8", input: "a", timeout: 60_000 });
+    expect(stdout.trim().split("\n").sort()).toEqual(["[1] 0 bytes, 0", "[2] 1 bytes, 97"]);
+    expect(status).toBe(0);
   });
 });
 

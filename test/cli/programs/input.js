@@ -3,8 +3,10 @@
 import { setTimeout } from "node:timers/promises";
 import { attach } from "pamir";
 
-const [what] = process.argv.slice(2);
+const [what, again] = process.argv.slice(2);
 const client = await attach();
+// For `pamir run --restart`.
+if (again === "again" && client.task === 0) process.exit(5);
 const { stdin } = process;
 if (what === "count") {
   let bytes = 0;
