@@ -368,6 +368,20 @@ describe.runIf(process.platform === "linux")("pamir run, a process for each task
     }
   });
 
+  it.each([
+    ["threads", []],
+    ["processes", ["--processes", "2"]],
+    ["processes of two tasks", ["--processes", "1"]],
+    ["nodes", ["--nodes", "2"]],
+  ])("a program that does not attach may run a job of its own: %s", (_, inner) => {
+    const command = JSON.stringify([cli, "run", "-n", "2", ...inner, app]);
+    const file = join(inject("folder"), "driver.mjs");
+    const spawnText = `spawnSync(process.execPath, ${command}, { stdio: "inherit" })`;
+    writeFileSync(file, `import { spawnSync } from "node:child_process";\nprocess.exitCode = ${spawnText}.status;\n`);
+    const { status, stdout, stderr } = run("-n", "1", "--no-labels", "--processes", "1", file);
+    expect({ status, stderr, tasks: saidBy(stdout).length }).toEqual({ status: 0, stderr: "", tasks: 2 });
+  });
+
   it.each(["hang", "never"])(
     "all processes end if the launcher is killed, also those that never attach: %s",
     async (how) => {

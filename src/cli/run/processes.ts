@@ -32,7 +32,7 @@ export interface ProcessOptions {
 
 /** Variables by which another launcher, or another job, would be found. */
 const OTHERS =
-  /^(PAMIR_(RANK|SIZE|LOCAL_RANK|LOCAL_SIZE|RENDEZVOUS|SERVED|JOB|BIND|NODE|KEY_FILE|KEY_FD|LATER)|PMI_\w+)$/;
+  /^(PAMIR_(RANK|SIZE|LOCAL_RANK|LOCAL_SIZE|RENDEZVOUS|SERVED|JOB|BIND|NODE|KEY_FILE|KEY_FD|LATER|LAUNCHED)|PMI_\w+)$/;
 
 export class TaskProcess implements LaunchedTask {
   readonly task: number;
