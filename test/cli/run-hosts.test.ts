@@ -288,6 +288,20 @@ describe.skipIf(!isLinux)("pamir run --hosts", { timeout: 60_000 }, () => {
     expect(isGone(Number(readFileSync(join(folder, "waiting-shell"), "utf8")))).toBe(true);
   });
 
+  it("a host that is lost before the others are ready is named at once", () => {
+    const gone = join(folder, "dies-gone");
+    const shell = script(
+      folder,
+      "dies",
+      `if [ "$1" = dies ]; then timeout -s KILL 2 sh -c "$2"; touch ${gone}; exit 3; fi
+       until [ -e ${gone} ]; do sleep 0.1; done; sleep 0.5; exec sh -c "$2"`,
+    );
+    const { status, stdout, stderr } = run("--hosts", "dies,slow", "--rsh", shell, "--start-timeout", "8", app);
+    // sh may say that it was killed, too.
+    expect(stderr).toMatch(/^pamir: host dies: .*dies ended with exit code 3(; Killed)?\n$/);
+    expect({ status, stdout }).toEqual({ status: 2, stdout: "" });
+  });
+
   it("what is wrong on a host: the program, the folder, its pamir", () => {
     expect(run("--hosts", "a", "--rsh", rsh, "/nonexistent.js")).toMatchObject({
       status: 2,

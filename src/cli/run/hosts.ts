@@ -155,7 +155,7 @@ function quoted(word: string): string {
   return `'${word.replaceAll("'", "'\\''")}'`;
 }
 
-/** Resolves once all hosts have accepted their orders. @throws UsageError at the first that does not */
+/** Resolves once all hosts have accepted their orders. @throws UsageError at the first that does not, or is lost then */
 async function awaitHosts(
   hosts: readonly RemoteHost[],
   shell: readonly string[],
@@ -175,7 +175,8 @@ async function awaitHosts(
     }, timeout);
   });
   try {
-    await Promise.race([Promise.all(hosts.map(({ ready }) => ready)), late, givenUp]);
+    const all = Promise.all(hosts.map(({ ready }) => ready));
+    await Promise.race([all, ...hosts.map(({ refused }) => refused), late, givenUp]);
   } finally {
     clearTimeout(timer);
     stopReports();

@@ -24,7 +24,7 @@ export class RemoteHost {
   readonly name: string;
   /** Resolves once the host has accepted its order. @throws UsageError */
   readonly ready: Promise<void>;
-  /** Rejects if the host can't start its tasks after all. @throws UsageError */
+  /** Rejects if the host is lost before it has started its tasks, or can't start them after all. @throws UsageError */
   readonly refused: Promise<never>;
   /** Resolves once the remote shell has ended. */
   readonly closed: Promise<void>;
@@ -35,6 +35,8 @@ export class RemoteHost {
   readonly #command: string;
   #state: State = "awaited";
   #complaint = "";
+  /** Why the host never starts its tasks. */
+  #error: UsageError | undefined;
   #tasks: RemoteTask[] = [];
   #resolve: () => void = () => {};
   #reject: (error: Error) => void = () => {};
@@ -97,8 +99,9 @@ export class RemoteHost {
     return this.#state === "ready" || this.#state === "running";
   }
 
-  /** Starts the tasks of the order. */
+  /** Starts the tasks of the order. @throws UsageError if the host has been lost since it was ready */
   start(): RemoteTask[] {
+    if (this.#error !== undefined) throw this.#error;
     this.#state = "running";
     this.#tasks = this.#order.tasks.map(({ task }) => new RemoteTask(task, this.#frames));
     this.#frames.send(FRAME.go);
@@ -162,7 +165,9 @@ export class RemoteHost {
       .map((line) => line.trim())
       .filter((line) => line !== "");
     if (state !== "running") {
-      this.#reject(new UsageError([`host ${this.name}: ${why}`, ...said].join("; ")));
+      this.#error = new UsageError([`host ${this.name}: ${why}`, ...said].join("; "));
+      this.#reject(this.#error);
+      this.#refuse(this.#error);
     }
     for (const task of this.#tasks) task.lose(lost);
     this.#end("SIGTERM");
