@@ -28,6 +28,11 @@ async function allGone(pids: readonly number[]): Promise<void> {
   while (!pids.every(isGone)) await new Promise((resolve) => setTimeout(resolve, 20));
 }
 
+/** How a process ends, if that is before the 5 s are over in which tasks may end after SIGTERM. */
+function withoutGrace<End>(closed: Promise<End>): Promise<End | "late"> {
+  return Promise.race([closed, new Promise<"late">((resolve) => setTimeout(resolve, 4000, "late"))]);
+}
+
 /** Starts `pamir run` with a program whose tasks hang, once all of them have said their numbers. */
 async function hanging(tasks: number, ...args: string[]) {
   const child = spawn(process.execPath, [cli, "run", ...args, app, "hang"], { stdio: ["ignore", "pipe", "inherit"] });
@@ -287,6 +292,34 @@ describe.skipIf(!isLinux)("pamir run --hosts", { timeout: 60_000 }, () => {
     expect(await closed).toBe(143);
     expect(isGone(Number(readFileSync(join(folder, "waiting-shell"), "utf8")))).toBe(true);
   });
+
+  it.each([
+    // Its starter can't start the tasks, while the one of the other host does so.
+    [
+      "starts its tasks",
+      '[ "$1" = few ] && ulimit -n 40; exec sh -c "$2"',
+      "one,few:30",
+      /^pamir: host few: task \d+ can't be started: .*\(PAMIR_DESCRIPTORS\)\n$/,
+    ],
+  ])(
+    "after a host that never %s, pamir run waits for nothing, also if its input is open",
+    async (_, lines, to, text) => {
+      const shell = script(folder, "faulty", lines);
+      // The pipe of its standard input stays open.
+      const child = spawn(process.execPath, [cli, "run", "--hosts", to, "--rsh", shell, app, "hang"]);
+      started.add(child);
+      const closed = new Promise((resolve) => child.on("close", resolve));
+      let stderr = "";
+      await new Promise<void>((resolve) => {
+        child.stderr.on("data", (bytes) => {
+          stderr += bytes;
+          if (withoutWaits(stderr).endsWith("\n")) resolve();
+        });
+      });
+      expect(await withoutGrace(closed)).toBe(2);
+      expect(withoutWaits(stderr)).toMatch(text);
+    },
+  );
 
   it("a host that is lost before the others are ready is named at once", () => {
     const gone = join(folder, "dies-gone");

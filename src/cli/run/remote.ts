@@ -116,6 +116,8 @@ export class RemoteHost {
   /** Ends the remote shell, and by that the starter and all tasks that go on. */
   async close(): Promise<void> {
     this.#state = "over";
+    // Frames of their ends would be dropped; task 0 lets go of the input at its end.
+    for (const task of this.#tasks) task.lose(`the connection to host ${this.name} is closed`);
     this.#end("SIGTERM");
     const timer = setTimeout(() => this.#end("SIGKILL"), GRACE_MS);
     await this.closed;
