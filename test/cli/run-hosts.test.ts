@@ -289,11 +289,12 @@ describe.skipIf(!isLinux)("pamir run --hosts", { timeout: 60_000 }, () => {
     const text = await new Promise<string>((resolve) => child.stderr.once("data", (bytes) => resolve(`${bytes}`)));
     expect(text).toBe("pamir run: for 5 s, this job waits for host far to answer\n");
     child.kill("SIGTERM");
-    expect(await closed).toBe(143);
+    expect(await withoutGrace(closed)).toBe(143);
     expect(isGone(Number(readFileSync(join(folder, "waiting-shell"), "utf8")))).toBe(true);
   });
 
   it.each([
+    ["answers", "exit 1", "a,b", /^pamir: host [ab]: .*faulty ended with exit code 1\n$/],
     // Its starter can't start the tasks, while the one of the other host does so.
     [
       "starts its tasks",

@@ -63,7 +63,8 @@ export class ProcessJob {
     this.#isEnding = true;
     this.#first ??= code;
     this.#killAll("SIGTERM");
-    this.#timer = setTimeout(() => this.#killAll("SIGKILL"), GRACE_MS);
+    // run() clears the timer once the tasks have ended: if there are none, the timer would hold this process.
+    if (this.#running.size > 0) this.#timer = setTimeout(() => this.#killAll("SIGKILL"), GRACE_MS);
   }
 
   /** Ends all tasks at once. */
