@@ -209,6 +209,16 @@ describe.skipIf(!isLinux).each(installed)("pamir run %s", { timeout: 60_000 }, (
   });
 });
 
+it.runIf(isLinux).each([
+  ["before attach()", "stuck"],
+  ["within attach()", "half"],
+])("pamir run --nodes names a task that stops %s, while others wait for it", { timeout: 60_000 }, (_, what) => {
+  const args = [cli, "run", "-n", "2", "--nodes", "2", "--start-timeout", "7", app, what];
+  const { status, stderr } = spawnSync(process.execPath, args, { encoding: "utf8", timeout: 50_000 });
+  expect(stderr).toContain("pamir run: for 5 s, the others wait for task 1 to attach\n");
+  expect(status).toBe(124);
+});
+
 describe.skipIf(!isLinux)("pamir run --hosts", { timeout: 60_000 }, () => {
   it("hosts with different numbers of tasks; a host file in both spellings; --ppn", () => {
     const file = join(folder, "hostfile");

@@ -92,7 +92,7 @@ export class ServedJob implements Pick<Running, "end" | "endNow"> {
   /** Serves the tasks with which the job begins, until all have ended. @returns the exit code */
   async run(tasks: readonly LaunchedTask[]): Promise<number> {
     for (const task of tasks) this.#serve(task);
-    const stopReports = reportWaits(() => missingTasks(this.#server.silent, this.#job.running, this.#options.size));
+    const stopReports = reportWaits(() => missingTasks(this.#server, this.#job.running, this.#options.size));
     try {
       return await this.#job.run(tasks);
     } finally {

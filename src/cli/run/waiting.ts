@@ -1,4 +1,5 @@
 // Tells every five seconds which processes a job still waits for.
+import type { PmiServer } from "../../bootstrap/pmi-server.js";
 import { runsOf } from "../../bootstrap/text.js";
 
 const REPORT_MS = 5000;
@@ -15,14 +16,16 @@ export function reportWaits(what: () => string | undefined): () => void {
   return () => clearInterval(timer);
 }
 
-/** What is awaited of tasks: some have attached, others run and have not. Undefined if nothing is. */
+/** What is awaited of tasks: some attach or have attached, others run and have not. Undefined if nothing is. */
 export function missingTasks(
-  silent: readonly number[],
+  { silent, absent }: Pick<PmiServer, "silent" | "absent">,
   running: ReadonlySet<number>,
   size: number,
 ): string | undefined {
-  const missing = silent.filter((task) => running.has(task));
-  if (missing.length === 0 || silent.length === size) return undefined;
+  // A task in a barrier waits for all that are not, also for those that have stopped within attach().
+  const awaited = absent.length < size ? absent : silent;
+  const missing = awaited.filter((task) => running.has(task));
+  if (missing.length === 0 || awaited.length === size) return undefined;
   return `the others wait for ${tasksText(missing)} to attach`;
 }
 

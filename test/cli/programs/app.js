@@ -1,11 +1,17 @@
 // @ts-check
 // A program for `pamir run`: says what it was given, and then does what its first argument says, in task 1.
 import { spawn, spawnSync } from "node:child_process";
+import { writeSync } from "node:fs";
 import { attach } from "pamir";
 
 const [what] = process.argv.slice(2);
 if (what === "never" || (what === "stuck" && process.env.PMI_RANK === "1")) {
   console.log(JSON.stringify({ pid: process.pid }));
+  for (;;);
+}
+if (what === "half" && process.env.PMI_RANK === "1") {
+  // It begins to attach, and goes no further.
+  writeSync(Number(process.env.PMI_FD), "cmd=init pmi_version=1 pmi_subversion=1\n");
   for (;;);
 }
 const client = await attach();
