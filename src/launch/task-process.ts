@@ -265,8 +265,8 @@ export function startProcess(
     send({ terminate: task });
     // A process that is stopped reads no order. It is killed if no task of it shall go on.
     if (![...running].every((other) => lifecycle.isTerminated(other))) return;
-    // Agents would wait for each other's nodes.
-    if (isAll && links !== undefined) child?.kill("SIGKILL");
+    // Agents would wait for each other's nodes. A detached process would outlive a launcher that exits meanwhile.
+    if (isAll && (links !== undefined || setup.isDetached)) child?.kill("SIGKILL");
     stopKill ??= after(END_MS, () => child?.kill("SIGKILL"));
   }
 
@@ -317,6 +317,8 @@ function spawnProcess(
 ): ChildProcess {
   const { spawn } = nodeModule("child_process") as typeof import("node:child_process");
   const child = spawn(process.execPath, [...nodeOptions(), "--eval", PROGRAM], {
+    // Then the end of the terminal does not reach it.
+    detached: isDetached,
     // The memory is inherited: it has no name by which another process could open it.
     // Standard input is read only for a task that asks for it (input.ts).
     stdio: ["inherit", "inherit", "inherit", "ipc", ...(memory === undefined ? [] : [memory.descriptor])],

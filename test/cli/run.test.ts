@@ -224,6 +224,56 @@ describe.runIf(process.platform === "linux")("pamir run --detach", () => {
     },
   );
 
+  it.each(["4", "2"])("--processes %s: the tasks go on if the terminal is closed", async (processes) => {
+    const mark = markOf();
+    const args = [cli, "run", "--detach", "-n", "4", "--processes", processes, app, "hang"];
+    const child = spawn(process.execPath, args, {
+      stdio: ["ignore", "pipe", "inherit"],
+      env: { ...process.env, PAMIR_MARK: mark },
+      detached: true,
+    });
+    try {
+      let stdout = "";
+      child.stdout.on("data", (text) => {
+        stdout += text;
+        // To the whole group.
+        if (stdout.trim().split("\n").length === 4) process.kill(-(child.pid as number), "SIGHUP");
+      });
+      await once(child, "exit");
+      const pids = [...new Set([...stdout.matchAll(/"pid":(\d+)/g)].map(([, pid]) => Number(pid)))];
+      expect(pids).toHaveLength(Number(processes));
+      await expectIdle(pids, 8);
+      expect(pids.map(isGone)).toEqual(pids.map(() => false));
+    } finally {
+      killAll(mark);
+    }
+  });
+
+  it.each(["4", "2"])("--processes %s: two signals end processes that are stopped, too", async (processes) => {
+    const mark = markOf();
+    const child = detached(["-n", "4", "--processes", processes, app, "hang"], mark);
+    try {
+      let stdout = "";
+      child.stderr.pipe(process.stderr);
+      await new Promise<void>((resolve) => {
+        child.stdout.on("data", (text) => {
+          stdout += text;
+          if (stdout.trim().split("\n").length === 4) resolve();
+        });
+      });
+      const pids = [...new Set([...stdout.matchAll(/"pid":(\d+)/g)].map(([, pid]) => Number(pid)))];
+      const exit = once(child, "exit");
+      for (const pid of pids) process.kill(pid, "SIGSTOP");
+      child.kill("SIGTERM");
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      child.kill("SIGTERM");
+      expect((await exit)[0]).toBe(143);
+      await vi.waitFor(() => expect(pids.filter((pid) => !isGone(pid))).toEqual([]), 5000);
+    } finally {
+      killAll(mark);
+    }
+  });
+
   it.each([
     ["a process each, progress()", 1, "progress", []],
     ["a process each, blocking", 1, "blocking", []],
