@@ -18,6 +18,7 @@ import {
 import { checkKeys, type Keys } from "../core/check.js";
 import { checkInteger, PamiError, show } from "../core/error.js";
 import { endpointsFit, type Limits, MEMORY_BYTES_MAX } from "../memory/map.js";
+import { taskAt } from "../node/address.js";
 import { environment, isNode } from "../support/host.js";
 import { hostModeOf } from "./info.js";
 
@@ -43,6 +44,12 @@ export interface LimitOptions {
   readonly slots?: number | undefined;
   readonly engine?: "inline" | "thread" | undefined;
   readonly trace?: boolean | TraceLimits | undefined;
+}
+
+/** How many tasks may share a memory, and why not more. */
+export function roomForTasks(contexts = 4): { readonly most: number; readonly why: string } {
+  const most = Math.min(TASK_COUNT_MAX, taskAt({ contexts }, ENDPOINT_COUNT_MAX));
+  return { most, why: `: the limit is ${ENDPOINT_COUNT_MAX} endpoints, and each task has ${contexts} contexts` };
 }
 
 /** @param launched tasks that are launched @throws PAMIR_INVAL, PAMIR_MEMORY */

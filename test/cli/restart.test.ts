@@ -139,8 +139,31 @@ describe.runIf(isLinux)("pamir run --restart, nodes", { timeout: 60_000 }, () =>
   });
 });
 
+// Of the ways that share memory, whose endpoints are limited; the text of a job that has no room comes before it starts.
+describe("pamir run --restart, more often than the job has numbers", { timeout: 60_000 }, () => {
+  const ways = isLinux ? [[], ["--processes", "1"], ["--processes", "2"]] : [[]];
+  it.each(ways.map((way) => [way.join(" ") || "threads", way] as const))(
+    "%s: the default of --spare fits",
+    (_, way) => {
+      const { status, stdout } = run("-n", "2", ...way, "--restart", "1000", again, "1", "exit");
+      expect([status, stdout]).toEqual([0, '[0] {"told":[2],"reply":[2,1],"size":3}\n']);
+    },
+  );
+
+  it.runIf(isLinux)("nodes: the default of --spare fits", () => {
+    const { status, stdout } = run("-n", "2", "--nodes", "2", "--restart", "40000", again, "1", "exit");
+    expect([status, stdout]).toEqual([0, '[0] {"told":[2],"reply":[2,1],"size":3}\n']);
+  });
+});
+
 describe("pamir run --restart, wrong input", () => {
   it.each([
+    [
+      ["-n", "2", "--restart", "2", "--spare", "255", app],
+      /2 tasks and 255 more numbers .*\(--spare\) .*more than 256/,
+    ],
+    [["-n", "256", "--restart", "2", app], /256 tasks and 1 more number for restarts .*more than 256: .*4 contexts/],
+    [["-n", "257", "--restart", "2", app], /257 tasks with 4 contexts are 1028 endpoints, the limit is 1024/],
     [["--spare", "2", app], /--spare takes --restart/],
     [["--nodes", "2", "--spare", "2", app], /--spare takes --restart/],
     [["--restart", "2", "--on-error", "abort", app], /--restart does not go with --on-error abort/],

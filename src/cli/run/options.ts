@@ -30,7 +30,7 @@ Usage: pamir run [OPTION]… APP [ARGUMENT]…
       --timeout S       ends the job after S seconds, with exit code 124
       --restart N       starts a task that fails again, up to N times, with a new number; client.rank stays. With --nodes and
                         --hosts it is a node of its own, and tasks start again only once all have attached
-      --spare S         numbers for such tasks (default: N for each task)
+      --spare S         numbers for such tasks (default: N for each task, as far as the job may have so many)
       --detach          with --processes: the tasks go on if this process dies, and hear of each other's ends; their output
                         has no labels
       --cwd FOLDER      folder in which the tasks run

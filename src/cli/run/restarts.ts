@@ -12,18 +12,25 @@ export class Restarts {
   /** By rank. */
   readonly #restarts = new Map<number, number>();
 
-  /** @throws UsageError */
-  constructor(values: Values, tasks: number) {
+  /**
+   * @param limit numbers that the job may have
+   * @param why the limit is lower than that of all jobs
+   * @throws UsageError
+   */
+  constructor(values: Values, tasks: number, limit: number = PROCESS_COUNT_MAX, why = "") {
     this.#most = count("--restart", values.restart) ?? 0;
     const spare = count("--spare", values.spare);
     if (this.#most === 0 && spare !== undefined) throw new UsageError("--spare takes --restart");
     if (this.#most > 0 && values["on-error"] === "abort") {
       throw new UsageError("--restart does not go with --on-error abort");
     }
-    this.spare = spare ?? this.#most * tasks;
-    if (this.spare > 0 && tasks + this.spare > PROCESS_COUNT_MAX) {
-      const numbers = `${this.spare} more numbers for restarts (--spare)`;
-      throw new UsageError(`${tasks} tasks and ${numbers} are more than ${PROCESS_COUNT_MAX}`);
+    // A job without room for one restart is refused, unless its tasks alone are too many: then another text says so.
+    const room = Math.max(tasks > limit ? 0 : 1, limit - tasks);
+    this.spare = spare ?? Math.min(this.#most * tasks, room);
+    if (this.spare > 0 && tasks + this.spare > limit) {
+      const numbers = `${this.spare} more number${this.spare === 1 ? "" : "s"} for restarts`;
+      const option = spare === undefined ? "--restart" : "--spare";
+      throw new UsageError(`${tasks} tasks and ${numbers} (${option}) are more than ${limit}${why}`);
     }
   }
 

@@ -119,13 +119,17 @@ async function runThreads(app: string, argv: string[], values: Values): Promise<
   let isEnding = false;
   let job: Job | undefined;
   const tasks = count("--tasks", values.tasks) ?? Math.max(2, info().hardwareThreads);
-  const restarts = new Restarts(values, tasks);
+  const contexts = count("--contexts", values.contexts);
+  // Loaded on demand: few jobs need it.
+  const room =
+    values.restart === undefined ? undefined : (await import("../../launch/limits.js")).roomForTasks(contexts);
+  const restarts = new Restarts(values, tasks, room?.most, room?.why);
   if (values.detach && values.processes === undefined) throw new UsageError("--detach takes --processes");
   const options = {
     tasks,
     maxTasks: tasks + restarts.spare,
     processes: count("--processes", values.processes),
-    contexts: count("--contexts", values.contexts),
+    contexts,
     heapBytes: count("--heap-bytes", values["heap-bytes"]),
     kernel: oneOf("--kernel", values.kernel, ["wasm", "ts"]),
     engine: oneOf("--engine", values.engine, ["thread", "inline"]),
