@@ -1,4 +1,5 @@
-// Labels the output of tasks: each line begins with the number of its task, so that lines of several tasks can be told apart.
+// Passes on the output of tasks, at the pace of its reader. With labels, each line begins with the number of its task, so that
+// lines of several tasks can be told apart.
 import type { Readable, Writable } from "node:stream";
 
 /** How lines are labeled: with the task's number, or in a color of the task. */
@@ -8,6 +9,49 @@ export type Labels = "plain" | "color";
 const COLORS = [36, 33, 32, 35, 34, 96, 93, 92, 95, 94] as const;
 /** Characters of a line without an end, after which it is written as one. */
 const LINE_MAX = 65_536;
+/** Most characters that a process leaves in its pipe and in the stream that reads it: Linux keeps some 200 KiB in a pipe. */
+const LEFT_MAX = 1024 ** 2;
+
+/** By destination: the streams that are paused until it takes more. */
+const paused = new WeakMap<Writable, Set<Readable>>();
+/** By stream: how many characters more are taken of it, whether or not its destination takes them. */
+const excused = new WeakMap<Readable, number>();
+
+/** Writes what comes from a stream to another one. If that takes no more for now, the first one pauses. */
+export function passOn(some: string | Uint8Array, from: Readable, to: Writable): void {
+  if (to.write(some) || to.destroyed) return;
+  const more = (excused.get(from) ?? 0) - some.length;
+  if (more >= 0) {
+    excused.set(from, more);
+    return;
+  }
+  from.pause();
+  pausedBy(to).add(from);
+}
+
+/**
+ * The process whose output this is has ended: what it has left is taken at once, so its end is reported also while nothing is
+ * read. Other processes that still write there are held back again.
+ */
+export function takeRest(from: Readable, most: number = LEFT_MAX): void {
+  excused.set(from, most);
+  from.resume();
+}
+
+function pausedBy(to: Writable): Set<Readable> {
+  const known = paused.get(to);
+  if (known !== undefined) return known;
+  const waiting = new Set<Readable>();
+  const resume = (): void => {
+    const all = [...waiting];
+    waiting.clear();
+    for (const from of all) from.resume();
+  };
+  // One listener for all: Node warns of more than ten. A destination that closes takes no more, and drops what comes.
+  to.on("drain", resume).on("close", resume);
+  paused.set(to, waiting);
+  return waiting;
+}
 
 function labelOf(task: number, labels: Labels): string {
   const color = COLORS[task % COLORS.length] as number;
@@ -27,7 +71,7 @@ export function labelLines(task: number, labels: Labels, from: Readable, to: Wri
       rest = "";
     }
     // One write for all of them, so that no other process writes between.
-    if (lines.length > 0) to.write(lines.map((line) => `${label}${line}\n`).join(""));
+    if (lines.length > 0) passOn(lines.map((line) => `${label}${line}\n`).join(""), from, to);
   });
   from.on("end", () => {
     if (rest !== "") to.write(`${label}${rest}\n`);

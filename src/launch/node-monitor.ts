@@ -102,6 +102,8 @@ const LOOK_MS = 1;
 const LOAD_MS = 1000;
 /** Milliseconds in which a full standard error has to take the text. */
 const WRITE_MS = 5000;
+/** Milliseconds in which the launching thread takes the last output of a job that is terminated. */
+const OUTPUT_MS = 2000;
 /** Failures that are kept, so that later ones with the same text take one line. */
 const PRINTED_MAX = 16;
 
@@ -215,7 +217,10 @@ port?.on("message", (order: MonitorOrder) => {
   else if ("close" in order) onceEngineIsUp(leave);
   else if ("to" in order) links?.channels.get(order.to)?.(order);
   else if (order.terminate === "engine") onceEngineIsUp(endEngine);
-  else lifecycle.terminate(order.terminate);
+  else {
+    isTerminated ||= order.terminate === "all";
+    lifecycle.terminate(order.terminate);
+  }
 });
 
 /**
@@ -238,14 +243,20 @@ function endEngine(): void {
   sync.ringAlways(engineSlot(map));
 }
 
-/** Ends this thread. Deno's `parentPort` has no `close`; there, exit() loses no posted message. */
+/**
+ * Ends this thread, once the last labeled output is out: of a job that was terminated, only if that is soon. Deno's `parentPort` has no
+ * `close`; there, exit() loses no posted message.
+ */
 function leave(): void {
+  if (isTerminated && pamirMonitor === undefined) after(OUTPUT_MS, () => process.exit(0), false);
   if (typeof port?.close === "function") port.close();
   else process.exit(0);
 }
 
 /** Whether the job is being ended because a task failed. */
 let isAborted = false;
+/** Whether the program has ended the job. */
+let isTerminated = false;
 /** A task with which the job is to begin, and whose process can't be started: all tasks end. */
 let notStarted: number | undefined;
 let engineThread: InstanceType<typeof Worker> | undefined;

@@ -8,7 +8,7 @@ import type { ProcessMemorySetup } from "../process/mapping.js";
 import { after, nodeModule } from "../support/host.js";
 import { LAUNCHED, type LaunchedTask, type TaskBootstrap, type TaskNews, type TaskReport } from "./bootstrap.js";
 import { Guard } from "./guard.js";
-import { type Labels, labelLines } from "./labels.js";
+import { type Labels, labelLines, takeRest } from "./labels.js";
 import type { Lifecycle } from "./lifecycle.js";
 import type { BootstrapAnswer, BootstrapRequest } from "./link-bootstrap.js";
 import type { LinkedNodes, LinkSetup, LostNode } from "./linked-nodes.js";
@@ -176,6 +176,7 @@ export function startTaskProcess(
   child.on("exit", (code, signal) => {
     exit = exitBy({ failure: undefined, code, signal });
     lifecycle.die(exit);
+    for (const output of [child?.stdout, child?.stderr]) if (output) takeRest(output);
   });
   // What the process and those that it has started have printed comes before the line that reports the end.
   child.on("close", () => {

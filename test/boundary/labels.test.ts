@@ -1,8 +1,10 @@
-// Labels of the output of tasks: whole lines, however the text is cut, and the colors of a terminal.
+// Labels of the output of tasks: whole lines, however the text is cut, and the colors of a terminal. Its pace: streams pause
+// while their destination takes no more.
+import { once } from "node:events";
 import { PassThrough } from "node:stream";
 import { text } from "node:stream/consumers";
 import { expect, it } from "vitest";
-import { type Labels, labelLines } from "../../src/launch/labels.js";
+import { type Labels, labelLines, passOn, takeRest } from "../../src/launch/labels.js";
 
 /** What comes out of pieces that a task writes. */
 async function labeled(task: number, labels: Labels, ...pieces: readonly (string | Uint8Array)[]): Promise<string> {
@@ -31,4 +33,63 @@ it.each([
   [[Uint8Array.of(0xc3), Uint8Array.of(0xa4, 10)], "[3] \u00e4\n"],
 ])("pieces %#: each line has one label", async (pieces, lines) => {
   expect(await labeled(3, "plain", ...pieces)).toBe(lines);
+});
+
+/** Lets streams pass on what they have. */
+async function settle(): Promise<void> {
+  for (let i = 0; i < 10; i++) await new Promise((resolve) => setImmediate(resolve));
+}
+
+/** Sources that each have so many lines, and a destination that nothing reads. All bounds are small. */
+function unread(sources: number, lines: number): { all: PassThrough[]; to: PassThrough } {
+  const to = new PassThrough({ highWaterMark: 16 });
+  const all = Array.from({ length: sources }, (_, task) => {
+    const from = new PassThrough({ readableHighWaterMark: 4, writableHighWaterMark: 16 });
+    labelLines(task, "plain", from, to);
+    for (let line = 0; line < lines; line++) from.write(`${line}\n`);
+    return from;
+  });
+  return { all, to };
+}
+
+it("streams pause while their destination takes no more, with one listener for all; then all comes, in order", async () => {
+  const [sources, lines] = [20, 50];
+  const { all, to } = unread(sources, lines);
+  await settle();
+  expect(all.map((from) => from.isPaused())).toEqual(all.map(() => true));
+  expect(to.writableLength).toBeLessThan(sources * 16);
+  expect(to.listenerCount("drain")).toBe(1);
+  for (const from of all) from.end("last");
+  void Promise.all(all.map((from) => once(from, "end"))).then(() => setImmediate(() => to.end()));
+  const came = (await text(to)).trimEnd().split("\n");
+  for (const task of all.keys()) {
+    const expected = [...Array.from({ length: lines }, (_, line) => `${line}`), "last"];
+    const label = `[${task}] `;
+    const own = came.filter((line) => line.startsWith(label)).map((line) => line.slice(label.length));
+    expect(own).toEqual(expected);
+  }
+});
+
+it("a destination that closes lets the streams go on: what comes is dropped", async () => {
+  const { all, to } = unread(2, 50);
+  to.on("error", () => {});
+  await settle();
+  to.destroy();
+  const ends = all.map((from) => once(from, "end"));
+  for (const from of all) from.end();
+  await Promise.all(ends);
+});
+
+it("what an ended process has left is taken at once, up to a bound", async () => {
+  const to = new PassThrough({ highWaterMark: 16 });
+  const from = new PassThrough();
+  from.on("data", (bytes: Uint8Array) => passOn(bytes, from, to));
+  const write = async (): Promise<boolean> => {
+    from.write(new Uint8Array(40));
+    await settle();
+    return from.isPaused();
+  };
+  expect(await write()).toBe(true);
+  takeRest(from, 100);
+  expect([await write(), await write(), await write()]).toEqual([false, false, true]);
 });

@@ -1,6 +1,6 @@
 // The tasks of a job whose processes this launcher has started: their output, the first failure, their end.
 import { constants } from "node:os";
-import { type Labels, labelLines } from "../../launch/labels.js";
+import { type Labels, labelLines, passOn, takeRest } from "../../launch/labels.js";
 import { codeIn } from "../../launch/start-limits.js";
 import type { EndSignal, LaunchedTask, TaskEnd } from "./task.js";
 
@@ -84,8 +84,10 @@ export class ProcessJob {
       [task.stdout, process.stdout],
       [task.stderr, process.stderr],
     ] as const) {
-      if (labels === undefined) from.on("data", (bytes: Uint8Array) => to.write(bytes));
+      if (labels === undefined) from.on("data", (bytes: Uint8Array) => passOn(bytes, from, to));
       else labelLines(task.task, labels, from, to);
+      if (task.exited === undefined) takeRest(from, Number.POSITIVE_INFINITY);
+      else void task.exited.then(() => takeRest(from));
     }
     const end = await task.ended;
     this.#running.delete(task);

@@ -42,6 +42,7 @@ export class TaskProcess implements LaunchedTask {
   readonly stdin: Writable | undefined;
   /** The launcher's end of PMI_FD. */
   readonly pmi: Duplex;
+  readonly exited: Promise<void>;
   readonly ended: Promise<TaskEnd>;
   readonly #child: ChildProcess;
   readonly #news: Duplex;
@@ -75,6 +76,7 @@ export class TaskProcess implements LaunchedTask {
     this.stdin = child.stdin ?? undefined;
     this.stdin?.on("error", () => {});
     this.pmi = pmi;
+    this.exited = new Promise((resolve) => child.on("exit", () => resolve()));
     this.ended = new Promise((resolve) => {
       // Errors of a process that runs are those of kill().
       child.on("error", () => {});

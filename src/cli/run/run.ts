@@ -30,6 +30,8 @@ import { Restarts } from "./restarts.js";
 /** Name of the channel of standard input: it reaches the threads of one process. */
 const INPUT = "pamir run: standard input";
 const EXIT_SIGNALS = { SIGINT: 130, SIGTERM: 143 } as const;
+/** Milliseconds in which a reader may take the last output of a job that is ended. */
+const OUTPUT_MS = 2000;
 /** That of a program which writes to a pipe without a reader. */
 const EXIT_PIPE = 141;
 
@@ -89,6 +91,7 @@ async function supervise(running: Running, time: number | undefined): Promise<nu
     }
     code = given;
     running.end();
+    void running.ended.finally(() => setTimeout(() => process.exit(given), OUTPUT_MS).unref()).catch(() => {});
   };
   for (const [signal, given] of Object.entries(EXIT_SIGNALS)) process.on(signal, () => end(given));
   for (const stream of [process.stdout, process.stderr]) {

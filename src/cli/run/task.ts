@@ -18,6 +18,8 @@ export interface LaunchedTask {
   readonly stderr: Readable;
   /** By which the process speaks PMI. */
   readonly pmi: Duplex;
+  /** Resolves once the process has ended, whatever is left to read. Undefined: to pause its streams would not hold it back. */
+  readonly exited?: Promise<void>;
   /** Resolves once the process has ended and its streams have no more to read. */
   readonly ended: Promise<TaskEnd>;
   /** Gives news to the agent of the process's node, if that is a thread of this process. @param news lines of LinkAgentOrder */

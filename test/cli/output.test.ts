@@ -1,0 +1,102 @@
+// The output of `pamir run` behind a slow reader: tasks are held back, nothing is lost, and a signal ends the job.
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdtempSync, statSync } from "node:fs";
+import { join } from "node:path";
+import type { Readable } from "node:stream";
+import { fileURLToPath } from "node:url";
+import { afterEach, describe, expect, inject, it } from "vitest";
+import { byEffort, sample } from "../support/effort.js";
+import { cli } from "../support/run-command.js";
+
+const program = fileURLToPath(new URL("programs/polite.js", import.meta.url));
+/** Tasks of a job, more than the 10 listeners that Node allows on a stream without a warning. */
+const TASKS = 12;
+/** Lines of 65 KB that may be on their way from a task: in pipes, and in the streams of two threads. */
+const HELD_MAX = 32;
+/** Milliseconds without a new line after which a job is held back. */
+const QUIET_MS = 500;
+
+/** Options of a job of so many tasks. */
+const WAYS: readonly (readonly [string, (tasks: number) => readonly string[]])[] = [
+  ["threads", () => []],
+  ["threads of a process", () => ["--processes", "1"]],
+  ["processes", (tasks) => ["--processes", `${tasks}`]],
+  ["nodes", () => ["--nodes", "2"]],
+  ["nodes, no labels", () => ["--nodes", "2", "--no-labels"]],
+];
+const HERE = process.platform === "linux" ? WAYS : WAYS.slice(0, 1);
+
+const drawn = sample(HERE, byEffort({ quick: 1, normal: 2, deep: HERE.length }), "pamir run behind a slow reader");
+describe.each(drawn)("%s", (name, way) => {
+  const started: ChildProcess[] = [];
+  afterEach(() => {
+    for (const child of started.splice(0)) child.kill("SIGKILL");
+  });
+
+  /** Starts a job, and waits until it writes no more. Nothing is read. */
+  async function startHeld(manner: string, tasks: number, lines: number): Promise<[ChildProcess, () => number]> {
+    const noted = join(mkdtempSync(join(inject("folder"), "output-")), "noted");
+    const args = [cli, "run", "-n", `${tasks}`, ...way(tasks), program, manner, `${lines}`, noted];
+    const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"] });
+    started.push(child);
+    const count = (): number => (existsSync(noted) ? statSync(noted).size : 0);
+    for (let last = -1; last <= 0 || count() > last; ) {
+      last = count();
+      await new Promise((resolve) => setTimeout(resolve, QUIET_MS));
+    }
+    return [child, count];
+  }
+
+  /** Reads a job's output to its end. @returns how many lines came of each task; they have come in order */
+  async function readAll({ stdout, stderr }: ChildProcess): Promise<number[]> {
+    let [output, errors] = ["", ""];
+    (stdout as Readable).setEncoding("latin1").on("data", (text: string) => {
+      output += text.replace(/x{2,}/g, (all) => (all.length < 1000 ? all : `<${all.length}>`));
+    });
+    (stderr as Readable).setEncoding("utf8").on("data", (text: string) => {
+      errors += text;
+    });
+    await Promise.all([once(stdout as Readable, "end"), once(stderr as Readable, "end")]);
+    expect(errors).toBe("");
+    const counts: number[] = [];
+    if (name.endsWith("no labels")) return [output.split("\n").length - 1];
+    for (const line of output.trimEnd().split("\n")) {
+      const [, task, index, rest] = /^\[(\d+)\] (\d+) (.*)$/.exec(line) ?? [];
+      expect(Number(index)).toBe(counts[Number(task)] ?? 0);
+      const length = (rest as string).replace(/<(\d+)>/g, (_, size) => "x".repeat(Number(size))).length;
+      expect(length).toBe(65_000);
+      counts[Number(task)] = Number(index) + 1;
+    }
+    return counts;
+  }
+
+  it("a task that waits for its output is held back; all of it comes out once it is read", async () => {
+    const lines = 4 * HELD_MAX;
+    const [child, count] = await startHeld("polite", 2, lines);
+    expect(count()).toBeLessThan(2 * HELD_MAX);
+    const closed = once(child, "close");
+    expect((await readAll(child)).reduce((sum, one) => sum + one)).toBe(2 * lines);
+    expect(await closed).toEqual([0, null]);
+  });
+
+  it("the last output of many tasks that have ended, or wait for nothing but that, comes out whole", async () => {
+    const [child] = await startHeld("hasty", TASKS, 8);
+    const closed = once(child, "close");
+    expect((await readAll(child)).reduce((sum, one) => sum + one)).toBe(8 * TASKS);
+    expect(await closed).toEqual([0, null]);
+  });
+
+  it("SIGTERM ends a job that is held back, though nothing is read", async () => {
+    const [child] = await startHeld("polite", 2, 1e6);
+    child.kill("SIGTERM");
+    expect(await once(child, "exit")).toEqual([143, null]);
+  });
+
+  // A process that runs several threads writes itself: the launcher sees its end alone.
+  it.skipIf(name === "threads of a process")("the end of its reader ends a job that is held back", async () => {
+    const [child] = await startHeld("polite", 2, 1e6);
+    child.stdout?.destroy();
+    expect(await once(child, "exit")).toEqual([141, null]);
+  });
+});
