@@ -105,6 +105,25 @@ it.each([
   },
 );
 
+it.skipIf(process.platform !== "linux").each([
+  ["threads", []],
+  ["nodes", ["--nodes", "2"]],
+])("%s: the output can't be written: the job ends, and says why", (_, way) => {
+  const file = join(inject("folder"), "talks-on.mjs");
+  writeFileSync(file, 'setInterval(() => process.stdout.write("on and on\\n"), 1);\n');
+  const full = openSync("/dev/full", "w");
+  const { status, stderr } = spawnSync(process.execPath, [cli, "run", "-n", "2", ...way, file], {
+    stdio: ["ignore", full, "pipe"],
+    encoding: "utf8",
+    timeout: 60_000,
+  });
+  closeSync(full);
+  expect({ status, stderr: stderr.split("\n")[0] }).toEqual({
+    status: 1,
+    stderr: "pamir run: the output can't be written: ENOSPC: no space left on device, write",
+  });
+});
+
 describe.runIf(HAS_TERMINAL)("pamir run on a terminal", () => {
   it.each([
     ["threads", "-n 2"],

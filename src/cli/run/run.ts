@@ -1,6 +1,6 @@
 // `pamir run`: runs a program as the tasks of a job, as threads or as processes of this machine or of several.
 import { spawnSync } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, writeSync } from "node:fs";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
@@ -95,9 +95,11 @@ async function supervise(running: Running, time: number | undefined): Promise<nu
   };
   for (const [signal, given] of Object.entries(EXIT_SIGNALS)) process.on(signal, () => end(given));
   for (const stream of [process.stdout, process.stderr]) {
-    stream.on("error", () => {
+    stream.on("error", ({ code, message }: NodeJS.ErrnoException) => {
+      if (code !== "EPIPE" && stream === process.stdout)
+        writeSync(process.stderr.fd, `pamir run: the output can't be written: ${message}\n`);
       running.endNow(EXIT_PIPE);
-      process.exit(EXIT_PIPE);
+      process.exit(code === "EPIPE" ? EXIT_PIPE : 1);
     });
   }
   const timer = setTimeout(
