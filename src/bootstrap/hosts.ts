@@ -57,10 +57,8 @@ export function parseHosts(list: string, option = "--hosts"): HostSlots[] {
  */
 export function parseHostFile(text: string, file: string, warn: (text: string) => void = () => {}): HostSlots[] {
   const hosts = new HostList();
-  for (const [i, line] of text
-    .replace(/^\ufeff/, "")
-    .split(/\r?\n/)
-    .entries()) {
+  const lines = text.replace(/^\ufeff/, "").split(/\r?\n/);
+  for (const [i, line] of lines.entries()) {
     const where = `${file}, line ${i + 1}`;
     const [first, ...fields] = line
       .replace(/#.*$/, "")

@@ -244,8 +244,8 @@ function endEngine(): void {
 }
 
 /**
- * Ends this thread, once the last labeled output is out: of a job that was terminated, only if that is soon. Deno's `parentPort` has no
- * `close`; there, exit() loses no posted message.
+ * Ends this thread once the last labeled output is out; that of a job that was terminated has OUTPUT_MS. Deno's `parentPort`
+ * has no `close`; there, exit() loses no posted message.
  */
 function leave(): void {
   if (isTerminated && pamirMonitor === undefined) after(OUTPUT_MS, () => process.exit(0), false);

@@ -97,6 +97,7 @@ export const LEAVE_MS = 10_000;
 /** Milliseconds for which a process that exits waits for its agent at the most. */
 const EXIT_MS = LEAVE_MS + 1000;
 
+/** The agent ends its turns, and its node leaves. */
 function interruptAgent(setup: ProcessNodeSetup): void {
   const memory = memoryOf(setup);
   const map = readMap(memory, setup.job);

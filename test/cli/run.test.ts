@@ -221,6 +221,14 @@ describe.runIf(process.platform === "linux")("pamir run --detach", () => {
     for (const pid of processesWith("PAMIR_MARK", mark)) process.kill(pid, "SIGKILL");
   };
 
+  /** So many processes of tasks, which have said their pids, are there, and sleep. */
+  async function expectToGoOn(said: string, processes: number): Promise<void> {
+    const pids = [...new Set([...said.matchAll(/"pid":(\d+)/g)].map(([, pid]) => Number(pid)))];
+    expect(pids).toHaveLength(processes);
+    await expectIdle(pids, 8);
+    expect(pids.map(isGone)).toEqual(pids.map(() => false));
+  }
+
   it.each([["8"], ["4"]])(
     "the tasks of --processes %s go on if the launcher is killed, and sleep as before",
     async (processes) => {
@@ -233,10 +241,7 @@ describe.runIf(process.platform === "linux")("pamir run --detach", () => {
           if (stdout.trim().split("\n").length === 8) child.kill("SIGKILL");
         });
         await once(child, "exit");
-        const pids = [...new Set([...stdout.matchAll(/"pid":(\d+)/g)].map(([, pid]) => Number(pid)))];
-        expect(pids).toHaveLength(Number(processes));
-        await expectIdle(pids, 8);
-        expect(pids.map(isGone)).toEqual(pids.map(() => false));
+        await expectToGoOn(stdout, Number(processes));
       } finally {
         killAll(mark);
       }
@@ -259,10 +264,7 @@ describe.runIf(process.platform === "linux")("pamir run --detach", () => {
         if (stdout.trim().split("\n").length === 4) process.kill(-(child.pid as number), "SIGHUP");
       });
       await once(child, "exit");
-      const pids = [...new Set([...stdout.matchAll(/"pid":(\d+)/g)].map(([, pid]) => Number(pid)))];
-      expect(pids).toHaveLength(Number(processes));
-      await expectIdle(pids, 8);
-      expect(pids.map(isGone)).toEqual(pids.map(() => false));
+      await expectToGoOn(stdout, Number(processes));
     } finally {
       killAll(mark);
     }
