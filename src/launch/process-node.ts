@@ -13,9 +13,12 @@ import type { WebSocketLink } from "../link/websocket-link.js";
 import { openWebSocketLink } from "../link/websocket-server.js";
 import type { MemoryMap } from "../memory/map.js";
 import { interruptTask, markEngineDead } from "../node/liveness.js";
+import { byKoffi, type CLibrary } from "../process/ffi.js";
 import type { FutexSetup } from "../process/futex.js";
 import { nodeKeyScheduleOf } from "../seal/node.js";
+import { opensslKeyScheduleOf } from "../seal/openssl.js";
 import { BuddyArena } from "../session/buddy-arena.js";
+import type { KeySchedule } from "../session/key-schedule.js";
 import { systemClock } from "../support/clock.js";
 import { after, type NodePort, nodeModule } from "../support/host.js";
 import { seededWords } from "../support/randomness.js";
@@ -45,6 +48,8 @@ export interface ProcessNodeSetup {
   readonly fingerprint: number;
   /** The job key; undefined: packets are not sealed. */
   readonly key: Uint8Array | undefined;
+  /** Path of koffi, to seal with less processor time; undefined: it is not installed. */
+  readonly koffi: string | undefined;
   /** Milliseconds without an answer after which a node is given up. */
   readonly silence: number;
   /** The address at which its link is opened: udp:… or ws://… */
@@ -98,7 +103,7 @@ export class ProcessNode {
     { kernel, memory, map }: { readonly kernel: Kernel; readonly memory: Memory; readonly map: MemoryMap },
     isInline: boolean,
   ) {
-    const { node, nodes, tasksPerNode, later, ended, fingerprint, key, silence } = setup;
+    const { node, nodes, tasksPerNode, later, ended, fingerprint, key, koffi, silence } = setup;
     this.#setup = setup;
     // Packets of strangers never come into the node's memory.
     const pages = ARENA_BYTES / WASM_PAGE + 1;
@@ -130,7 +135,7 @@ export class ProcessNode {
         world: nodes * tasksPerNode,
         epoch: 1,
         job: fingerprint,
-        keySchedule: key && nodeKeyScheduleOf(key, fingerprint),
+        keySchedule: key && keyScheduleOf(key, fingerprint, koffi),
         addressOf: (other) => addresses[other] ?? (other < nodes || other >= nodes + later ? "" : undefined),
         isInline,
         silence: 1000 * silence,
@@ -216,6 +221,17 @@ export function openLink(
 ): Promise<UdpLink | WebSocketLink> {
   if (bind.startsWith("udp:")) return openUdpLink(bind, { packetBytes });
   return openWebSocketLink({ listen: bind, isNode, ws, packetBytes });
+}
+
+/** Seals by foreign calls, unless koffi is not installed or can't be loaded, as with `node --permission`. */
+function keyScheduleOf(key: Uint8Array, job: number, koffi: string | undefined): KeySchedule {
+  let library: CLibrary | undefined;
+  try {
+    library = koffi === undefined ? undefined : byKoffi(koffi);
+  } catch {
+    // node:crypto seals.
+  }
+  return library === undefined ? nodeKeyScheduleOf(key, job) : opensslKeyScheduleOf(key, job, library);
 }
 
 /** The link with the faults of the setup. */

@@ -28,7 +28,7 @@ type ForeignFunction = (...values: unknown[]) => number;
 /** Types of parameters and results, as koffi spells them. */
 type CType = "int" | "uint" | "ulong" | "int64_t" | "intptr_t" | "uintptr_t" | "size_t" | "str" | "void *";
 
-interface CLibrary {
+export interface CLibrary {
   /** @param name of a function; if it is variadic, its further arguments are integers */
   func(name: string, result: CType, parameters: readonly CType[]): ForeignFunction;
   addressOf(buffer: ArrayBufferLike): number;
@@ -145,8 +145,8 @@ function whyNotLoaded(path: string, { code, message, resource }: LoadError): str
   return `koffi fails: ${message}`;
 }
 
-/** The C library by koffi. */
-function byKoffi(path: string): CLibrary {
+/** The C library, and what else the process has loaded, by koffi. @throws Error koffi can't be loaded */
+export function byKoffi(path: string): CLibrary {
   const { createRequire } = nodeModule("module") as typeof import("node:module");
   const koffi = createRequire(path)(path) as Koffi;
   const library = koffi.load(null);

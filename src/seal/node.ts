@@ -35,7 +35,7 @@ class HmacSeal implements Seal {
   }
 }
 
-class AeadSeal implements Seal {
+export class AeadSeal implements Seal {
   readonly #crypto: Crypto;
   readonly #key: Uint8Array;
   readonly #nonce = new Nonce();
@@ -100,10 +100,12 @@ export function hasNodeSeals(): boolean {
 
 /**
  * As keyScheduleOf() of src/seal/noble.ts, with the same bytes.
+ * @param aead that takes less processor time
  * @throws Error this host has no node:crypto with these algorithms: see hasNodeSeals(). Packets must not travel unsealed.
  */
-export function nodeKeyScheduleOf(key: Uint8Array, job: number): KeySchedule {
+export function nodeKeyScheduleOf(key: Uint8Array, job: number, aead?: Algorithms["aead"]): KeySchedule {
   const crypto = nodeModule("crypto");
   if (crypto === undefined || !hasNodeSeals()) throw new Error("this host has no node:crypto with ChaCha20-Poly1305");
-  return scheduleOf(algorithmsOf(crypto), key, job);
+  const algorithms = algorithmsOf(crypto);
+  return scheduleOf({ ...algorithms, aead: aead ?? algorithms.aead }, key, job);
 }

@@ -1,10 +1,13 @@
 // Seals of a job key beside those that node:crypto makes by the same standards: what we call HKDF, HMAC and
 // ChaCha20-Poly1305 is that. And the two libraries that seal beside each other.
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync } from "node:crypto";
+import { createRequire } from "node:module";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { PACKET_SIZE, TAG_BYTES } from "../../assembly/layout.js";
+import { byKoffi } from "../../src/process/ffi.js";
 import { keyScheduleOf as nobleKeyScheduleOf } from "../../src/seal/noble.js";
 import { nodeKeyScheduleOf } from "../../src/seal/node.js";
+import { opensslAead, opensslKeyScheduleOf } from "../../src/seal/openssl.js";
 import { selectKeySchedule } from "../../src/seal/select.js";
 import type { KeySchedule } from "../../src/session/key-schedule.js";
 import { scaled } from "../support/effort.js";
@@ -44,15 +47,21 @@ const handshake = () => ({
   acceptNonce: [word(), word(), word(), word()],
 });
 
-const BOTH = [
+const LIBRARY = byKoffi(createRequire(import.meta.url).resolve("koffi"));
+
+const ALL = [
   { library: "noble", keyScheduleOf: nobleKeyScheduleOf },
   {
     library: "node:crypto",
     keyScheduleOf: (key: Uint8Array, job: number) => nodeKeyScheduleOf(key, job) as KeySchedule,
   },
+  {
+    library: "OpenSSL",
+    keyScheduleOf: (key: Uint8Array, job: number) => opensslKeyScheduleOf(key, job, LIBRARY),
+  },
 ];
 
-describe.each(BOTH)("$library", ({ keyScheduleOf }) => {
+describe.each(ALL)("$library", ({ keyScheduleOf }) => {
   it(`D9 the keys of a session are HKDF-SHA-256, its packets ChaCha20-Poly1305 (${replayNote()})`, () => {
     for (const length of [0, 1, 16, 63, 64, 65, 1376, 65464]) {
       const [key, job, sent] = [bytes(32 + random(32)), word(), word()];
@@ -137,45 +146,93 @@ describe.each(BOTH)("$library", ({ keyScheduleOf }) => {
   });
 });
 
-describe("both libraries", () => {
+describe("all libraries", () => {
   it(`D9 seal with the same bytes, and each opens what the other has sealed (${replayNote()})`, () => {
     for (let round = 0; round < scaled(200); round++) {
       const [key, job, names] = [bytes(32), word(), handshake()];
-      const [noble, node] = BOTH.map(({ keyScheduleOf }) => keyScheduleOf(key, job)) as [KeySchedule, KeySchedule];
+      const schedules = ALL.map(({ keyScheduleOf }) => keyScheduleOf(key, job));
       for (const of of [
         (schedule: KeySchedule) => schedule.handshake,
         (schedule: KeySchedule) => schedule.session(names).toTarget,
         (schedule: KeySchedule) => schedule.session(names).toOrigin,
         (schedule: KeySchedule) => schedule.zeroRtt(names),
       ]) {
+        const seals = schedules.map(of);
         const [length, sent] = [PACKET_SIZE + random(random(4) === 0 ? 5000 : 80) + TAG_BYTES, word()];
         const plain = bytes(length);
-        const [byNoble, byNode] = [plain.slice(), plain.slice()];
-        of(noble).seal(byNoble, PACKET_SIZE, sent);
-        of(node).seal(byNode, PACKET_SIZE, sent);
-        expect(byNode).toEqual(byNoble);
-        // In shared memory, as packets that come are.
-        const shared = new Uint8Array(new SharedArrayBuffer(length));
-        shared.set(byNoble);
-        const forged = byNoble.slice();
+        const sealed = seals.map((seal) => {
+          const packet = plain.slice();
+          seal.seal(packet, PACKET_SIZE, sent);
+          return packet;
+        });
+        const [first] = sealed as [Uint8Array];
+        for (const packet of sealed) expect(packet).toEqual(first);
+        const forged = first.slice();
         forged[random(length)] ^= 1 << random(8);
-        for (const schedule of [noble, node]) expect(of(schedule).open(forged.slice(), PACKET_SIZE, sent)).toBe(false);
-        expect(of(noble).open(byNode, PACKET_SIZE, sent)).toBe(true);
-        expect(of(node).open(shared, PACKET_SIZE, sent)).toBe(true);
-        expect(byNode.subarray(0, -TAG_BYTES)).toEqual(plain.subarray(0, -TAG_BYTES));
-        expect(new Uint8Array(shared).subarray(0, -TAG_BYTES)).toEqual(plain.subarray(0, -TAG_BYTES));
+        for (const seal of seals) {
+          expect(seal.open(forged.slice(), PACKET_SIZE, sent)).toBe(false);
+          // In shared memory, behind other bytes, as packets that come are.
+          const shared = new Uint8Array(new SharedArrayBuffer(length + 8), 8);
+          for (const packet of [first.slice(), shared]) {
+            packet.set(first);
+            expect(seal.open(packet, PACKET_SIZE, sent)).toBe(true);
+            expect(new Uint8Array(packet).subarray(0, -TAG_BYTES)).toEqual(plain.subarray(0, -TAG_BYTES));
+          }
+        }
       }
     }
   });
 
   it("do not open what is no whole packet", () => {
-    for (const { keyScheduleOf } of BOTH) {
+    for (const { keyScheduleOf } of ALL) {
       const { handshake: mac, session } = keyScheduleOf(bytes(32), 1);
       for (const length of [0, 1, 15, 16, 24, 39, 40]) {
         expect(mac.open(bytes(length), PACKET_SIZE, 1)).toBe(false);
         expect(session(handshake()).toTarget.open(bytes(length), PACKET_SIZE, 1)).toBe(false);
       }
     }
+  });
+});
+
+describe("OpenSSL", () => {
+  it("is there, by koffi: the tests above are of it", () => {
+    const seal = opensslAead(LIBRARY)(bytes(32));
+    const packet = bytes(80);
+    seal.seal(packet, PACKET_SIZE, 1);
+    expect(seal.open(packet, PACKET_SIZE, 1)).toBe(true);
+  });
+
+  it.each(["EVP_CIPHER_fetch", "EVP_CIPHER_CTX_new", "EVP_CipherInit_ex"])(
+    "is not used without a working %s: node:crypto seals",
+    (name) => {
+      const [key, names] = [bytes(32), handshake()];
+      const missing = () => {
+        throw new Error("no such function");
+      };
+      for (const func of [missing, () => () => 0]) {
+        const library = {
+          ...LIBRARY,
+          func: (...of: Parameters<typeof LIBRARY.func>) => (of[0] === name ? func() : LIBRARY.func(...of)),
+        };
+        expect(() => opensslAead(library)).toThrow();
+        const [node, without] = [nodeKeyScheduleOf(key, 7), opensslKeyScheduleOf(key, 7, library)];
+        const packet = bytes(80);
+        without.session(names).toTarget.seal(packet, PACKET_SIZE, 1);
+        expect(node.session(names).toTarget.open(packet, PACKET_SIZE, 1)).toBe(true);
+      }
+    },
+  );
+
+  it("is not used if it seals with other bytes", () => {
+    const [key, names] = [bytes(32), handshake()];
+    // Each key is another one there.
+    const other = bytes(32).buffer;
+    const addressOf = (buffer: ArrayBufferLike) => LIBRARY.addressOf(buffer.byteLength === 32 ? other : buffer);
+    const library = { ...LIBRARY, addressOf };
+    const [node, without] = [nodeKeyScheduleOf(key, 7), opensslKeyScheduleOf(key, 7, library)];
+    const packet = bytes(80);
+    without.session(names).toTarget.seal(packet, PACKET_SIZE, 1);
+    expect(node.session(names).toTarget.open(packet, PACKET_SIZE, 1)).toBe(true);
   });
 });
 
