@@ -438,7 +438,7 @@ function nodeSetup(
     news,
     fingerprint: (all[0] as Introduction).random,
     key,
-    koffi: key && findPackage("koffi"),
+    koffi: findPackage("koffi"),
     silence: silence ?? SILENCE_DEFAULT_MS,
     bind: isWebSocket ? `ws://${host}:${port}/` : `udp:${host}:${port}`,
     ws,

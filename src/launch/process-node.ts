@@ -8,18 +8,18 @@ import { isAbsent, isAbsentHere } from "../link/absence.js";
 import { DelayedLink } from "../link/delayed-link.js";
 import type { Address, Link } from "../link/link.js";
 import { LossyLink } from "../link/lossy-link.js";
+import { openDatagrams } from "../link/udp-calls.js";
 import { openUdpLink, type UdpLink } from "../link/udp-link.js";
 import type { WebSocketLink } from "../link/websocket-link.js";
 import { openWebSocketLink } from "../link/websocket-server.js";
 import type { MemoryMap } from "../memory/map.js";
 import { interruptTask, markEngineDead } from "../node/liveness.js";
-import { byKoffi, type CLibrary } from "../process/ffi.js";
+import { byKoffi } from "../process/ffi.js";
 import type { FutexSetup } from "../process/futex.js";
-import { nodeKeyScheduleOf } from "../seal/node.js";
 import { opensslKeyScheduleOf } from "../seal/openssl.js";
 import { BuddyArena } from "../session/buddy-arena.js";
-import type { KeySchedule } from "../session/key-schedule.js";
 import { systemClock } from "../support/clock.js";
+import type { CLibrary } from "../support/foreign.js";
 import { after, type NodePort, nodeModule } from "../support/host.js";
 import { seededWords } from "../support/randomness.js";
 import type { Agent } from "../transport/net/agent.js";
@@ -48,7 +48,7 @@ export interface ProcessNodeSetup {
   readonly fingerprint: number;
   /** The job key; undefined: packets are not sealed. */
   readonly key: Uint8Array | undefined;
-  /** Path of koffi, to seal with less processor time; undefined: it is not installed. */
+  /** Path of koffi, to seal and send with less processor time; undefined: it is not installed. */
   readonly koffi: string | undefined;
   /** Milliseconds without an answer after which a node is given up. */
   readonly silence: number;
@@ -135,7 +135,7 @@ export class ProcessNode {
         world: nodes * tasksPerNode,
         epoch: 1,
         job: fingerprint,
-        keySchedule: key && keyScheduleOf(key, fingerprint, koffi),
+        keySchedule: key && opensslKeyScheduleOf(key, fingerprint, libraryOf(koffi)),
         addressOf: (other) => addresses[other] ?? (other < nodes || other >= nodes + later ? "" : undefined),
         isInline,
         silence: 1000 * silence,
@@ -216,22 +216,24 @@ export class ProcessNode {
 
 /** Opens the link of a node. @param isNode whether an address is that of a node of the job, once these are known */
 export function openLink(
-  { bind, ws, packetBytes }: ProcessNodeSetup,
+  { bind, ws, packetBytes, koffi }: ProcessNodeSetup,
   isNode: (address: Address) => boolean,
 ): Promise<UdpLink | WebSocketLink> {
-  if (bind.startsWith("udp:")) return openUdpLink(bind, { packetBytes });
+  if (bind.startsWith("udp:")) {
+    const library = libraryOf(koffi);
+    return openUdpLink(bind, { packetBytes }, (host, port) => library && openDatagrams(library, host, port));
+  }
   return openWebSocketLink({ listen: bind, isNode, ws, packetBytes });
 }
 
-/** Seals by foreign calls, unless koffi is not installed or can't be loaded, as with `node --permission`. */
-function keyScheduleOf(key: Uint8Array, job: number, koffi: string | undefined): KeySchedule {
-  let library: CLibrary | undefined;
+/** Makes foreign calls; undefined: koffi is not installed, or can't be loaded, as with `node --permission`. */
+function libraryOf(koffi: string | undefined): CLibrary | undefined {
+  if (koffi === undefined) return undefined;
   try {
-    library = koffi === undefined ? undefined : byKoffi(koffi);
+    return byKoffi(koffi);
   } catch {
-    // node:crypto seals.
+    return undefined;
   }
-  return library === undefined ? nodeKeyScheduleOf(key, job) : opensslKeyScheduleOf(key, job, library);
 }
 
 /** The link with the faults of the setup. */

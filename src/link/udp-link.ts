@@ -3,6 +3,9 @@
 // The kernel copies a datagram within the call, unless the socket's send buffer is full. Then the datagram waits in Node,
 // which keeps a reference to its bytes. So each packet is copied into a buffer of a pool. If the kernel has taken it, the
 // next packet gets the same buffer, which is still in the cache; else the buffer waits with the datagram.
+//
+// A socket of udp-calls.ts has calls of its own beside Node's. A packet is sent by them if the system takes it at once. Node
+// learns that packets have come, and takes the first one of a burst.
 import type { RemoteInfo, Socket, SocketOptions } from "node:dgram";
 import { PACKET_BYTES_MAX } from "../../assembly/layout.js";
 import { checkInteger, PamiError } from "../core/error.js";
@@ -26,6 +29,8 @@ const LOOPBACK_PACKETS = 32;
 const SEND_PACKETS = 64;
 /** Bytes of the socket's receive buffer to ask for: the first that the system grants. Linux grants less without an error. */
 const RECEIVE_BUFFER_BYTES = [4_194_304, 1_048_576, 262_144];
+/** Calls to receive in a row, before Node looks at what else has happened. */
+const RECEIVE_CALLS = 4;
 /** Addresses that the link remembers in their parsed form. */
 const PEERS_MAX = 4096;
 
@@ -44,6 +49,22 @@ export interface DatagramSocket {
 }
 type SendCallback = (error: Error | null) => void;
 
+/** System calls on a socket of IPv4, where they cost less than Node's. None of them waits. */
+export interface DatagramCalls {
+  /** The socket, which is bound. */
+  readonly descriptor: number;
+  /** Once Node has the socket: no other may be bound to its port. Node lets others that allow the same share it. */
+  ownPort(): void;
+  /** Sends a packet. @returns false: the system does not take it now, or refuses it */
+  send(host: string, port: number, packet: Uint8Array): boolean;
+  /**
+   * Receives some packets.
+   * @param take gets each, which is valid until it returns
+   * @returns whether there may be more
+   */
+  receive(take: (packet: Uint8Array, host: string, port: number) => void): boolean;
+}
+
 export interface UdpLinkOptions {
   /**
    * Bytes of the largest packet: a multiple of 4 from 1,232 to 65,504. A longer packet than the path carries is fragmented
@@ -54,6 +75,8 @@ export interface UdpLinkOptions {
   readonly sendPackets?: number | undefined;
   /** Bytes of the socket's receive buffer to ask for: 4,096 to 2^30 (default 4 MiB, or less if the system refuses that). */
   readonly receiveBufferBytes?: number | undefined;
+  /** Used beside those of Node. */
+  readonly calls?: DatagramCalls | undefined;
 }
 
 export class UdpLink implements Link {
@@ -72,6 +95,7 @@ export class UdpLink implements Link {
   readonly errors = new Map<string, number>();
   readonly #socket: DatagramSocket;
   readonly #family: 4 | 6;
+  readonly #calls: DatagramCalls | undefined;
   readonly #sendPackets: number;
   /** By address; null: the text is no address for this socket. */
   readonly #peers = new Map<Address, UdpEndpoint | null>();
@@ -97,6 +121,7 @@ export class UdpLink implements Link {
     this.#socket = socket;
     // Node 18.0 to 18.3 gave the number 6.
     this.#family = family.endsWith("6") ? 6 : 4;
+    this.#calls = options.calls;
     this.#sendPackets = sendPackets;
     socket.on("message", this.#onMessage);
     socket.on("error", this.#onError);
@@ -109,6 +134,11 @@ export class UdpLink implements Link {
     const peer = known === undefined ? this.#look(to) : known;
     if (peer === null) {
       this.counts.noAddress++;
+      return true;
+    }
+    // A packet overtakes none that waits.
+    if (this.#waiting.length === 0 && this.#calls?.send(peer.host, peer.port, packet)) {
+      this.counts.sent++;
       return true;
     }
     const buffer = this.#buffer();
@@ -161,6 +191,16 @@ export class UdpLink implements Link {
   }
 
   readonly #onMessage = (packet: Uint8Array, { address, port }: RemoteInfo): void => {
+    this.#received(packet, address, port);
+    // Node makes an ArrayBuffer for each packet.
+    free(packet);
+    // The rest of a burst.
+    for (let calls = 0; calls < RECEIVE_CALLS && !this.#isClosed; calls++) {
+      if (this.#calls?.receive(this.#received) !== true) return;
+    }
+  };
+
+  readonly #received = (packet: Uint8Array, address: string, port: number): void => {
     if (this.#isClosed) return;
     this.counts.received++;
     if (port !== this.#lastPort || address !== this.#lastHost) {
@@ -168,8 +208,6 @@ export class UdpLink implements Link {
       this.#lastFrom = formatUdpAddress(address, port);
     }
     this.onPacket(this.#lastFrom, packet);
-    // Node makes an ArrayBuffer for each packet.
-    free(packet);
   };
 
   readonly #onError = (error: Error): void => {
@@ -248,10 +286,15 @@ async function resolved(text: string, portMin: 0 | 1, family: 0 | 4 | 6): Promis
 /**
  * Opens a socket, and makes a link over it. The socket keeps the thread alive until close().
  * @param address of this machine, which may be a host name; port 0: the system chooses one
+ * @param open opens a socket of IPv4 with calls of its own; undefined: it can't
  * @throws PAMIR_INVAL the text is no address, or an option is out of its range; PAMIR_ADDRESS the name does not resolve, the
  * address is not of this machine, the port is in use or not allowed, or the host has no UDP
  */
-export async function openUdpLink(address: string, options: UdpLinkOptions = {}): Promise<UdpLink> {
+export async function openUdpLink(
+  address: string,
+  options: UdpLinkOptions = {},
+  open: (host: string, port: number) => DatagramCalls | undefined = () => undefined,
+): Promise<UdpLink> {
   const { packetBytes, receiveBufferBytes } = options;
   if (packetBytes !== undefined) checkPacketBytes(packetBytes);
   if (receiveBufferBytes !== undefined) checkInteger("receiveBufferBytes", receiveBufferBytes, 4096, 2 ** 30);
@@ -260,18 +303,21 @@ export async function openUdpLink(address: string, options: UdpLinkOptions = {})
   if (dgram === undefined) throw unavailable(address);
   const type = family === 6 ? "udp6" : "udp4";
   const socket = dgram.createSocket({ type, lookup: numericLookup });
+  const calls = family === 4 ? open(host, port) : undefined;
   try {
     await new Promise<void>((resolve, reject) => {
       socket.once("error", reject);
+      const place = calls === undefined ? { address: host, port } : { fd: calls.descriptor };
       // Exclusive: workers of node:cluster would share the socket.
-      socket.bind({ address: host, port, exclusive: true }, () => {
+      socket.bind({ ...place, exclusive: true }, () => {
         socket.off("error", reject);
         resolve();
       });
     });
+    calls?.ownPort();
     growReceiveBuffer(socket, receiveBufferBytes);
     const found = packetBytes === undefined && isLoopback(host) ? loopbackPacketBytes(socket) : packetBytes;
-    return new UdpLink(socket, { ...options, packetBytes: found });
+    return new UdpLink(socket, { ...options, packetBytes: found, calls });
   } catch (error) {
     socket.close();
     throw notOpened("UDP socket", address, error);

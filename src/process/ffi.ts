@@ -1,6 +1,7 @@
 // The calls of the C library by which processes share a memory, and by which their threads sleep. They go through koffi, a
 // package that the user installs, or through node:ffi of Node 26. Linux only.
 import { PamiError } from "../core/error.js";
+import type { CLibrary, CType, ForeignFunction } from "../support/foreign.js";
 import { nodeModule } from "../support/host.js";
 
 /** The part of koffi that is used. */
@@ -21,19 +22,6 @@ interface NodeFfi {
   };
   getRawPointer(source: ArrayBufferLike): bigint;
   getInt32(pointer: bigint, offset: number): number;
-}
-
-/** A C function. Pointers are numbers: addresses have at most 47 bits. */
-type ForeignFunction = (...values: unknown[]) => number;
-/** Types of parameters and results, as koffi spells them. */
-type CType = "int" | "uint" | "ulong" | "int64_t" | "intptr_t" | "uintptr_t" | "size_t" | "str" | "void *";
-
-export interface CLibrary {
-  /** @param name of a function; if it is variadic, its further arguments are integers */
-  func(name: string, result: CType, parameters: readonly CType[]): ForeignFunction;
-  addressOf(buffer: ArrayBufferLike): number;
-  /** The error of the last call. */
-  errno(): number;
 }
 
 /** The path that stands for node:ffi. */

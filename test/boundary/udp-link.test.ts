@@ -10,15 +10,25 @@ import { bundle } from "../support/bundle.js";
 import { scaled } from "../support/effort.js";
 import { randomOf } from "../support/random.js";
 import { replayNote, SEED } from "../support/seed.js";
-import { closedPort, hasIpv6, slowLink } from "../support/udp-rig.js";
+import { closedPort, hasIpv6, SlowSocket, slowLink, withCalls } from "../support/udp-rig.js";
 
 const links: UdpLink[] = [];
+
+type Open = (...given: Parameters<typeof openUdpLink>) => Promise<UdpLink>;
 
 async function open(...given: Parameters<typeof openUdpLink>): Promise<UdpLink> {
   const link = await openUdpLink(...given);
   links.push(link);
   return link;
 }
+
+/** The same, by foreign calls. */
+const openByCalls: Open = (address, options) => open(address, options, withCalls);
+
+const OPENS: readonly (readonly [string, Open])[] = [
+  ["by Node", open],
+  ["by foreign calls", openByCalls],
+];
 
 /** Gives the event loop turns until something is so, which takes a few; the test's own limit ends the others. */
 async function until(isSo: () => boolean): Promise<void> {
@@ -43,7 +53,7 @@ it("a packet's memory: a long one's is freed as soon as onPacket has returned, w
   expect(came.map(({ length }) => length)).toEqual([16, 4095, 0, 0]);
 });
 
-describe("openUdpLink()", () => {
+describe.each(OPENS)("openUdpLink() %s", (_how, open) => {
   it("takes the port that it is told, or one that the system chooses, and states its address", async () => {
     const first = await open("udp:127.0.0.1:0");
     expect(first.address).toMatch(/^udp:127\.0\.0\.1:[1-9]\d*$/);
@@ -51,6 +61,15 @@ describe("openUdpLink()", () => {
     await nextTurn();
     expect((await open(first.address)).address).toBe(first.address);
     expect((await open("udp:localhost:0")).address).toMatch(/^udp:(127\.0\.0\.1|\[::1\]):[1-9]\d*$/);
+  });
+
+  it("its port is its own, also where another socket would share it", async () => {
+    const link = await open("udp:127.0.0.1:0");
+    const other = createSocket({ type: "udp4", reuseAddr: true });
+    other.bind(Number(link.address.split(":").at(-1)), "127.0.0.1");
+    const [error] = await once(other, "error");
+    other.close();
+    expect(error).toMatchObject({ code: "EADDRINUSE" });
   });
 
   it.each([
@@ -199,7 +218,8 @@ describe("errors of the system", () => {
 });
 
 describe("packets from strangers", () => {
-  it(`random datagrams of every size come as the bytes that they are, and nothing throws (${replayNote()})`, async () => {
+  const title = `%s: random datagrams of every size come as the bytes that they are, and nothing throws (${replayNote()})`;
+  it.each(OPENS)(title, async (_how, open) => {
     const random = randomOf(SEED);
     const link = await open("udp:127.0.0.1:0");
     const stranger = createSocket("udp4");
@@ -230,6 +250,89 @@ describe("packets from strangers", () => {
     stranger.close();
     expect(strange).toBe(0);
     expect(link.counts.received).toBe(came);
+  });
+});
+
+describe("foreign calls", () => {
+  it("a burst of several senders comes whole, in the order of each, with all sizes that there are", async () => {
+    const to = await openByCalls("udp:127.0.0.1:0");
+    const from = await Promise.all(
+      [open, openByCalls, open].map((open) => open("udp:127.0.0.1:0", { packetBytes: 65_504 })),
+    );
+    const came = new Map<string, Uint8Array[]>(from.map(({ address }) => [address, []]));
+    to.onPacket = (address, packet) => void came.get(address)?.push(Uint8Array.from(packet));
+    const sent = [0, 1, 2, 3, 8, 100, 1452, 4096, 1, 30_000, 65_504].map((length, i) => new Uint8Array(length).fill(i));
+    // Nothing is received meanwhile: the first comes by Node, all others by foreign calls.
+    for (const packet of sent) for (const link of from) expect(link.send(to.address, packet)).toBe(true);
+    await until(() => to.counts.received === from.length * sent.length);
+    for (const packets of came.values()) expect(packets).toEqual(sent);
+  });
+
+  it("close() within onPacket, amid a burst: nothing comes any more, and the next socket has its own packets", async () => {
+    const [from, to] = [await openByCalls("udp:127.0.0.1:0"), await openByCalls("udp:127.0.0.1:0")];
+    let came = 0;
+    to.onPacket = () => {
+      if (++came === 3) to.close();
+    };
+    for (let count = 0; count < 30; count++) from.send(to.address, new Uint8Array(8));
+    await until(() => came === 3);
+    const next = await openByCalls("udp:127.0.0.1:0");
+    let others = 0;
+    next.onPacket = () => void others++;
+    from.send(next.address, new Uint8Array(8));
+    await until(() => others === 1);
+    await turns(10);
+    expect([came, others]).toEqual([3, 1]);
+    expect(to.send(from.address, new Uint8Array(8))).toBe(true);
+  });
+
+  it("what the system does not take at once goes by Node, and nothing overtakes it", async () => {
+    const socket = createSocket("udp4");
+    socket.bind(0, "127.0.0.1");
+    await once(socket, "listening");
+    let takes = true;
+    const bySystem: number[] = [];
+    const link = new UdpLink(new SlowSocket(socket), {
+      calls: {
+        descriptor: -1,
+        ownPort: () => {},
+        send: (_host, _port, packet) => {
+          if (takes) bySystem.push(packet[0] as number);
+          return takes;
+        },
+        receive: () => false,
+      },
+    });
+    links.push(link);
+    const to = await open("udp:127.0.0.1:0");
+    const byNode: number[] = [];
+    to.onPacket = (_, packet) => void byNode.push(packet[0] as number);
+    const send = (first: number): void => void link.send(to.address, Uint8Array.of(first, 0, 0, 0));
+    send(0);
+    takes = false;
+    send(1);
+    takes = true;
+    // Behind the one that waits.
+    send(2);
+    await until(() => byNode.length === 2);
+    await turns(3);
+    send(3);
+    expect([bySystem, byNode]).toEqual([
+      [0, 3],
+      [1, 2],
+    ]);
+    expect(link.counts.sent).toBe(4);
+  });
+
+  it("are of IPv4 alone", async () => {
+    const hosts: string[] = [];
+    const watched = (host: string, port: number) => {
+      hosts.push(host);
+      return withCalls(host, port);
+    };
+    links.push(await openUdpLink("udp:127.0.0.1:0", {}, watched));
+    if (await hasIpv6()) links.push(await openUdpLink("udp:[::1]:0", {}, watched));
+    expect(hosts).toEqual(["127.0.0.1"]);
   });
 });
 

@@ -9,7 +9,7 @@ import { systemClock } from "../../src/support/clock.js";
 import { portsRig } from "../support/ports-rig.js";
 import { randomOf } from "../support/random.js";
 import { SEED } from "../support/seed.js";
-import { hasIpv6, slowLink, udpRig } from "../support/udp-rig.js";
+import { hasIpv6, slowLink, udpRig, withCalls } from "../support/udp-rig.js";
 import { websocketRig } from "../support/websocket-rig.js";
 import { type LinkRig, linkSuite } from "./link.suite.js";
 
@@ -64,6 +64,10 @@ linkSuite("ports", () => portsRig((accept) => accept(), settle));
 linkSuite("ports, where both nodes may make a channel at the same time", () => portsRig(setImmediate, settle));
 
 linkSuite("UDP on 127.0.0.1", () => udpRig("127.0.0.1"));
+
+linkSuite("UDP on 127.0.0.1, by foreign calls", () =>
+  udpRig("127.0.0.1", { open: () => openUdpLink("udp:127.0.0.1:0", {}, withCalls) }),
+);
 
 linkSuite("UDP on 127.0.0.1, where the system takes 4 packets", () =>
   udpRig("127.0.0.1", { open: () => slowLink("127.0.0.1", { sendPackets: 4 }), refuses: true }),

@@ -1,9 +1,23 @@
 // Four nodes in one thread, whose links are UDP sockets of this machine: for the conformance suite of links.
 import { createSocket, type Socket } from "node:dgram";
 import { once } from "node:events";
+import { createRequire } from "node:module";
 import type { Address, Link } from "../../src/link/link.js";
-import { type DatagramSocket, openUdpLink, UdpLink, type UdpLinkOptions } from "../../src/link/udp-link.js";
+import { openDatagrams } from "../../src/link/udp-calls.js";
+import {
+  type DatagramCalls,
+  type DatagramSocket,
+  openUdpLink,
+  UdpLink,
+  type UdpLinkOptions,
+} from "../../src/link/udp-link.js";
+import { byKoffi } from "../../src/process/ffi.js";
 import { settler } from "./settler.js";
+
+/** Opens sockets with calls of their own, where this machine has them: for openUdpLink(). */
+export function withCalls(host: string, port: number): DatagramCalls | undefined {
+  return openDatagrams(byKoffi(createRequire(import.meta.url).resolve("koffi")), host, port);
+}
 
 /** Whether this machine has an IPv6 loopback. */
 export async function hasIpv6(): Promise<boolean> {
