@@ -438,7 +438,8 @@ function nodeSetup(
     news,
     fingerprint: (all[0] as Introduction).random,
     key,
-    koffi: findPackage("koffi"),
+    // A link joins processes of one program where koffi does not work.
+    koffi: isLinked ? undefined : findPackage("koffi"),
     silence: silence ?? SILENCE_DEFAULT_MS,
     bind: isWebSocket ? `ws://${host}:${port}/` : `udp:${host}:${port}`,
     ws,

@@ -28,6 +28,7 @@ export class BootstrapChannel {
   readonly #send: (request: BootstrapRequest) => void;
   readonly #pending = new Map<number, Pending>();
   #asked = 0;
+  #failure: PamiError | undefined;
 
   constructor(send: (request: BootstrapRequest) => void) {
     this.#send = send;
@@ -38,6 +39,13 @@ export class BootstrapChannel {
     this.#pending.delete(answer);
     if (failure === undefined) pending?.resolve(value);
     else pending?.reject(new PamiError("PAMIR_BOOTSTRAP", failure));
+  }
+
+  /** The monitor has ended: there are no more answers. */
+  fail(why: string): void {
+    this.#failure = new PamiError("PAMIR_BOOTSTRAP", why);
+    for (const { reject } of this.#pending.values()) reject(this.#failure);
+    this.#pending.clear();
   }
 
   /** The bootstrap of one node. One that comes later passes each barrier once the others have passed all of theirs. */
@@ -57,6 +65,7 @@ export class BootstrapChannel {
 
   #ask(request: (ask: number) => BootstrapRequest): Promise<Uint8Array | undefined> {
     return new Promise((resolve, reject) => {
+      if (this.#failure !== undefined) return reject(this.#failure);
       const ask = this.#asked++;
       this.#pending.set(ask, { resolve, reject });
       this.#send(request(ask));

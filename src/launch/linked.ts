@@ -75,6 +75,8 @@ export class Link {
     const channel = new BootstrapChannel((request) => port.postMessage(request));
     const hear = (answer: BootstrapAnswer): void => channel.hear(answer);
     port.on("message", hear);
+    // It ends with the last process.
+    port.on("close", () => channel.fail("the processes of the other tasks have ended before their nodes were joined"));
     const { program, later } = this.setup;
     const node: LinkedNode = { options: this.#options, mapped, program, later };
     const { agent, onLeave, onClient } = await joinBy(channel.bootstrapOf(0, this.setup.size), this.setup.key, node);

@@ -40,6 +40,14 @@ describe("processes that share no memory", () => {
     if (options !== permissions) expect(err.split("[PAMIR_LINK]")).toHaveLength(2);
   });
 
+  it("no process can join its node: launch() rejects, and all processes end", async () => {
+    const noThreads = fileURLToPath(new URL("../cli/programs/no-threads.js", import.meta.url));
+    const { out, err } = await run(["--import", noThreads], ["call"], { cwd: copy.folder }, copy.program);
+    const why = "the processes of the other tasks have ended before their nodes were joined";
+    expect(JSON.parse(out)).toEqual(["PAMIR_BOOTSTRAP", expect.stringMatching(`${why}|exited with code 1`)]);
+    expect(err).toMatch(/pamir: task [12] is lost: the system starts no thread \(EAGAIN\)/);
+  });
+
   it("no file may be as large as the memory (ulimit -f): the same", async () => {
     const shell = ["-c", 'ulimit -f 400; exec "$0" "$@"', process.execPath];
     const program = fileURLToPath(new URL("programs/processes.js", import.meta.url));
