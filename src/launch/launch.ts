@@ -111,7 +111,8 @@ export interface LaunchOptions {
   top?: boolean | undefined;
   /**
    * Begins each line that a task writes to standard output or error with its number, as `[3] `, with `true` in color on a
-   * terminal (default false). Only in Node.
+   * terminal (default false). Lines stay whole up to 65,536 characters. With `processes` it is up to 4,096 bytes, label
+   * included: the processes write to one pipe. Only in Node.
    */
   labels?: boolean | undefined;
   /** Options of the tasks' workers, as for `worker_threads.Worker`. `workerData` must be an object. */

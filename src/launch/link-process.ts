@@ -13,12 +13,14 @@ import { hearNews, type NodeView, SLOT } from "./node-news.js";
 import { processLifecycle } from "./process-lifecycle.js";
 import type { ProcessOrder, ProcessReport, ProcessSetup } from "./task-process.js";
 import { TaskWorkers } from "./task-workers.js";
+import { sharedOutput } from "./whole-lines.js";
 
 type TaskNode = Joined & NodeView;
 
 const own = (globalThis as unknown as { pamirProcess: ProcessSetup }).pamirProcess;
 const { orders, labels, link } = own;
 const { size, later, key, options, program } = link as LinkSetup;
+const output = sharedOutput();
 const nodes = new Map<number, TaskNode>();
 /** Orders for nodes that are not up yet. */
 const early: Parameters<typeof obey>[0][] = [];
@@ -57,7 +59,7 @@ async function start(bootstrap: TaskBootstrap): Promise<void> {
   const sync = sharedAtomics(joined.memory);
   nodes.set(task, { ...joined, map, sync });
   const { memory, job } = joined.start;
-  const workers = new TaskWorkers(lifecycle, sync, map, { labels, isForeign: false });
+  const workers = new TaskWorkers(lifecycle, sync, map, { labels, isForeign: false, output });
   workers.start({ ...orders, bootstraps: [{ ...bootstrap, memory, job, first: task }] });
   if (nodes.size === orders.bootstraps.length) for (const order of early.splice(0)) obey(order);
 }

@@ -94,7 +94,7 @@ const lifecycle = new Lifecycle(links === undefined ? taskErrorsIn(memory, map) 
   },
   ended,
 });
-const workers = new TaskWorkers(lifecycle, sync, map, { labels, isForeign: false });
+const workers = new TaskWorkers(lifecycle, sync, map, { labels, isForeign: false, output: process });
 
 /** Milliseconds between two attempts to write. */
 const LOOK_MS = 1;

@@ -14,6 +14,7 @@ import { recordOwnProcess } from "./process-record.js";
 import { startWatch } from "./start-watch.js";
 import type { ProcessOrder, ProcessSetup } from "./task-process.js";
 import { TaskWorkers } from "./task-workers.js";
+import { sharedOutput } from "./whole-lines.js";
 
 const own = (globalThis as unknown as { pamirProcess: ProcessSetup }).pamirProcess;
 const { orders, memory: given, job, labels, launcher, isDetached } = own;
@@ -40,5 +41,5 @@ process.on("message", (order: ProcessOrder) => {
   if ("terminate" in order) lifecycle.terminate(order.terminate);
 });
 const bootstraps = orders.bootstraps.map((bootstrap) => ({ ...bootstrap, memory: shared, futex }));
-const workers = new TaskWorkers(lifecycle, sync, map, { labels, isForeign: true });
+const workers = new TaskWorkers(lifecycle, sync, map, { labels, isForeign: true, output: sharedOutput() });
 workers.start({ ...orders, bootstraps });

@@ -1,4 +1,5 @@
 // The workers of a Node process's tasks: starts them, ends them, and says how each ended.
+import type { Writable } from "node:stream";
 import { TASK_ABSENT, TASK_STATE_OFFSET } from "../../assembly/layout.js";
 import type { SharedAtomics } from "../kernel/atomics.js";
 import { type MemoryMap, taskSlot } from "../memory/map.js";
@@ -37,6 +38,8 @@ interface TaskWorkersOptions {
   readonly labels: Labels | undefined;
   /** Whether tasks sleep in foreign calls. */
   readonly isForeign: boolean;
+  /** Where labeled lines go. */
+  readonly output: { readonly stdout: Writable; readonly stderr: Writable };
 }
 
 export class TaskWorkers {
@@ -63,7 +66,7 @@ export class TaskWorkers {
     const { Worker } = nodeModule("worker_threads") as typeof import("node:worker_threads");
     const { task, first = 0 } = bootstrap;
     const slot = taskSlot(this.#map, task - first);
-    const { labels } = this.#options;
+    const { labels, output } = this.#options;
     const { workerData: userData, ...options } = workerOptions;
     const failures: unknown[] = [];
     const ended = (code: number): void => this.#report(entry, task, slot, code, failures);
@@ -78,8 +81,8 @@ export class TaskWorkers {
       worker.on("error", (error) => failures.push(error));
       worker.on("exit", ended);
       if (labels !== undefined) {
-        labelLines(task, labels, worker.stdout, process.stdout);
-        labelLines(task, labels, worker.stderr, process.stderr);
+        labelLines(task, labels, worker.stdout, output.stdout);
+        labelLines(task, labels, worker.stderr, output.stderr);
       }
     } catch (error) {
       failures.push(error);

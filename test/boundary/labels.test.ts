@@ -1,10 +1,11 @@
 // Labels of the output of tasks: whole lines, however the text is cut, and the colors of a terminal. Its pace: streams pause
 // while their destination takes no more.
 import { once } from "node:events";
-import { PassThrough } from "node:stream";
+import { PassThrough, Writable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { expect, it } from "vitest";
 import { type Labels, labelLines, passOn, takeRest } from "../../src/launch/labels.js";
+import { wholeLines } from "../../src/launch/whole-lines.js";
 
 /** What comes out of pieces that a task writes. */
 async function labeled(task: number, labels: Labels, ...pieces: readonly (string | Uint8Array)[]): Promise<string> {
@@ -93,3 +94,41 @@ it("what an ended process has left is taken at once, up to a bound", async () =>
   takeRest(from, 100);
   expect([await write(), await write(), await write()]).toEqual([false, false, true]);
 });
+
+it.each([
+  [[4096], [4096]],
+  [
+    [4096, 1],
+    [4096, 1],
+  ],
+  [[4095, 1], [4096]],
+  [
+    [4000, 96, 4000, 97],
+    [4096, 4000, 97],
+  ],
+  [[4097], [4097]],
+  [
+    [1, 70_000, 1, 2],
+    [1, 70_000, 3],
+  ],
+  [new Array(5000).fill(1), [4096, 904]],
+])(
+  "lines of a process %#: each write has whole lines in at most 4,096 bytes, or a longer line alone",
+  async (lengths, pieces) => {
+    const text = lengths.map((length) => `${"x".repeat(length - 1)}\n`).join("");
+    const written: string[] = [];
+    const to = new Writable({
+      write(bytes: Buffer, _, onWritten) {
+        // No other piece is behind it: Node would write both as one.
+        expect(to.writableLength).toBe(bytes.length);
+        written.push(bytes.toString());
+        setImmediate(onWritten);
+      },
+    });
+    const lines = wholeLines(to);
+    lines.end(text);
+    await once(lines, "finish");
+    expect(written.join("")).toBe(text);
+    expect(written.map((one) => one.length)).toEqual(pieces);
+  },
+);

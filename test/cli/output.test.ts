@@ -4,12 +4,14 @@ import { once } from "node:events";
 import { existsSync, mkdtempSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
+import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, inject, it } from "vitest";
 import { byEffort, sample } from "../support/effort.js";
 import { cli } from "../support/run-command.js";
 
 const program = fileURLToPath(new URL("programs/polite.js", import.meta.url));
+const slowReader = fileURLToPath(new URL("programs/slow-reader.js", import.meta.url));
 /** Tasks of a job, more than the 10 listeners that Node allows on a stream without a warning. */
 const TASKS = 12;
 /** Lines of 65 KB that may be on their way from a task: in pipes, and in the streams of two threads. */
@@ -100,3 +102,32 @@ describe.each(drawn)("%s", (name, way) => {
     expect(await once(child, "exit")).toEqual([141, null]);
   });
 });
+
+/** The longest line that a process writes in one piece, with its label and end: PIPE_BUF of Linux. */
+const WHOLE_MAX = 4096;
+
+it.runIf(process.platform === "linux").each([WHOLE_MAX, 3000, 60])(
+  "threads of several processes write to one pipe: lines of up to %d bytes stay whole behind a slow reader",
+  async (length) => {
+    const [tasks, lines] = [4, Math.floor(250_000 / length)];
+    const noted = join(mkdtempSync(join(inject("folder"), "output-")), "noted");
+    const filling = length - `[0] ${lines - 1} \n`.length;
+    const args = ["-n", `${tasks}`, "--processes", "2", program, "hasty", `${lines}`, noted, `${filling}`];
+    // Through a shell, since what Node makes for `stdio: "pipe"` is a socket.
+    const command = ["-c", '"$@" | "$1" "$0"', slowReader, process.execPath, cli, "run", ...args];
+    const child = spawn("sh", command, { stdio: ["ignore", "pipe", "inherit"] });
+    const output = await text(child.stdout);
+    const counts = new Array(tasks).fill(0);
+    for (const line of output.trimEnd().split("\n")) {
+      const [, task, index, rest] = /^\[(\d)\] (\d+) (x+)$/.exec(line) ?? [];
+      const begin = line.slice(0, 20);
+      expect({ begin, index: Number(index), filling: rest?.length }).toEqual({
+        begin,
+        index: counts[Number(task)],
+        filling,
+      });
+      counts[Number(task)]++;
+    }
+    expect(counts).toEqual(new Array(tasks).fill(lines));
+  },
+);
