@@ -596,6 +596,8 @@ export class Geometry {
       this.#shrinking = state;
       throw error;
     }
+    // This member comes to the new geometry no more, and others may have it.
+    if (this.closed) state.made?.close();
     this.#checkOpen("shrink");
     state.agreement = undefined;
     return agreement;

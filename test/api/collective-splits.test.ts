@@ -338,6 +338,47 @@ it.each([
   });
 });
 
+describe.each([
+  ["gives shrink() up, and closes", true],
+  ["closes while it waits in shrink()", false],
+] as const)("a member %s, at any moment: what it has made of it closes, too", (_, givesUp) => {
+  /** Advances of one member after another: between the second one and the fourth, it may have made the new geometry alone. */
+  const moments = [0, 1, 2, 3, 4, 5, 6, 7];
+
+  it.each([0, 1, 2])("rank %i", async (odd) => {
+    const results = new Set<string>();
+    for (const moment of moments) {
+      const given = await contextsOf(3, "wasm");
+      await withMembers(given, async (geometries) => {
+        const one = geometries[odd] as Geometry;
+        const others = geometries.filter(({ rank }) => rank !== odd);
+        const ends = new AbortController();
+        const own = one.shrink({ ...OPTIONS, signal: ends.signal }).then(
+          (made) => made,
+          ({ code }) => String(code),
+        );
+        const calls = others.map((other) => other.shrink(OPTIONS));
+        for (let round = 0; round < moment; round++) {
+          given.members[round % 3]?.context.advance();
+          await new Promise((resolve) => setImmediate(resolve));
+        }
+        if (givesUp) ends.abort();
+        if (givesUp) await own;
+        one.close();
+        const [came, ...made] = valuesOf(await settled<Geometry | string>(given, [own, ...calls]));
+        results.add(typeof came === "string" ? came : "made");
+        if (typeof came === "object") came.close();
+        // No member waits for one that does not come.
+        const barriers = (made as Geometry[]).map((each) => each.barrier({ timeout: 2000 }));
+        const codes = errorsOf(await settled(given, barriers));
+        const isWhole = made.every((each) => (each as Geometry).size === 3);
+        expect({ moment, codes }).toEqual({ moment, codes: codes.map(() => (isWhole ? "PAMIR_SHUTDOWN" : undefined)) });
+      });
+    }
+    expect(results).toEqual(new Set([givesUp ? "PAMIR_CANCELED" : "PAMIR_CLOSED", "made"]));
+  });
+});
+
 it("a geometry that is closed is not split, and the error names the call", async () => {
   const given = await contextsOf(1, "wasm");
   await withMembers(given, async ([geometry]) => {
