@@ -20,7 +20,7 @@ const REORDERING_ROUND_TRIPS_MAX = 4;
 const REORDERING_MARGIN = 1.25;
 /** and shrinks with each acknowledged packet: to the half within some 1,400 packets. */
 const REORDERING_DECAY = 1 / 2048;
-/** The least probe timeout before the first round-trip sample, and the bounds of all. */
+/** The least probe timeout before the first round-trip sample, the least of all, and the longest for short round trips. */
 const INITIAL_PTO = 20_000;
 /** Parts of a round trip: what a first sample makes of it. */
 const INITIAL_ROUND_TRIPS = 3;
@@ -72,7 +72,7 @@ export interface Reordering {
 export class LossDetector {
   readonly #rtt: RttEstimator;
   readonly #reordering: Reordering;
-  /** The probe timeout before the first round-trip sample. */
+  /** Before the first round-trip sample: what the probe timeout would be if the handshake had taken one round trip. */
   readonly #initial: number;
   /** Packets that are not acknowledged, by number. */
   readonly #inFlight = new Map<number, SentPacket>();
@@ -231,11 +231,14 @@ export class LossDetector {
     if (this.#deadline !== Number.POSITIVE_INFINITY) this.#deadline = Math.min(this.#deadline, now);
   }
 
-  /** RFC 9002, section 6.2.1, with the reordering delay on top. */
+  /** RFC 9002, section 6.2.1, with the reordering delay on top. PTO_MAX bounds its doubling: round trips may be longer. */
   #probeTimeout(): number {
     const { smoothed, variation } = this.#rtt;
-    const pto = smoothed === 0 ? this.#initial : smoothed + 4 * variation + ACK_DELAY_MAX + this.#reorderingDelay;
-    return Math.min(Math.max(pto, PTO_MIN) * 2 ** this.#ptoCount, PTO_MAX);
+    const isSampled = smoothed > 0;
+    const pto = isSampled ? smoothed + 4 * variation + ACK_DELAY_MAX + this.#reorderingDelay : this.#initial;
+    // The handshake may have taken long because the target came late. So without a sample, it begins with PTO_MAX.
+    const first = isSampled ? Math.max(pto, PTO_MIN) : Math.min(pto, PTO_MAX);
+    return Math.min(first * 2 ** this.#ptoCount, Math.max(pto, PTO_MAX));
   }
 
   /** A packet was acknowledged this long after it became a suspect; it never became one: -Infinity. */

@@ -271,6 +271,29 @@ describe("probe timeout (RFC 9002, 6.2)", () => {
     }
   });
 
+  it("after a handshake of five seconds it doubles beyond a second, since an answer may take as long", () => {
+    const session = new Harness(5_000_000);
+    session.send(2, 0);
+    for (const timeout of [2, 4, 8, 15, 15]) {
+      const now = session.loss.deadline;
+      session.loss.onProbeTimeout();
+      session.again(1, now);
+      expect(session.loss.deadline).toBe(now + timeout * 1_000_000);
+    }
+  });
+
+  it("6.2.1: is longer than the round trip, however long that is; only its doubling has a bound", () => {
+    const session = new Harness(2_000_000);
+    session.send(2, 0);
+    session.acknowledge([1], 2_000_000);
+    const timeout = 2_000_000 + 4 * 1_000_000 + ACK_DELAY_MAX;
+    expect(session.loss.deadline).toBe(2_000_000 + timeout);
+    const now = session.loss.deadline;
+    session.loss.onProbeTimeout();
+    session.again(1, now);
+    expect(session.loss.deadline).toBe(now + timeout);
+  });
+
   it("6.2.1: an acknowledgment ends the doubling", () => {
     const session = new Harness();
     session.send(2, 0);

@@ -561,3 +561,21 @@ describe("repair is bounded", () => {
     }
   });
 });
+
+describe.each([
+  ["without a key", undefined],
+  ["with a key", keyOf(1)],
+])("round trips of seconds, %s", (_, key) => {
+  it.each([2, 5, 10])("%i s: the node is not given up, and hardly a packet is sent twice", (seconds) => {
+    const hopMicroseconds = (seconds * 1e6) / 2;
+    const simulation = new Simulation({ seed: 1, nodes: 2, key, hopMicroseconds, sessions: { silence: 60_000_000 } });
+    const count = 500;
+    for (let i = 0; i < count; i++) expect(simulation.submit(0, 1, Buffer.alloc(1000))).toBe(true);
+    // The window grows by half in each round trip.
+    simulation.run(20 * seconds * 1e6);
+    expect(simulation.lost).toEqual([]);
+    expect(simulation.givenCount).toBe(count);
+    // Before the first acknowledgment, the node is probed.
+    expect(simulation.nodes[0]?.sessions.counts.retransmitted).toBeLessThan(5);
+  });
+});
