@@ -22,6 +22,7 @@ import { Lifecycle } from "./lifecycle.js";
 import { LinkedNodes } from "./linked-nodes.js";
 import type { MonitorOrders, TaskExit } from "./monitor.js";
 import { recordProcess } from "./process-record.js";
+import { codeIn } from "./start-limits.js";
 import {
   blocks,
   type NodeOrder,
@@ -124,6 +125,7 @@ function startEngine({ source, module }: NonNullable<MonitorSetup["engine"]>): v
 }
 
 function startAll({ bootstraps, ...orders }: MonitorOrders, isFirst: boolean): void {
+  if (isFirst) for (const { task } of bootstraps) firstTasks.add(task);
   if (isAborted) endUnstarted(bootstraps);
   else if (processes === undefined) workers.start({ ...orders, bootstraps });
   else {
@@ -166,7 +168,8 @@ function adopt({ task }: TaskBootstrap, life: NodePort): void {
 /** A task has ended, and is marked dead: prints its failure, and tells the launcher. */
 function ended(exit: TaskExit, _: unknown, shown: string | undefined): void {
   const isHeard = isFailure(exit) && onError !== "ignore";
-  const endsAll = (isHeard && onError === "abort") || exit.task === notStarted;
+  const lacksThread = processes === undefined && firstTasks.has(exit.task) && codeIn(exit.error) !== undefined;
+  const endsAll = (isHeard && onError === "abort") || exit.task === notStarted || lacksThread;
   if (isHeard) print(exit.task, failureText(exit, endsAll ? "abort" : onError, shown));
   port?.postMessage({ ended: exit } satisfies MonitorReport);
   if (endsAll && !isAborted) {
@@ -259,6 +262,8 @@ let isAborted = false;
 let isTerminated = false;
 /** A task with which the job is to begin, and whose process can't be started: all tasks end. */
 let notStarted: number | undefined;
+/** Tasks with which the job begins. */
+const firstTasks = new Set<number>();
 let engineThread: InstanceType<typeof Worker> | undefined;
 if (engine !== undefined) startEngine(engine);
 startAll(orders, true);

@@ -14,10 +14,10 @@ function userLimits(): UserLimits {
   return (process.report.getReport() as { userLimits?: UserLimits }).userLimits ?? {};
 }
 
-/** The text with its code, since ends of tasks and lines of commands are no errors. Opens no file. */
-export function descriptorsText(): string {
+/** The text with its code, since ends of tasks and lines of commands are no errors. Opens no file. @param what there may be fewer of */
+export function descriptorsText(what = "processes"): string {
   const limit = userLimits().open_files?.soft ?? "the";
-  const text = `all ${limit} descriptors that this process may have are in use: raise ulimit -n, or start fewer processes`;
+  const text = `all ${limit} descriptors that this process may have are in use: raise ulimit -n, or start fewer ${what}`;
   return `${text} (${DESCRIPTORS_CODE})`;
 }
 

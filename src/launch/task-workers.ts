@@ -9,6 +9,7 @@ import { BOOTSTRAP, type TaskBootstrap } from "./bootstrap.js";
 import { type Labels, labelLines } from "./labels.js";
 import type { Lifecycle } from "./lifecycle.js";
 import type { MonitorOrders } from "./monitor.js";
+import { codeIn, descriptorsText } from "./start-limits.js";
 
 /**
  * Node 20 aborts the whole process if a worker is terminated just as a module with a top-level await begins (V8, "Check
@@ -103,6 +104,12 @@ export class TaskWorkers {
           ? "memory"
           : "error";
     const plain = error?.message === undefined ? String(failure) : `${error.name}: ${error.message}`;
+    // Node's own error of a thread, or of a module.
+    if (cause === "error" && /\bEMFILE\b/.test(plain) && this.#isAbsent(slot)) {
+      const why = `the thread can't be started: ${descriptorsText("tasks")}`;
+      this.#lifecycle.end({ task, code, cause, error: why, errorCode: codeIn(why) }, why);
+      return;
+    }
     const hint = outOfMemory ? MORE_MEMORY : this.#noTypeScript(entry, slot, error) ? NO_TYPESCRIPT : "";
     const text = failures.length === 0 ? undefined : `${plain}${hint}`;
     // inspect() says "RangeError [Error]" or "Error [PamiError]", since an error of another thread comes as a plain Error.

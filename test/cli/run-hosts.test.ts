@@ -373,6 +373,7 @@ describe.skipIf(!isLinux)("pamir run, too few descriptors", { timeout: 60_000 },
     [40, `--hosts a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q,r --rsh ${rsh}`, /^pamir: [a-r]: .*rsh can't be started: /],
     [40, "-n 30 --processes 30", /^pamir: task \d+ is lost, the job ends: its process can't be started: /],
     [40, "-n 30 --processes 29", /^pamir: task \d+ is lost, the job ends: its process can't be started: /],
+    [32, "-n 8", /^pamir: task \d+ failed, the job ends:\nthe thread can't be started: /],
     // The launcher itself can't be loaded. Later versions of Node have more open by then.
     ...(isBefore24 ? [[20, "-n 2 --processes 2", /^pamir: /] as const] : []),
   ] as const)("%i, %s: all tasks end, and one line says why", async (most, options, text) => {
@@ -380,8 +381,9 @@ describe.skipIf(!isLinux)("pamir run, too few descriptors", { timeout: 60_000 },
     const line = `ulimit -n ${most}; exec "$0" "${cli}" run ${options} -x PAMIR_MARK=${mark} "${app}" hang`;
     const { status, stderr } = spawnSync("sh", ["-c", line, process.execPath], { encoding: "utf8", timeout: 50_000 });
     const code = "PAMIR_DESCRIPTORS";
-    const why = `all ${most} descriptors that this process may have are in use: raise ulimit -n, or start fewer processes`;
-    expect(withoutWaits(stderr).replace(text, "")).toBe(`${why} (${code})\n`);
+    const why = `all ${most} descriptors that this process may have are in use: raise ulimit -n, or start fewer`;
+    const what = options === "-n 8" ? "tasks" : "processes";
+    expect(withoutWaits(stderr).replace(text, "")).toBe(`${why} ${what} (${code})\n`);
     expect(status).toBe(2);
     while (processesWith("PAMIR_MARK", mark).length > 0) await new Promise((resolve) => setTimeout(resolve, 20));
   });
