@@ -66,7 +66,7 @@ const SILENCE_MIN = 100;
 const SILENCE_MAX = 86_400_000;
 /** Milliseconds: a way to the moon. */
 const DELAY_MAX = 1300;
-export const PORT_MAX = 65_535;
+const PORT_MAX = 65_535;
 export const SILENCE_DEFAULT_MS: number = SILENCE_DEFAULT / 1000;
 
 /** What PAMIR_OPTIONS says. @param text its value (default: that of the environment) @throws PAMIR_INVAL */
@@ -98,6 +98,14 @@ export function joinOptions(text = environment("PAMIR_OPTIONS")): JoinOptions {
   checkInteger("port of PAMIR_OPTIONS", port, 1, PORT_MAX);
   if (impairments !== undefined) checkImpairments(impairments);
   return options;
+}
+
+/** The port of a node's link; 0: the system chooses one. @throws PAMIR_INVAL there is no such port */
+export function portOf({ port: first }: JoinOptions, node: number): number {
+  if (first === undefined) return 0;
+  if (first + node <= PORT_MAX) return first + node;
+  const text = `port of PAMIR_OPTIONS is ${first}, so node ${node} would have port ${first + node}: the last is ${PORT_MAX}`;
+  throw new PamiError("PAMIR_INVAL", text);
 }
 
 function checkOneOf(name: string, value: unknown, choices: readonly [string, string]): void {

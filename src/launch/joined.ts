@@ -31,7 +31,7 @@ import { randomWords } from "../support/randomness.js";
 import { decodeText, encodeText } from "../support/text.js";
 import type { TaskBootstrap } from "./bootstrap.js";
 import { noteProcesses } from "./info.js";
-import { type JoinOptions, joinOptions, PORT_MAX, SILENCE_DEFAULT_MS } from "./join-options.js";
+import { type JoinOptions, joinOptions, portOf, SILENCE_DEFAULT_MS } from "./join-options.js";
 import { leastBytes } from "./least-memory.js";
 import { checkLimits, type LimitOptions } from "./limits.js";
 import type { NodeTopSetup } from "./node-top.js";
@@ -414,12 +414,9 @@ function nodeSetup(
   { world, most, ended: gone = [], news }: Later,
   isLinked: boolean,
 ): ProcessNodeSetup {
-  const { silence, link, packetBytes, port: firstPort, impairments } = (all[0] as Introduction).options;
-  const port = firstPort === undefined ? 0 : firstPort + node;
-  if (port > PORT_MAX) {
-    const text = `port of PAMIR_OPTIONS is ${firstPort}, so node ${node} would have port ${port}: the last is ${PORT_MAX}`;
-    throw new PamiError("PAMIR_INVAL", text);
-  }
+  const { options } = all[0] as Introduction;
+  const { silence, link, packetBytes, impairments } = options;
+  const port = portOf(options, node);
   const isWebSocket = link === "websocket";
   const ws = isWebSocket ? findPackage("ws") : undefined;
   if (isWebSocket && ws === undefined) {

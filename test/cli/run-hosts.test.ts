@@ -438,6 +438,14 @@ describe("pamir run, wrong input", () => {
       ["--nodes", "2", "-x", 'PAMIR_OPTIONS={"context":2}', app],
       /PAMIR_OPTIONS: there is no "context".*\(PAMIR_INVAL\)/,
     ],
+    [
+      ["-n", "6", "--nodes", "3", "-x", 'PAMIR_OPTIONS={"port":65534}', app],
+      /port of PAMIR_OPTIONS is 65534, so node 2 would have port 65536: the last is 65535 \(PAMIR_INVAL\)/,
+    ],
+    [
+      ["--hosts", "a:2,b:3", "--rsh", "false", "-x", 'PAMIR_OPTIONS={"port":65532}', app],
+      /port of PAMIR_OPTIONS is 65532, so node 4 would have port 65536/,
+    ],
     [["--nodes", "2", "--contexts", "1000", app], /contexts is 1000, not an integer from 1 to 127 \(PAMIR_INVAL\)/],
     [["--nodes", "2", "--heap-bytes", "5", app], /heapBytes is 5, not an integer from 4096/],
     [["--nodes", "2", "--heap-bytes", "5000", app], /heapBytes is 5000: one lane of .*\(PAMIR_MEMORY\)/],

@@ -46,7 +46,7 @@ export async function runHosts(app: string, args: string[], values: Values): Pro
     app: resolve(app),
     args,
     execArgv: process.execArgv,
-    env: await taskVariables(values, perNode),
+    env: await taskVariables(values, size / perNode, perNode),
     cwd: resolve(values.cwd ?? "."),
   };
   const key = makeKey();

@@ -39,7 +39,7 @@ export async function runNodes(app: string, args: string[], values: Values): Pro
     app: programOf(app),
     args,
     execArgv: process.execArgv,
-    env: { ...process.env, ...(await taskVariables(values, local, process.env.PAMIR_OPTIONS)) },
+    env: { ...process.env, ...(await taskVariables(values, nodes, local, process.env.PAMIR_OPTIONS)) },
     key: makeKey(),
   };
   if (values.cwd !== undefined) changeFolder(values.cwd);

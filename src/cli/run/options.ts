@@ -127,11 +127,12 @@ export function oneOf<Choice extends string>(name: string, text: string | undefi
 
 /**
  * Variables for processes that call attach(): those of -x, that of --top, and PAMIR_OPTIONS with what other options say.
- * @param locals tasks of a node @param inherited PAMIR_OPTIONS of the tasks' environment, if -x has none
+ * @param nodes and tasks of each: `locals` @param inherited PAMIR_OPTIONS of the tasks' environment, if -x has none
  * @throws UsageError also what attach() would find wrong in PAMIR_OPTIONS
  */
 export async function taskVariables(
   values: Values,
+  nodes: number,
   locals: number,
   inherited?: string,
 ): Promise<Record<string, string>> {
@@ -145,7 +146,7 @@ export async function taskVariables(
   if (given.length === 0 && text === undefined) return found;
   const { checkedOptions } = await import("./checks.js");
   try {
-    const options = checkedOptions(text ?? "{}", Object.fromEntries(given), locals);
+    const options = checkedOptions(text ?? "{}", Object.fromEntries(given), nodes, locals);
     if (given.length > 0) found.PAMIR_OPTIONS = JSON.stringify(options);
   } catch (error) {
     throw asUsageError(error);
