@@ -9,6 +9,7 @@ import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, inject, it } from "vitest";
 import { byEffort, sample } from "../support/effort.js";
 import { cli } from "../support/run-command.js";
+import { LOCAL_SHELL, script } from "../support/ssh.js";
 
 const program = fileURLToPath(new URL("programs/polite.js", import.meta.url));
 const slowReader = fileURLToPath(new URL("programs/slow-reader.js", import.meta.url));
@@ -19,6 +20,8 @@ const HELD_MAX = 32;
 /** Milliseconds without a new line after which a job is held back. */
 const QUIET_MS = 500;
 
+const rsh = script(mkdtempSync(join(inject("folder"), "output-")), "rsh", LOCAL_SHELL);
+
 /** Options of a job of so many tasks. */
 const WAYS: readonly (readonly [string, (tasks: number) => readonly string[]])[] = [
   ["threads", () => []],
@@ -26,6 +29,8 @@ const WAYS: readonly (readonly [string, (tasks: number) => readonly string[]])[]
   ["processes", (tasks) => ["--processes", `${tasks}`]],
   ["nodes", () => ["--nodes", "2"]],
   ["nodes, no labels", () => ["--nodes", "2", "--no-labels"]],
+  ["hosts", (tasks) => ["--hosts", `a:${tasks / 2},b:${tasks / 2}`, "--rsh", rsh]],
+  ["hosts, no labels", (tasks) => ["--hosts", `a:${tasks / 2},b:${tasks / 2}`, "--rsh", rsh, "--no-labels"]],
 ];
 const HERE = process.platform === "linux" ? WAYS : WAYS.slice(0, 1);
 
@@ -131,3 +136,30 @@ it.runIf(process.platform === "linux").each([WHOLE_MAX, 3000, 60])(
     expect(counts).toEqual(new Array(tasks).fill(lines));
   },
 );
+
+describe.runIf(process.platform === "linux")("several hosts", () => {
+  it("behind a task whose output is not read, those of its host go on: attach(), messages, errors, ends", async () => {
+    const flood = fileURLToPath(new URL("programs/flood.js", import.meta.url));
+    const args = [cli, "run", "--hosts", "a:2,b:2", "--rsh", rsh, flood];
+    const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"] });
+    try {
+      let errors = "";
+      // Task 0 never ends by itself; nothing is read of what it writes.
+      await new Promise<void>((resolve) => {
+        (child.stderr as Readable).setEncoding("utf8").on("data", (text: string) => {
+          errors += text;
+          if (errors.includes("task 3 exited") && errors.includes("heard")) resolve();
+        });
+      });
+      expect(
+        errors
+          .split("\n")
+          .filter((line) => line !== "")
+          .sort(),
+      ).toEqual(["[1] heard 100 messages of task 3", "pamir: task 3 exited with code 9"]);
+    } finally {
+      child.kill("SIGTERM");
+    }
+    expect(await once(child, "exit")).toEqual([143, null]);
+  });
+});

@@ -10,7 +10,7 @@
 import type { Readable, Writable } from "node:stream";
 
 /** Version of the frames. */
-const PROTOCOL = 2;
+const PROTOCOL = 3;
 const HEADER_BYTES = 8;
 /** Longest content: an order has arguments and variables, which Linux limits to 2 MiB. */
 const CONTENT_MAX = 8 * 1024 * 1024;
@@ -31,6 +31,9 @@ export const FRAME = {
   inputEnd: 5,
   kill: 6,
   news: 7,
+  /** So many bytes of output, and of errors, have been taken by the reader of `pamir run`. */
+  outputTaken: 8,
+  errorTaken: 9,
   // To `pamir run`.
   ready: 16,
   refused: 17,

@@ -86,8 +86,7 @@ export class ProcessJob {
     ] as const) {
       if (labels === undefined) from.on("data", (bytes: Uint8Array) => passOn(bytes, from, to));
       else labelLines(task.task, labels, from, to);
-      if (task.exited === undefined) takeRest(from, Number.POSITIVE_INFINITY);
-      else void task.exited.then(() => takeRest(from));
+      void task.exited?.then(() => takeRest(from));
     }
     const end = await task.ended;
     this.#running.delete(task);

@@ -1,12 +1,14 @@
 // A host on which `pamir run` has tasks: the remote shell that reaches its starter, and the tasks as this launcher sees them.
 import { type ChildProcess, spawn } from "node:child_process";
-import { Duplex, Readable } from "node:stream";
+import { Duplex, type Readable } from "node:stream";
 import { finished } from "node:stream/promises";
 import { VERSION } from "pamir";
 import type { Guard } from "../../launch/guard.js";
+import { takeRest } from "../../launch/labels.js";
 import { descriptorsText, startText } from "../../launch/start-limits.js";
 import { UsageError } from "../usage.js";
 import { FRAME, Frames, type Order } from "./frames.js";
+import { RemoteOutput } from "./held.js";
 import type { EndSignal, LaunchedTask, TaskEnd } from "./task.js";
 
 /** Most characters of a remote shell's complaints that an error shows. */
@@ -188,8 +190,8 @@ export class RemoteHost {
 
 export class RemoteTask implements LaunchedTask {
   readonly task: number;
-  readonly stdout = new Readable({ read() {} });
-  readonly stderr = new Readable({ read() {} });
+  readonly stdout: RemoteOutput;
+  readonly stderr: RemoteOutput;
   readonly pmi: Duplex;
   readonly ended: Promise<TaskEnd>;
   readonly #frames: Frames;
@@ -202,6 +204,8 @@ export class RemoteTask implements LaunchedTask {
   constructor(task: number, frames: Frames) {
     this.task = task;
     this.#frames = frames;
+    this.stdout = new RemoteOutput((bytes) => frames.send(FRAME.outputTaken, task, `${bytes}`));
+    this.stderr = new RemoteOutput((bytes) => frames.send(FRAME.errorTaken, task, `${bytes}`));
     const end = new Promise<TaskEnd>((resolve) => {
       this.#end = resolve;
     });
@@ -236,8 +240,8 @@ export class RemoteTask implements LaunchedTask {
   }
 
   take(kind: number, content: Buffer): void {
-    if (kind === FRAME.output) this.stdout.push(content);
-    else if (kind === FRAME.error) this.stderr.push(content);
+    if (kind === FRAME.output) this.stdout.add(content);
+    else if (kind === FRAME.error) this.stderr.add(content);
     else if (kind === FRAME.pmi) this.pmi.push(content);
     else if (kind === FRAME.pmiEnd) this.#endPmi();
     else if (kind === FRAME.ended) this.#finish(JSON.parse(content.toString()) as TaskEnd);
@@ -270,8 +274,11 @@ export class RemoteTask implements LaunchedTask {
     this.#isOver = true;
     this.#input?.destroy();
     this.#endPmi();
-    this.stdout.push(null);
-    this.stderr.push(null);
+    // Its end is reported behind its output, also while nothing is read: what has come is written at once.
+    for (const output of [this.stdout, this.stderr]) {
+      output.complete();
+      takeRest(output, Number.POSITIVE_INFINITY);
+    }
     this.#end(end);
   }
 

@@ -5,6 +5,7 @@ import { VERSION } from "pamir";
 import { Guard } from "../../launch/guard.js";
 import { UsageError } from "../usage.js";
 import { FRAME, Frames, greeting, type Order } from "./frames.js";
+import { HeldOutput } from "./held.js";
 import { changeFolder, programOf } from "./options.js";
 import { startProcesses, type TaskProcess } from "./processes.js";
 import type { EndSignal } from "./task.js";
@@ -31,6 +32,10 @@ class StarterHost {
   #order: Order | undefined;
   #guard: Guard | undefined;
   #tasks = new Map<number, TaskProcess>();
+  /** Of each task: by the kind of frame that gives bytes back. */
+  readonly #outputs = new Map<number, Map<number, HeldOutput>>();
+  /** Whether the connection takes more. */
+  #isOpen = true;
   #running = 0;
 
   constructor() {
@@ -47,7 +52,7 @@ class StarterHost {
       },
       false,
     );
-    process.stdout.on("drain", () => this.#flow("resume"));
+    process.stdout.on("drain", () => this.#flow(true));
   }
 
   #take(kind: number, number: number, content: Buffer): void {
@@ -75,6 +80,13 @@ class StarterHost {
         // Also if the task has closed its input: what comes next is dropped, too.
         task?.stdin?.write(content, () => this.#frames.send(FRAME.taken, number, `${content.length}`));
         return;
+      case FRAME.outputTaken:
+      case FRAME.errorTaken: {
+        const output = this.#outputs.get(number)?.get(kind);
+        output?.give(Number(content.toString()));
+        output?.flow(this.#isOpen);
+        return;
+      }
       case FRAME.inputEnd:
         task?.stdin?.end();
         return;
@@ -128,12 +140,20 @@ class StarterHost {
   #serve(task: TaskProcess): void {
     const { task: number, pmi } = task;
     this.#tasks.set(number, task);
-    for (const [stream, kind] of [
-      [task.stdout, FRAME.output],
-      [task.stderr, FRAME.error],
+    const outputs = new Map<number, HeldOutput>();
+    this.#outputs.set(number, outputs);
+    for (const [stream, kind, taken] of [
+      [task.stdout, FRAME.output, FRAME.outputTaken],
+      [task.stderr, FRAME.error, FRAME.errorTaken],
     ] as const) {
-      stream.on("data", (bytes: Buffer) => {
-        if (!this.#frames.send(kind, number, bytes)) this.#flow("pause");
+      const output = new HeldOutput(stream, (bytes) => {
+        if (!this.#frames.send(kind, number, bytes)) this.#flow(false);
+        else output.flow(this.#isOpen);
+      });
+      outputs.set(taken, output);
+      void task.exited.then(() => {
+        output.takeRest();
+        output.flow(this.#isOpen);
       });
     }
     pmi.on("data", (bytes: Buffer) => this.#frames.send(FRAME.pmi, number, bytes));
@@ -147,17 +167,21 @@ class StarterHost {
   }
 
   /** Holds back the tasks that write faster than the connection carries, or lets them go on. */
-  #flow(how: "pause" | "resume"): void {
-    for (const { stdout, stderr } of this.#tasks.values()) {
-      stdout[how]();
-      stderr[how]();
+  #flow(isOpen: boolean): void {
+    this.#isOpen = isOpen;
+    for (const outputs of this.#outputs.values()) {
+      for (const output of outputs.values()) output.flow(isOpen);
     }
   }
 
   /** The connection has ended: so do the tasks, at once. */
   #lose(): void {
     for (const task of this.#tasks.values()) task.kill("SIGKILL");
-    this.#flow("resume");
+    // What comes is dropped.
+    for (const outputs of this.#outputs.values()) {
+      for (const output of outputs.values()) output.give(Number.POSITIVE_INFINITY);
+    }
+    this.#flow(true);
     if (this.#running === 0) this.#close();
   }
 

@@ -18,7 +18,7 @@ export interface LaunchedTask {
   readonly stderr: Readable;
   /** By which the process speaks PMI. */
   readonly pmi: Duplex;
-  /** Resolves once the process has ended, whatever is left to read. Undefined: to pause its streams would not hold it back. */
+  /** Resolves once the process has ended, whatever is left to read. Undefined: what is left is taken at its end. */
   readonly exited?: Promise<void>;
   /** Resolves once the process has ended and its streams have no more to read. */
   readonly ended: Promise<TaskEnd>;
