@@ -158,9 +158,12 @@ export class ServedJob implements Pick<Running, "end" | "endNow"> {
     }
     const later = restarts.replace(failed, () => this.#next++);
     if (later === undefined) return undefined;
-    const env = this.#variables(later.task, this.#most, { rank: later.rank, ended: [...this.#ended] });
+    const ended = [...this.#ended];
+    const env = this.#variables(later.task, this.#most, { rank: later.rank, ended });
     return start({ ...later, env }).then((task) => {
       this.#serve(task);
+      // Another host takes its time to start a task: its variables lack the nodes that have ended meanwhile.
+      for (const lost of this.#ended) if (!ended.includes(lost)) task.tell(`${JSON.stringify({ lost })}\n`);
       return task;
     });
   }
