@@ -40,13 +40,14 @@ export interface PmiServerOptions {
   readonly values?: Readonly<Record<string, string>>;
   /** A process that spoke PMI has ended its connection before `finalize`, or has aborted. @param why it follows "rank 3" */
   readonly onLost?: (rank: number, why: string) => void;
-  /** A connection was closed by this server. @param why in a sentence */
-  readonly onRefused?: (why: string) => void;
+  /** A connection was closed by this server. @param why in a sentence @param from what serve() was told */
+  readonly onRefused?: (why: string, from: string) => void;
 }
 
 /** What the server knows of a connection. */
 interface Connection {
   readonly lines: Lines;
+  readonly from: string;
   rank: number | undefined;
   isInitialized: boolean;
   isInBarrier: boolean;
@@ -143,11 +144,13 @@ export class PmiServer {
    * @param lines its connection; the server owns it
    * @param rank known from the connection itself, or undefined: then the process says it first, by `initack`
    * @param onJoined called once with the rank, at once if it is given
+   * @param from where the process is, for onRefused
    * @throws PAMIR_INVAL if the rank is out of range or is served already
    */
-  serve(lines: Lines, rank?: number, onJoined: (rank: number) => void = () => {}): void {
+  serve(lines: Lines, rank?: number, onJoined: (rank: number) => void = () => {}, from = ""): void {
     const connection: Connection = {
       lines,
+      from,
       rank: undefined,
       isInitialized: false,
       isInBarrier: false,
@@ -178,7 +181,7 @@ export class PmiServer {
       onLine: (line) => this.#take(connection, line),
       onEnd: (error) => {
         // Bytes that are no line, or don't open.
-        if (error?.code === "PAMIR_PMI" || error?.code === "PAMIR_KEY") this.#options.onRefused?.(error.message);
+        if (error?.code === "PAMIR_PMI" || error?.code === "PAMIR_KEY") this.#options.onRefused?.(error.message, from);
         this.#end(connection, error === undefined ? "ended its connection" : error.message);
       },
     });
@@ -261,7 +264,7 @@ export class PmiServer {
   /** Closes a connection without an answer. */
   #refuse(connection: Connection, why: string): void {
     connection.lines.destroy();
-    this.#options.onRefused?.(why);
+    this.#options.onRefused?.(why, connection.from);
     this.#end(connection, `was cut off (${why})`);
   }
 
@@ -346,7 +349,7 @@ export class PmiServer {
       connection.stopWaiting();
       this.#connections.delete(connection);
       connection.lines.end();
-      this.#options.onRefused?.(why);
+      this.#options.onRefused?.(why, connection.from);
       return undefined;
     }
     connection.lines.send(encodeLine("initack", { rc: 0 }));

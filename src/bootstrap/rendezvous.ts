@@ -219,7 +219,7 @@ class Listener {
     prepare(socket);
     try {
       const lines = await linesOver(socket, this.#key, "acceptor");
-      this.#server.serve(lines, undefined, () => pending.delete(socket));
+      this.#server.serve(lines, undefined, () => pending.delete(socket), `${from}: `);
     } catch (error) {
       if (!(error instanceof HandshakeError)) throw error;
       this.#onRefused(error.message, `${from}: `);

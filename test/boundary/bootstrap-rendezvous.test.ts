@@ -206,15 +206,17 @@ describe.each([
     ["a rank out of range", 3, 4, {}, /rank 3 is not from 0 to 2/],
     ["another size", 2, 4, {}, /another job: its size is 4, not 3/],
     ["another job", 2, 3, { job: "8" }, /another job: its job is 8, not 7/],
-  ])("%s is refused at once, and the job goes on", async (_, rank, size, other, why) => {
+  ])("%s is refused at once, rank 0 says whence it came, and the job goes on", async (_, rank, size, other, why) => {
     const port = await freePort();
     const common = { ...options, job: "7" };
-    const rank0 = open(0, 3, port, common);
+    const refused: string[] = [];
+    const rank0 = open(0, 3, port, { ...common, onRefused: (text) => refused.push(text) });
     const rank1 = await open(1, 3, port, common);
     expect(await failure(open(rank, size, port, { ...common, ...other }))).toMatchObject({
       code: "PAMIR_BOOTSTRAP",
       message: expect.stringMatching(why),
     });
+    expect(refused).toEqual([expect.stringMatching(new RegExp(`^127\\.0\\.0\\.1:\\d+: ${why.source}`))]);
     const all = [await open(2, 3, port, common), rank1, await rank0];
     await Promise.all(all.map((own) => own.barrier()));
   });
