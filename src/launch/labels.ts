@@ -1,6 +1,8 @@
 // Passes on the output of tasks, at the pace of its reader. With labels, each line begins with the number of its task, so that
 // lines of several tasks can be told apart.
+import type { Socket } from "node:net";
 import type { Readable, Writable } from "node:stream";
+import { nextTurn } from "../support/host.js";
 
 /** How lines are labeled: with the task's number, or in a color of the task. */
 export type Labels = "plain" | "color";
@@ -11,6 +13,8 @@ const COLORS = [36, 33, 32, 35, 34, 96, 93, 92, 95, 94] as const;
 const LINE_MAX = 65_536;
 /** Most characters that a process leaves in its pipe and in the stream that reads it: Linux keeps some 200 KiB in a pipe. */
 const LEFT_MAX = 1024 ** 2;
+/** Turns in which nothing comes, after which a pipe counts as empty. */
+const EMPTY_TURNS = 8;
 
 /** By destination: the streams that are paused until it takes more. */
 const paused = new WeakMap<Writable, Set<Readable>>();
@@ -38,6 +42,29 @@ export function takeRest(from: Readable, most: number = LEFT_MAX): void {
   from.resume();
 }
 
+/**
+ * Resolves once all is taken that a process has left in these streams, whether or not other processes hold them, too. Those
+ * may write on: then this takes LEFT_MAX. From then on, the streams don't keep this process running.
+ */
+export async function drained(all: readonly Readable[]): Promise<void> {
+  let came = 0;
+  const count = (some: string | Uint8Array): void => {
+    came += some.length;
+  };
+  for (const from of all) from.on("data", count);
+  // The first one ends the turn in which the end of the process was heard: nothing is read in between.
+  for (let empty = 0; empty < EMPTY_TURNS && came < LEFT_MAX; ) {
+    const before = came;
+    for (const from of all) from.resume();
+    await nextTurn();
+    empty = came === before ? empty + 1 : 0;
+  }
+  for (const from of all) {
+    from.off("data", count);
+    (from as Partial<Socket>).unref?.();
+  }
+}
+
 function pausedBy(to: Writable): Set<Readable> {
   const known = paused.get(to);
   if (known !== undefined) return known;
@@ -58,8 +85,11 @@ function labelOf(task: number, labels: Labels): string {
   return labels === "color" ? `\u001b[${color}m[${task}]\u001b[0m ` : `[${task}] `;
 }
 
-/** Writes what comes from a task's stream to another one, line by line. The last line gets an end if it has none. */
-export function labelLines(task: number, labels: Labels, from: Readable, to: Writable): void {
+/**
+ * Writes what comes from a task's stream to another one, line by line. The last line gets an end if it has none.
+ * @returns what ends the line that has come in part
+ */
+export function labelLines(task: number, labels: Labels, from: Readable, to: Writable): () => void {
   const label = labelOf(task, labels);
   let rest = "";
   from.setEncoding("utf8");
@@ -73,8 +103,10 @@ export function labelLines(task: number, labels: Labels, from: Readable, to: Wri
     // One write for all of them, so that no other process writes between.
     if (lines.length > 0) passOn(lines.map((line) => `${label}${line}\n`).join(""), from, to);
   });
-  from.on("end", () => {
+  const endLine = (): void => {
     if (rest !== "") to.write(`${label}${rest}\n`);
     rest = "";
-  });
+  };
+  from.on("end", endLine);
+  return endLine;
 }

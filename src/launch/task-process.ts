@@ -8,7 +8,7 @@ import type { ProcessMemorySetup } from "../process/mapping.js";
 import { after, nodeModule } from "../support/host.js";
 import { LAUNCHED, type LaunchedTask, type TaskBootstrap, type TaskNews, type TaskReport } from "./bootstrap.js";
 import { Guard } from "./guard.js";
-import { type Labels, labelLines, takeRest } from "./labels.js";
+import { drained, type Labels, labelLines, takeRest } from "./labels.js";
 import type { Lifecycle } from "./lifecycle.js";
 import type { BootstrapAnswer, BootstrapRequest } from "./link-bootstrap.js";
 import type { LinkedNodes, LinkSetup, LostNode } from "./linked-nodes.js";
@@ -163,25 +163,35 @@ export function startTaskProcess(
   child.on("error", (failure) => {
     if (child?.pid === undefined) lifecycle.end(exitBy({ failure, code: null, signal: null }));
   });
-  if (labels !== undefined && child.stdout && child.stderr) {
-    labelLines(task, labels, child.stdout, process.stdout);
-    labelLines(task, labels, child.stderr, process.stderr);
-  }
+  const { stdout, stderr } = child;
+  const outputs = stdout && stderr ? [stdout, stderr] : [];
+  const lines =
+    labels === undefined
+      ? []
+      : outputs.map((from) => labelLines(task, labels, from, from === stdout ? process.stdout : process.stderr));
   const { pid } = child;
   if (pid !== undefined && !isDetached) {
     guard ??= new Guard(() => {});
     guard.add(pid);
   }
   let exit: TaskExit | undefined;
+  // What the process has printed comes before the line that reports the end.
+  const over = (): void => {
+    for (const endLine of lines) endLine();
+    if (exit !== undefined) void outputOf(labels).then(() => lifecycle.end(exit as TaskExit));
+  };
   child.on("exit", (code, signal) => {
     exit = exitBy({ failure: undefined, code, signal });
     lifecycle.die(exit);
-    for (const output of [child?.stdout, child?.stderr]) if (output) takeRest(output);
+    for (const output of outputs) takeRest(output);
+    if (code === 0) return;
+    // A failure awaits no processes that this one has started.
+    terminate();
+    void drained(outputs).then(over);
   });
-  // What the process and those that it has started have printed comes before the line that reports the end.
   child.on("close", () => {
     if (pid !== undefined) guard?.remove(pid);
-    if (exit !== undefined) void outputOf(labels).then(() => lifecycle.end(exit as TaskExit));
+    over();
   });
   return pid;
 }

@@ -1,10 +1,11 @@
 // Labels of the output of tasks: whole lines, however the text is cut, and the colors of a terminal. Its pace: streams pause
 // while their destination takes no more.
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { PassThrough, Writable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { expect, it } from "vitest";
-import { type Labels, labelLines, passOn, takeRest } from "../../src/launch/labels.js";
+import { drained, type Labels, labelLines, passOn, takeRest } from "../../src/launch/labels.js";
 import { wholeLines } from "../../src/launch/whole-lines.js";
 
 /** What comes out of pieces that a task writes. */
@@ -132,3 +133,36 @@ it.each([
     expect(written.map((one) => one.length)).toEqual(pieces);
   },
 );
+
+it.skipIf(process.platform === "win32").each([
+  ["nothing else", "sleep 1000 & head -c 100000 /dev/zero", 100_000, 100_000],
+  ["more, without an end", "head -c 100000 /dev/zero; cat /dev/zero &", 100_000, Number.POSITIVE_INFINITY],
+])("a process has ended, and another one holds its output, and writes %s", async (_, script, least, most) => {
+  const shell = spawn("/bin/sh", ["-c", script], { detached: true, stdio: ["ignore", "pipe", "inherit"] });
+  try {
+    let came = 0;
+    shell.stdout.on("data", (bytes: Buffer) => {
+      came += bytes.length;
+    });
+    // Node takes what was not read by the end of a process.
+    shell.stdout.pause();
+    await once(shell, "exit");
+    await drained([shell.stdout]);
+    expect(came).toBeGreaterThanOrEqual(least);
+    expect(came).toBeLessThanOrEqual(most);
+  } finally {
+    process.kill(-(shell.pid as number), "SIGKILL");
+  }
+});
+
+it("a line that has come in part is ended on demand, once; what comes then has a label of its own", async () => {
+  const [from, to] = [new PassThrough(), new PassThrough()];
+  const endLine = labelLines(3, "plain", from, to);
+  from.write("a\nb");
+  await settle();
+  endLine();
+  endLine();
+  from.write("c\n");
+  from.end(() => setImmediate(() => to.end()));
+  expect(await text(to)).toBe("[3] a\n[3] b\n[3] c\n");
+});

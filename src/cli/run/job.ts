@@ -80,15 +80,17 @@ export class ProcessJob {
   async #watch(task: LaunchedTask): Promise<void> {
     const { labels } = this.#options;
     this.#running.add(task);
+    const lines: (() => void)[] = [];
     for (const [from, to] of [
       [task.stdout, process.stdout],
       [task.stderr, process.stderr],
     ] as const) {
       if (labels === undefined) from.on("data", (bytes: Uint8Array) => passOn(bytes, from, to));
-      else labelLines(task.task, labels, from, to);
+      else lines.push(labelLines(task.task, labels, from, to));
       void task.exited?.then(() => takeRest(from));
     }
     const end = await task.ended;
+    for (const endLine of lines) endLine();
     this.#running.delete(task);
     this.#options.onEnd?.(task.task, end);
     const { code, signal, lost } = end;

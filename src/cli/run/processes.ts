@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Duplex, Readable, Writable } from "node:stream";
 import type { Guard } from "../../launch/guard.js";
+import { drained } from "../../launch/labels.js";
 import { descriptorsText, processesText } from "../../launch/start-limits.js";
 import { UsageError } from "../usage.js";
 import type { EndSignal, LaunchedTask, TaskEnd } from "./task.js";
@@ -47,6 +48,8 @@ export class TaskProcess implements LaunchedTask {
   readonly #child: ChildProcess;
   readonly #news: Duplex;
   #isOver = false;
+  /** Whether the process and those that it has started have been asked to end, and may take their time. */
+  #isAsked = false;
 
   constructor({ app, args, execArgv, env, key }: Program, options: ProcessOptions, guard: Guard) {
     this.task = options.task;
@@ -80,7 +83,13 @@ export class TaskProcess implements LaunchedTask {
     this.ended = new Promise((resolve) => {
       // Errors of a process that runs are those of kill().
       child.on("error", () => {});
-      // Not at "exit": the process group goes on while other processes of it hold the output.
+      child.on("exit", (code, signal) => {
+        if (code === 0 || this.#isAsked) return;
+        // A failure awaits no processes that this one has started. The guard ends those that go on, at the end of the job.
+        this.kill("SIGTERM");
+        void drained([this.stdout, this.stderr]).then(() => resolve({ code, signal }));
+      });
+      // Otherwise not at "exit": the process group goes on while other processes of it hold the output.
       child.on("close", (code, signal) => {
         this.#isOver = true;
         guard.remove(pid);
@@ -96,6 +105,7 @@ export class TaskProcess implements LaunchedTask {
   kill(signal: EndSignal): void {
     const { pid } = this.#child;
     if (pid === undefined || this.#isOver) return;
+    this.#isAsked = signal === "SIGTERM";
     try {
       process.kill(-pid, signal);
     } catch {

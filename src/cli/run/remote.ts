@@ -240,6 +240,8 @@ export class RemoteTask implements LaunchedTask {
   }
 
   take(kind: number, content: Buffer): void {
+    // Processes that the task has started may go on.
+    if (this.#isOver) return;
     if (kind === FRAME.output) this.stdout.add(content);
     else if (kind === FRAME.error) this.stderr.add(content);
     else if (kind === FRAME.pmi) this.pmi.push(content);

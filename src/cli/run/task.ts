@@ -20,7 +20,10 @@ export interface LaunchedTask {
   readonly pmi: Duplex;
   /** Resolves once the process has ended, whatever is left to read. Undefined: what is left is taken at its end. */
   readonly exited?: Promise<void>;
-  /** Resolves once the process has ended and its streams have no more to read. */
+  /**
+   * Resolves once the process has ended and its streams have no more to read. If it fails, other processes that hold those may
+   * write on.
+   */
   readonly ended: Promise<TaskEnd>;
   /** Gives news to the agent of the process's node, if that is a thread of this process. @param news lines of LinkAgentOrder */
   tell(news: string): void;
