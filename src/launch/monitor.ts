@@ -23,7 +23,7 @@ export interface MonitorOrders {
 export interface TaskExit {
   /** Number of the task. */
   readonly task: number;
-  /** Exit code of its worker: 0 for a normal end. */
+  /** Exit code of its worker: 0 for a normal end; 128 and the signal's number if its process was killed. */
   readonly code: number;
   /**
    * `exit`: it ended by itself. `error`: it threw. `memory`: it ran out of memory. `terminated`: by `job.terminate()`.

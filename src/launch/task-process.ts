@@ -111,6 +111,12 @@ function lostBy({ child, failure, code, signal }: ProcessEnd): string {
   return signal === null ? `${name} exited with code ${code}` : `${name} was killed by ${signal}`;
 }
 
+/** The exit code of a task whose process did not end well: as a shell has it, if the process was killed. */
+function codeBy(code: number | null, signal: string | null): number {
+  const { signals } = (nodeModule("os") as typeof import("node:os")).constants;
+  return code || (signal === null ? 1 : 128 + signals[signal as keyof typeof signals]);
+}
+
 /** Ends processes also if they never attach, once this one is gone. Without sh, attach() alone sees to that. */
 let guard: Guard | undefined;
 
@@ -136,7 +142,7 @@ export function startTaskProcess(
     // The process has printed its error itself, and recorded it (record-errors.ts).
     if (failure === undefined && signal === null) return { task, code: code ?? 1, cause: "exit" };
     const error = lostBy({ child, ...how });
-    return { task, code: 1, cause: "process", error, errorCode: codeIn(error) };
+    return { task, code: codeBy(code, signal), cause: "process", error, errorCode: codeIn(error) };
   }
   /** Ends the process, and those that it has started. */
   function terminate(): void {
@@ -262,7 +268,7 @@ export function startProcess(
     for (const task of running) {
       const cause = lifecycle.isTerminated(task) ? "terminated" : "process";
       const error = cause === "process" ? lost : undefined;
-      lifecycle.end({ task, code: code || 1, cause, error, errorCode: codeIn(error) });
+      lifecycle.end({ task, code: codeBy(code, signal), cause, error, errorCode: codeIn(error) });
     }
     running.clear();
   }

@@ -164,8 +164,8 @@ function suite(): void {
         local.close();
         const exits = await leaveAll(crowd, [3, 4]);
         expect(exits.map(({ task, code, cause }) => [task, code, cause])).toEqual([
-          [1, 1, "process"],
-          [2, 1, "process"],
+          [1, 137, "process"],
+          [2, 137, "process"],
           [3, 0, "exit"],
           [4, 0, "exit"],
         ]);
