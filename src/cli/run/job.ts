@@ -15,8 +15,11 @@ export interface Running {
   readonly ended: Promise<number>;
   /** Ends all tasks. */
   end(): void;
-  /** Ends all tasks before it returns, as far as they don't end with this process. @param code with which this process exits */
-  endNow(code: number): void;
+  /**
+   * Ends all tasks before it returns, or before the promise that it returns resolves, as far as they don't end with this process.
+   * @param code with which this process exits
+   */
+  endNow(code: number): unknown;
 }
 
 export interface JobOptions {

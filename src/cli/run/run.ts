@@ -2,6 +2,7 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, writeSync } from "node:fs";
 import { resolve } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { info, type Job, launch, type TaskExit } from "pamir";
@@ -32,6 +33,8 @@ const INPUT = "pamir run: standard input";
 const EXIT_SIGNALS = { SIGINT: 130, SIGTERM: 143 } as const;
 /** Milliseconds in which a reader may take the last output of a job that is ended. */
 const OUTPUT_MS = 2000;
+/** Milliseconds for an order to detached processes. */
+const ORDER_MS = 1000;
 /** That of a program which writes to a pipe without a reader. */
 const EXIT_PIPE = 141;
 
@@ -86,8 +89,8 @@ async function supervise(running: Running, time: number | undefined): Promise<nu
   const end = (given: number): void => {
     // The second time: at once. Processes of tasks are killed with this one.
     if (code !== undefined) {
-      running.endNow(code);
-      process.exit(code);
+      void Promise.resolve(running.endNow(code)).then(() => process.exit(code));
+      return;
     }
     code = given;
     running.end();
@@ -164,6 +167,8 @@ async function runThreads(app: string, argv: string[], values: Values): Promise<
         void launched.terminate();
       },
       endNow(code) {
+        // These go on without this process, so the monitor's order to kill them must be out.
+        if (values.detach) return Promise.race([launched.exited, delay(ORDER_MS)]);
         if (values.processes === undefined && code !== EXIT_PIPE) endBySignal(code);
       },
     };
