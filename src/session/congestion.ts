@@ -41,6 +41,11 @@ const DELAY_ALLOWED = 0.5;
  */
 const DELAY_SLACK = 5000;
 /**
+ * Round trips with delay in a row, with hardly more than the smallest window that delay leaves. The delay is then no queue of
+ * this session: the path has got longer. A session that began with 1 ms kept 16 packets for each round trip of 40 ms.
+ */
+const LONGER_ROUNDS = 8;
+/**
  * The window of a round trip with losses, at the most. No packet may be SESSION_WINDOW behind a lost one: with half as many in
  * flight, the lost one comes again before the session has to stop.
  */
@@ -63,6 +68,8 @@ export class DelayController implements CongestionController {
   /** Packets of the last round trips, LOSS_SAMPLE at the least, and those of them that were lost. */
   #sample = 0;
   #sampleLost = 0;
+  /** Round trips with delay in a row, although the window was small. */
+  #delayed = 0;
   /** The next change is due when this transmission, or a later one, is acknowledged. */
   #roundEnd: number;
 
@@ -85,6 +92,7 @@ export class DelayController implements CongestionController {
     const { min, smoothed } = this.#rtt;
     const delayMax = min * (1 + DELAY_ALLOWED) + DELAY_SLACK;
     const isLossy = this.#isLossy();
+    this.#noteDelay(smoothed > delayMax && this.#window < 2 * DELAYED_WINDOW_MIN);
     const isDelayed = smoothed > delayMax && this.#window > DELAYED_WINDOW_MIN;
     if (isLossy) this.#window = Math.max(WINDOW_MIN, this.#window / 2);
     else if (isDelayed) this.#window = Math.max(DELAYED_WINDOW_MIN, this.#window * Math.max(0.5, delayMax / smoothed));
@@ -93,6 +101,16 @@ export class DelayController implements CongestionController {
     this.#acked = 0;
     this.#lost = 0;
     this.#roundEnd = lastSent + 1;
+  }
+
+  /** A round trip is over. @param isDelayed whether it had delay, although the window was small */
+  #noteDelay(isDelayed: boolean): void {
+    if (!isDelayed) this.#delayed = 0;
+    else if (this.#delayed++ === 0) this.#rtt.startOver();
+    else if (this.#delayed > LONGER_ROUNDS) {
+      this.#rtt.renew();
+      this.#delayed = 0;
+    }
   }
 
   /** Whether more packets of the sample are lost than by chance. */

@@ -7,6 +7,8 @@ export class RttEstimator {
   #smoothed = 0;
   #variation = 0;
   #min = Number.POSITIVE_INFINITY;
+  /** The smallest sample since startOver(). */
+  #recent = Number.POSITIVE_INFINITY;
 
   /** Smoothed round-trip time; 0: there is no sample yet. */
   get smoothed(): number {
@@ -18,7 +20,7 @@ export class RttEstimator {
     return this.#variation;
   }
 
-  /** The smallest sample; Infinity: there is none yet. */
+  /** The smallest sample, or that since renew(); Infinity: there is none yet. */
   get min(): number {
     return this.#min;
   }
@@ -27,6 +29,7 @@ export class RttEstimator {
   addSample(time: number): void {
     const sample = Math.max(1, time);
     this.#min = Math.min(this.#min, sample);
+    this.#recent = Math.min(this.#recent, sample);
     if (this.#smoothed === 0) {
       this.#smoothed = sample;
       this.#variation = sample / 2;
@@ -34,5 +37,15 @@ export class RttEstimator {
     }
     this.#variation += (Math.abs(sample - this.#smoothed) - this.#variation) / 4;
     this.#smoothed += (sample - this.#smoothed) / 8;
+  }
+
+  /** Begins to look for the smallest sample anew. */
+  startOver(): void {
+    this.#recent = Number.POSITIVE_INFINITY;
+  }
+
+  /** The path has got longer: the smallest sample since startOver() counts from now on, if there is one. */
+  renew(): void {
+    if (this.#recent !== Number.POSITIVE_INFINITY) this.#min = this.#recent;
   }
 }

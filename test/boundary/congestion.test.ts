@@ -73,6 +73,22 @@ describe("DelayController", () => {
     expect(Math.max(...windows)).toBeLessThanOrEqual(INITIAL * 1.5);
   });
 
+  it("round trips stay long, whatever the window, in samples of their own: after eight, the path has got longer", () => {
+    const rtt = new RttEstimator();
+    rtt.addSample(MIN_RTT);
+    const congestion = new DelayController(rtt, 0);
+    for (let i = 0; i < 200; i++) rtt.addSample(40_000);
+    const windows: number[] = [];
+    for (let round = 1; round <= 20; round++) {
+      congestion.onAcknowledged(congestion.window, 100 * round, 100 * round, 0);
+      windows.push(congestion.window);
+      rtt.addSample(40_000);
+    }
+    expect(Math.max(...windows.slice(0, 8))).toBe(INITIAL * 1.5);
+    expect(rtt.min).toBe(40_000);
+    expect(windows.at(-1)).toBeGreaterThan(INITIAL * 10);
+  });
+
   it("decides once per round trip: next when a later transmission than those so far is acknowledged", () => {
     const congestion = controller();
     congestion.onAcknowledged(INITIAL, 8, 16, 0);

@@ -13,6 +13,7 @@ import {
   PACKET_SESSION_OFFSET,
   PACKET_SIZE,
 } from "../../assembly/layout.js";
+import type { Link } from "../../src/link/link.js";
 import { keyOf, Simulation, type SimulationOptions } from "./nodes.js";
 
 interface Observed {
@@ -578,4 +579,40 @@ describe.each([
     // Before the first acknowledgment, the node is probed.
     expect(simulation.nodes[0]?.sessions.counts.retransmitted).toBeLessThan(5);
   });
+});
+
+/** Virtual seconds in which a session sends, after a start with 1 ms for a round trip. @param longer by so many µs each way, then */
+function secondsFor(segments: number, hopMicroseconds: number, longer: number): number {
+  let extra = 0;
+  const around = (link: Link): Link => {
+    const send = link.send.bind(link);
+    link.send = (to, packet) => {
+      if (extra === 0) return send(to, packet);
+      const copy = packet.slice();
+      simulation.network.at(simulation.network.now + extra, () => void send(to, copy));
+      return true;
+    };
+    return link;
+  };
+  const simulation = new Simulation({ seed: 1, nodes: 2, key: undefined, hopMicroseconds, around });
+  const { network } = simulation;
+  let submitted = 0;
+  const give = (count: number): void => {
+    for (const end = submitted + count; simulation.givenCount < end; ) {
+      while (submitted < end && simulation.submit(0, 1, Buffer.alloc(1000))) submitted++;
+      const step = network.now + 1000;
+      network.at(step, () => {});
+      simulation.run(step);
+    }
+  };
+  give(2000);
+  extra = longer;
+  const begin = network.now;
+  give(segments);
+  return (network.now - begin) / 1e6;
+}
+
+it("the path gets longer, from 1 to 41 ms: the session is soon as fast as one that began with 41 ms", () => {
+  const [begun, longer] = [secondsFor(10_000, 20_500, 0), secondsFor(10_000, 500, 20_000)];
+  expect(longer).toBeLessThan(2 * begun + 1);
 });
