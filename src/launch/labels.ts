@@ -12,7 +12,7 @@ const COLORS = [36, 33, 32, 35, 34, 96, 93, 92, 95, 94] as const;
 /** Characters of a line without an end, after which it is written as one. */
 const LINE_MAX = 65_536;
 /** Most characters that a process leaves in its pipe and in the stream that reads it: Linux keeps some 200 KiB in a pipe. */
-const LEFT_MAX = 1024 ** 2;
+export const LEFT_MAX = 1024 ** 2;
 /** Turns in which nothing comes, after which a pipe counts as empty. */
 const EMPTY_TURNS = 8;
 

@@ -125,7 +125,6 @@ function startEngine({ source, module }: NonNullable<MonitorSetup["engine"]>): v
 }
 
 function startAll({ bootstraps, ...orders }: MonitorOrders, isFirst: boolean): void {
-  if (isFirst) for (const { task } of bootstraps) firstTasks.add(task);
   if (isAborted) endUnstarted(bootstraps);
   else if (processes === undefined) workers.start({ ...orders, bootstraps });
   else {
@@ -168,7 +167,8 @@ function adopt({ task }: TaskBootstrap, life: NodePort): void {
 /** A task has ended, and is marked dead: prints its failure, and tells the launcher. */
 function ended(exit: TaskExit, _: unknown, shown: string | undefined): void {
   const isHeard = isFailure(exit) && onError !== "ignore";
-  const lacksThread = processes === undefined && firstTasks.has(exit.task) && codeIn(exit.error) !== undefined;
+  const isFirst = orders.bootstraps.some(({ task }) => task === exit.task);
+  const lacksThread = processes === undefined && isFirst && codeIn(exit.error) !== undefined;
   const endsAll = (isHeard && onError === "abort") || exit.task === notStarted || lacksThread;
   if (isHeard) print(exit.task, failureText(exit, endsAll ? "abort" : onError, shown));
   port?.postMessage({ ended: exit } satisfies MonitorReport);
@@ -262,8 +262,6 @@ let isAborted = false;
 let isTerminated = false;
 /** A task with which the job is to begin, and whose process can't be started: all tasks end. */
 let notStarted: number | undefined;
-/** Tasks with which the job begins. */
-const firstTasks = new Set<number>();
 let engineThread: InstanceType<typeof Worker> | undefined;
 if (engine !== undefined) startEngine(engine);
 startAll(orders, true);

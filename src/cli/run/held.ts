@@ -1,11 +1,10 @@
 // The output of a task on another host goes at the pace of its reader. Of each stream, the starter sends a window of bytes, and
 // stops reading. `pamir run` gives bytes back once its reader takes them, so it keeps little, and reads all frames at once.
 import { Readable } from "node:stream";
+import { LEFT_MAX } from "../../launch/labels.js";
 
 /** Most bytes of a stream that are sent and not taken, beyond which at most one chunk of a pipe goes. */
 const OUTPUT_WINDOW = 256 * 1024;
-/** Bytes that a process which has ended may have left in its pipe: they come at once, so its end is reported. */
-const LEFT_MAX = 1024 ** 2;
 
 /** A stream of a task, where the task runs. */
 export class HeldOutput {
@@ -26,7 +25,7 @@ export class HeldOutput {
     this.#room += bytes;
   }
 
-  /** The process has ended. Others that have its pipe are held back again. */
+  /** The process has ended: what it has left comes at once. Others that have its pipe are held back again. */
   takeRest(): void {
     this.give(LEFT_MAX);
   }
