@@ -1,5 +1,6 @@
 // attach() in the main thread of a process that `pamir run` has started for one task. It takes no messages: the process
 // inherits the memory, and a variable says the rest.
+import type { Writable } from "node:stream";
 import { sharedAtomics } from "../kernel/atomics.js";
 import { openMemory } from "../kernel/select.js";
 import { readMap } from "../memory/map.js";
@@ -11,6 +12,18 @@ import { LAUNCHED, type LaunchedTask } from "./bootstrap.js";
 import type { Joined } from "./joined.js";
 import { recordOwnProcess } from "./process-record.js";
 import { recordErrors } from "./record-errors.js";
+
+/** That of a program which writes to a pipe without a reader. */
+const EXIT_PIPE = 141;
+
+/** Ends this process without Node's error once its output has no reader. Its launcher sees the exit code alone. */
+function endWithReader(output: Writable): void {
+  output.on("error", (error: NodeJS.ErrnoException) => {
+    if (output.listenerCount("error") > 1) return;
+    if (error.code !== "EPIPE") throw error;
+    process.exit(EXIT_PIPE);
+  });
+}
 
 /** @throws PAMIR_NO_PROCESSES, PAMIR_NO_WORKERS */
 export async function joinLaunched(text: string): Promise<Joined> {
@@ -28,6 +41,8 @@ export async function joinLaunched(text: string): Promise<Joined> {
     recordOwnProcess(sharedAtomics(memory), readMap(memory, start.job), start.task, launcher);
     const { startWatch } = await import("./start-watch.js");
     endWatch = await startWatch({ shared, futex, job: start.job }, { processes: [], launcher });
+    endWithReader(process.stdout);
+    endWithReader(process.stderr);
   }
   const forget = recordErrors(memory, start.job, start.task);
   const onLeave = (): void => {

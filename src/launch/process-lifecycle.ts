@@ -22,6 +22,13 @@ export function processLifecycle(
   process.on("disconnect", () => {
     if (left > 0 && !isDetached) process.kill(process.pid, "SIGKILL");
   });
+  // It also decides what becomes of them once their output has no reader.
+  for (const unwritable of ["stdout", "stderr"] as const) {
+    process[unwritable].on("error", () => {
+      if (process.connected) process.send?.({ unwritable } satisfies ProcessReport, () => {});
+      else if (left > 0) process.exit(1);
+    });
+  }
   return new Lifecycle(errors, {
     ...host,
     ended: (ended, _, shown) => {

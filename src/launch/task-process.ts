@@ -3,12 +3,13 @@
 // ends the rest of its tasks. With isMain, the main thread of the process is the task (launched.ts), and nothing else runs
 // there: such a process starts in half of the time.
 import type { ChildProcess } from "node:child_process";
+import type { Readable } from "node:stream";
 import { type ProcessIdentity, startTimeOf } from "../process/identity.js";
 import type { ProcessMemorySetup } from "../process/mapping.js";
 import { after, nodeModule } from "../support/host.js";
 import { LAUNCHED, type LaunchedTask, type TaskBootstrap, type TaskNews, type TaskReport } from "./bootstrap.js";
 import { Guard } from "./guard.js";
-import { drained, type Labels, labelLines, takeRest } from "./labels.js";
+import { drained, type Labels, labelLines, passOn, takeRest } from "./labels.js";
 import type { Lifecycle } from "./lifecycle.js";
 import type { BootstrapAnswer, BootstrapRequest } from "./link-bootstrap.js";
 import type { LinkedNodes, LinkSetup, LostNode } from "./linked-nodes.js";
@@ -49,7 +50,11 @@ export interface ProcessSetup {
 /** From a process to its launcher. */
 export type ProcessReport =
   /** `shown` is the error as it is printed. */
-  { readonly ended: TaskExit; readonly shown: string | undefined } | BootstrapRequest | NodeReport;
+  { readonly ended: TaskExit; readonly shown: string | undefined } | BootstrapRequest | NodeReport | Unwritable;
+/** The output, which the process has from the launching one, can't be written: it has no reader, or a disk is full. */
+interface Unwritable {
+  readonly unwritable: "stdout" | "stderr";
+}
 /** From the node of a task that shares no memory with others. */
 export interface NodeReport {
   readonly from: number;
@@ -154,14 +159,7 @@ export function startTaskProcess(
   }
   lifecycle.add(task, { terminate });
   try {
-    child = spawnTask(
-      entry as string,
-      start as TaskBootstrap,
-      workerOptions,
-      memory as ProcessMemorySetup,
-      labels !== undefined,
-      isDetached,
-    );
+    child = spawnTask(entry as string, start as TaskBootstrap, workerOptions, memory as ProcessMemorySetup, isDetached);
   } catch (error) {
     lifecycle.end(exitBy({ failure: error as Error, code: null, signal: null }));
     return undefined;
@@ -171,10 +169,12 @@ export function startTaskProcess(
   });
   const { stdout, stderr } = child;
   const outputs = stdout && stderr ? [stdout, stderr] : [];
-  const lines =
-    labels === undefined
-      ? []
-      : outputs.map((from) => labelLines(task, labels, from, from === stdout ? process.stdout : process.stderr));
+  const lines: (() => void)[] = [];
+  for (const from of outputs) {
+    const to = from === stdout ? process.stdout : process.stderr;
+    if (labels === undefined) from.on("data", (bytes: Uint8Array) => passOn(bytes, from, to));
+    else lines.push(labelLines(task, labels, from, to));
+  }
   const { pid } = child;
   if (pid !== undefined && !isDetached) {
     guard ??= new Guard(() => {});
@@ -184,7 +184,7 @@ export function startTaskProcess(
   // What the process has printed comes before the line that reports the end.
   const over = (): void => {
     for (const endLine of lines) endLine();
-    if (exit !== undefined) void outputOf(labels).then(() => lifecycle.end(exit as TaskExit));
+    if (exit !== undefined) void outputOf(outputs).then(() => lifecycle.end(exit as TaskExit));
   };
   child.on("exit", (code, signal) => {
     exit = exitBy({ failure: undefined, code, signal });
@@ -202,9 +202,9 @@ export function startTaskProcess(
   return pid;
 }
 
-/** Resolves once this thread's labeled output is out. A launching thread that blocks does not print it before it goes on. */
-function outputOf(labels: Labels | undefined): Promise<unknown> {
-  if (labels === undefined) return Promise.resolve();
+/** Resolves once what came of a task is out. A launching thread that blocks does not print it before it goes on. */
+function outputOf(outputs: readonly Readable[]): Promise<unknown> {
+  if (outputs.length === 0) return Promise.resolve();
   const { stdout, stderr } = process;
   const written = [stdout, stderr].map((stream) => new Promise<void>((resolve) => stream.write("", () => resolve())));
   return Promise.race([Promise.all(written), new Promise<void>((resolve) => after(OUTPUT_MS, resolve))]);
@@ -215,7 +215,6 @@ function spawnTask(
   start: TaskBootstrap,
   { argv = [], env = process.env }: { argv?: string[]; env?: NodeJS.ProcessEnv },
   memory: ProcessMemorySetup,
-  isPiped: boolean,
   isDetached: boolean,
 ): ChildProcess {
   const { spawn } = nodeModule("child_process") as typeof import("node:child_process");
@@ -226,7 +225,8 @@ function spawnTask(
     launcher: ownIdentity(),
     isDetached,
   };
-  const output = isPiped ? "pipe" : "inherit";
+  // Otherwise by this process, also without labels: then it meets the error of an output without a reader.
+  const output = isDetached ? "inherit" : "pipe";
   return spawn(process.execPath, [...nodeOptions(), fileURLToPath(entry), ...argv], {
     // Leads a process group: a signal of the terminal reaches the launcher alone.
     detached: true,
@@ -309,6 +309,8 @@ export function startProcess(
   child.on("message", (report: ProcessReport) => {
     if ("ask" in report) links?.nodes.take(report, send);
     else if ("report" in report) links?.onReport(report);
+    // What a worker writes, the launching thread writes: it meets the same error, as where tasks are threads.
+    else if ("unwritable" in report) process[report.unwritable].write("\n");
     else {
       running.delete(report.ended.task);
       lifecycle.relay(report.ended, report.shown);

@@ -27,6 +27,7 @@ const WAYS: readonly (readonly [string, (tasks: number) => readonly string[]])[]
   ["threads", () => []],
   ["threads of a process", () => ["--processes", "1"]],
   ["processes", (tasks) => ["--processes", `${tasks}`]],
+  ["processes, no labels", (tasks) => ["--processes", `${tasks}`, "--no-labels"]],
   ["nodes", () => ["--nodes", "2"]],
   ["nodes, no labels", () => ["--nodes", "2", "--no-labels"]],
   ["hosts", (tasks) => ["--hosts", `a:${tasks / 2},b:${tasks / 2}`, "--rsh", rsh]],
@@ -100,8 +101,7 @@ describe.each(drawn)("%s", (name, way) => {
     expect(await once(child, "exit")).toEqual([143, null]);
   });
 
-  // A process that runs several threads writes itself: the launcher sees its end alone.
-  it.skipIf(name === "threads of a process")("the end of its reader ends a job that is held back", async () => {
+  it("the end of its reader ends a job that is held back", async () => {
     const [child] = await startHeld("polite", 2, 1e6);
     child.stdout?.destroy();
     expect(await once(child, "exit")).toEqual([141, null]);

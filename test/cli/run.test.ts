@@ -86,13 +86,17 @@ describe.each(drawn.map((way) => [way.join(" ") || "threads", way] as const))("p
 
 it.each([
   ["threads", []],
+  ["threads of a process", ["--processes", "1"]],
+  ["threads of a process, no labels", ["--processes", "1", "--no-labels"]],
+  ["threads of a process, detached", ["--processes", "1", "--detach"]],
   ["processes", ["--processes", "2"]],
+  ["processes, no labels", ["--processes", "2", "--no-labels"]],
+  ["processes, detached", ["--processes", "2", "--detach"]],
   ["nodes", ["--nodes", "2"]],
 ])(
   "%s: nobody reads the output any more, as behind `| head -1`: the job ends, without Node's error",
   async (_, way) => {
-    const file = join(inject("folder"), "talks.mjs");
-    writeFileSync(file, 'setInterval(() => process.stdout.write("on and on\\n"), 1);\n');
+    const file = fileURLToPath(new URL("programs/talks.js", import.meta.url));
     const child = spawn(process.execPath, [cli, "run", "-n", "2", ...way, file], { stdio: ["ignore", "pipe", "pipe"] });
     let said = "";
     child.stderr.setEncoding("utf8").on("data", (text) => {
@@ -107,6 +111,7 @@ it.each([
 
 it.skipIf(process.platform !== "linux").each([
   ["threads", []],
+  ["threads of a process", ["--processes", "1"]],
   ["nodes", ["--nodes", "2"]],
 ])("%s: the output can't be written: the job ends, and says why", (_, way) => {
   const file = join(inject("folder"), "talks-on.mjs");

@@ -86,10 +86,14 @@ async function wayOf(values: Values): Promise<Way> {
 /** Ends a job at signals, and when its time is up. @returns the exit code */
 async function supervise(running: Running, time: number | undefined): Promise<number> {
   let code: number | undefined;
+  const endNow = (given: number, how = given): void => {
+    code = given;
+    void Promise.resolve(running.endNow(how)).then(() => process.exit(given));
+  };
   const end = (given: number): void => {
     // The second time: at once. Processes of tasks are killed with this one.
     if (code !== undefined) {
-      void Promise.resolve(running.endNow(code)).then(() => process.exit(code));
+      endNow(code);
       return;
     }
     code = given;
@@ -98,11 +102,11 @@ async function supervise(running: Running, time: number | undefined): Promise<nu
   };
   for (const [signal, given] of Object.entries(EXIT_SIGNALS)) process.on(signal, () => end(given));
   for (const stream of [process.stdout, process.stderr]) {
-    stream.on("error", ({ code, message }: NodeJS.ErrnoException) => {
+    stream.once("error", ({ code, message }: NodeJS.ErrnoException) => {
       if (code !== "EPIPE" && stream === process.stdout)
         writeSync(process.stderr.fd, `pamir run: the output can't be written: ${message}\n`);
-      running.endNow(EXIT_PIPE);
-      process.exit(code === "EPIPE" ? EXIT_PIPE : 1);
+      stream.on("error", () => {});
+      endNow(code === "EPIPE" ? EXIT_PIPE : 1, EXIT_PIPE);
     });
   }
   const timer = setTimeout(
@@ -126,6 +130,10 @@ async function runThreads(app: string, argv: string[], values: Values): Promise<
   let first: TaskExit | undefined;
   let isEnding = false;
   let job: Job | undefined;
+  const end = (): void => {
+    isEnding = true;
+    void job?.terminate();
+  };
   const tasks = count("--tasks", values.tasks) ?? Math.max(2, info().hardwareThreads);
   const contexts = count("--contexts", values.contexts);
   // Loaded on demand: few jobs need it.
@@ -149,6 +157,8 @@ async function runThreads(app: string, argv: string[], values: Values): Promise<
     workerOptions: { argv, env: { ...process.env, ...variables(values.variable) } },
     onExit(exit: TaskExit) {
       if (exit.cause === "terminated" || (exit.cause === "exit" && exit.code === 0)) return;
+      // A detached process writes itself.
+      if (values.detach && exit.code === EXIT_PIPE) end();
       const current = isEnding ? undefined : job;
       if (current === undefined || !restarts.replace(exit.task, (rank) => current.spawn({ rank }))) first ??= exit;
     },
@@ -162,13 +172,10 @@ async function runThreads(app: string, argv: string[], values: Values): Promise<
     job = launched;
     return {
       ended: launched.exited.then(() => (first === undefined ? 0 : codeIn(first.error) ? 2 : first.code || 1)),
-      end: () => {
-        isEnding = true;
-        void launched.terminate();
-      },
+      end,
       endNow(code) {
         // These go on without this process, so the monitor's order to kill them must be out.
-        if (values.detach) return Promise.race([launched.exited, delay(ORDER_MS)]);
+        if (values.detach) return Promise.race([launched.terminate(), delay(ORDER_MS)]);
         if (values.processes === undefined && code !== EXIT_PIPE) endBySignal(code);
       },
     };
