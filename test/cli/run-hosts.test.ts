@@ -1,7 +1,8 @@
 // `pamir run --nodes` and `--hosts`: processes in several nodes, as a user has them. Other hosts are this one, by a remote shell
 // that runs its command here, and by a real sshd on loopback.
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from "vitest";
 import { PERMISSION } from "../api/run-program.js";
@@ -408,6 +409,27 @@ describe.runIf(hasOtherUsers)("pamir run, too few processes", { timeout: 60_000 
     );
     expect(status).toBe(2);
   });
+});
+
+it.runIf(hasOtherUsers).each([
+  ["threads", "-n 2"],
+  ["processes", "-n 2 --processes 2"],
+  ["nodes", "-n 2 --nodes 2"],
+  ["hosts", "--hosts localhost:2"],
+])("pamir run, %s: a program that the user may not read", (_, options) => {
+  const open = mkdtempSync(join(tmpdir(), "pamir-unreadable-"));
+  try {
+    chmodSync(open, 0o755);
+    const file = join(open, "secret.js");
+    writeFileSync(file, "");
+    chmodSync(file, 0);
+    const command = [process.execPath, cli, "run", ...options.split(" "), file];
+    const { status, stderr } = spawnSync("setpriv", [...asNobody, ...command], { encoding: "utf8", timeout: 50_000 });
+    expect(stderr).toMatch(/^pamir: .*the task module .*secret.js can't be read: EACCES: .* \(PAMIR_ENTRY\)\n$/);
+    expect(status).toBe(2);
+  } finally {
+    rmSync(open, { recursive: true });
+  }
 });
 
 // From Node 24 on, V8 reserves less where the system refuses so much.

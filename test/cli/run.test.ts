@@ -1,7 +1,7 @@
 // `pamir run` as a user has it: threads and processes, output with labels, exit codes, signals, wrong input.
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
@@ -531,6 +531,8 @@ describe("pamir run", () => {
       ["brace.mjs", "export const broken = {;\n", /SyntaxError: Unexpected token/],
       ["text.txt", "text\n", /ERR_UNKNOWN_FILE_EXTENSION/],
       ["binary.js", "\x7fELF\x01\x00\x02", /SyntaxError: Invalid or unexpected token/],
+      ["data.json", "{}\n", /\.json file/],
+      ["addon.node", "\x7fELF", /\.node file/],
     ])("a file that is no program: %s", (name, text, why) => {
       const file = join(inject("folder"), name);
       writeFileSync(file, text);
@@ -538,6 +540,15 @@ describe("pamir run", () => {
       const last = stderr.trim().split("\n").at(-1);
       expect(last).toMatch(/^pamir: the task module .* is no program: .* \(PAMIR_ENTRY\)$/);
       expect(last).toMatch(why);
+      expect(status).toBe(2);
+    });
+
+    it.skipIf(process.platform === "win32")("a symbolic link that leads to itself", () => {
+      const file = join(inject("folder"), "endless.js");
+      rmSync(file, { force: true });
+      symlinkSync(file, file);
+      const { status, stderr } = run("-n", "2", ...way, file);
+      expect(stderr).toMatch(/^pamir: the task module .*endless.js can't be read: ELOOP: .* \(PAMIR_ENTRY\)\n$/);
       expect(status).toBe(2);
     });
 

@@ -1,5 +1,5 @@
 // The options of `pamir run`, and what each of them may be.
-import { closeSync, openSync, statSync } from "node:fs";
+import { accessSync, closeSync, constants, openSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { DEFAULT_TIMEOUT_MS } from "../../bootstrap/waits.js";
@@ -205,14 +205,26 @@ export function labelsOf(values: Values): Labels | undefined {
   return process.stdout.isTTY && process.stdout.hasColors() ? "color" : "plain";
 }
 
-/** The path of a program. @throws UsageError if it is no file */
+/** The path of a program. @throws UsageError if it is no file that can be read, or one that Node runs as no program */
 export function programOf(app: string): string {
   const path = resolve(app);
-  const found = statSync(path, { throwIfNoEntry: false });
-  if (found?.isFile()) return path;
-  throw new UsageError(
-    `the task module ${path} ${found === undefined ? "does not exist" : "is no file"} (PAMIR_ENTRY)`,
-  );
+  const why = whyNoProgram(path);
+  if (why === undefined) return path;
+  throw new UsageError(`the task module ${path} ${why} (PAMIR_ENTRY)`);
+}
+
+function whyNoProgram(path: string): string | undefined {
+  try {
+    const found = statSync(path, { throwIfNoEntry: false });
+    if (found === undefined) return "does not exist";
+    if (!found.isFile()) return "is no file";
+    accessSync(path, constants.R_OK);
+  } catch (error) {
+    return `can't be read: ${(error as Error).message}`;
+  }
+  // Node loads them without an error, and does nothing.
+  const extension = /\.(?:json|node)$/.exec(path)?.[0];
+  return extension && `is no program: a ${extension} file, not a module in JavaScript`;
 }
 
 /** @throws UsageError if one of these options is given */
