@@ -63,8 +63,9 @@ const DASHED = "has no value, but an argument that begins with a dash";
 
 /** One line for what parseArgs or a command finds wrong with the input; anything else is a bug, with its stack. */
 function complaint(error: unknown): string | undefined {
-  const { code, message } = error as { code?: string; message?: string };
+  const { code, message, syscall } = error as { code?: string; message?: string; syscall?: string };
   if (error instanceof UsageError) return error.message;
+  if (syscall === "uv_cwd") return `the current folder does not exist any more: change to another one (${code})`;
   if (code === "EMFILE") return descriptorsText();
   if (code?.startsWith("ERR_PARSE_ARGS")) return message?.split(/\.\s/)[0]?.replace(/argument is ambiguous$/, DASHED);
   return undefined;

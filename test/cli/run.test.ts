@@ -552,6 +552,14 @@ describe("pamir run", () => {
       expect(status).toBe(2);
     });
 
+    it.skipIf(process.platform === "win32")("a folder that is gone", () => {
+      const folder = mkdtempSync(join(inject("folder"), "gone-"));
+      const command = `cd "${folder}" && rmdir "${folder}" && "${process.execPath}" "${cli}" run -n 2 ${way.join(" ")}`;
+      const { status, stderr } = spawnSync("sh", ["-c", `${command} "${app}"`], { encoding: "utf8", timeout: 60_000 });
+      expect(stderr).toMatch(/^pamir: the current folder does not exist any more: .* \(ENOENT\)\n$/);
+      expect(status).toBe(2);
+    });
+
     it("a program that fails with exit code 1 is one", () => {
       const file = join(inject("folder"), "throws.mjs");
       writeFileSync(file, 'throw new SyntaxError("of its own");\n');

@@ -48,6 +48,8 @@ export async function run(args: string[]): Promise<number> {
   }
   if (app === undefined) throw new UsageError("a program is missing: pamir run [OPTION]… APP; see pamir run --help");
   const time = seconds("--timeout", values.timeout);
+  // In a folder that is gone, this throws: tasks would.
+  if (values.cwd === undefined) process.cwd();
   const way = await wayOf(values);
   const path = resolve(app); // before --cwd changes the folder
   const code = await supervise(await way(app, rest, values), time);
