@@ -433,11 +433,16 @@ it.runIf(hasOtherUsers).each([
 });
 
 // From Node 24 on, V8 reserves less where the system refuses so much.
-it.runIf(isLinux && isBefore24)("pamir run --processes, too few addresses: the text names the limit", () => {
-  const line = `ulimit -v 6000000; exec "$0" "${cli}" run -n 2 --processes 2 "${app}"`;
+it.runIf(isLinux && isBefore24).each([
+  ["-n 2 --processes 2", 6_000_000],
+  ["-n 2 --nodes 1", 6_000_000],
+  ["-n 2 --nodes 2", 20_000_000],
+  [`--hosts localhost:1,other:1 --rsh ${rsh}`, 20_000_000],
+])("pamir run %s, too few addresses: the text names the limit, once", (options, kibibytes) => {
+  const line = `ulimit -v ${kibibytes}; exec "$0" "${cli}" run ${options} "${app}"`;
   const { status, stderr } = spawnSync("sh", ["-c", line, process.execPath], { encoding: "utf8", timeout: 50_000 });
   expect(stderr).toMatch(
-    /^pamir: this host refuses \d+ bytes .*10 GiB of addresses \(see ulimit -v\).* \(PAMIR_MEMORY\)\n$/,
+    /^pamir: (?:host \w+: )?this host refuses .*10 GiB of addresses .*\(see ulimit -v\).* \(PAMIR_MEMORY\)\n$/,
   );
   expect(status).toBe(2);
 });

@@ -56,6 +56,8 @@ export interface Order {
   readonly execArgv: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
+  /** That a process has at least. */
+  readonly memories: number;
   readonly tasks: readonly { readonly task: number; readonly env: Readonly<Record<string, string>> }[];
 }
 

@@ -14,6 +14,7 @@ import {
   count,
   HOST_TASKS_MAX,
   labelsOf,
+  memoriesOf,
   OF_THREADS,
   oneOf,
   refuse,
@@ -42,12 +43,14 @@ export async function runHosts(app: string, args: string[], values: Values): Pro
   // The most that divides the tasks of every host: nodes have equally many tasks.
   const perNode = placements.reduce((most, { count: tasks }) => greatestDivisor(most, tasks), 0);
   const restarts = new Restarts(values, size);
+  const env = await taskVariables(values, size / perNode, perNode);
   const common = {
     app: resolve(app),
     args,
     execArgv: process.execArgv,
-    env: await taskVariables(values, size / perNode, perNode),
+    env,
     cwd: resolve(values.cwd ?? "."),
+    memories: memoriesOf(size / perNode, env.PAMIR_OPTIONS),
   };
   const key = makeKey();
   const guard = new Guard((why) => {

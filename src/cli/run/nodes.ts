@@ -6,10 +6,12 @@ import { UsageError } from "../usage.js";
 import type { Running } from "./job.js";
 import {
   changeFolder,
+  checkAddresses,
   checkMaySpawn,
   count,
   HOST_TASKS_MAX,
   labelsOf,
+  memoriesOf,
   OF_THREADS,
   oneOf,
   programOf,
@@ -43,6 +45,7 @@ export async function runNodes(app: string, args: string[], values: Values): Pro
     key: makeKey(),
   };
   if (values.cwd !== undefined) changeFolder(values.cwd);
+  checkAddresses(memoriesOf(nodes, program.env.PAMIR_OPTIONS));
   const guard = new Guard((why) => {
     process.stderr.write(`pamir run: if this process is killed, its tasks go on, since sh can't be started: ${why}\n`);
   });

@@ -168,6 +168,27 @@ export function checkMaySpawn(): void {
   throw new UsageError(`this process may start no processes: ${why} (PAMIR_NO_PROCESSES)`);
 }
 
+/**
+ * Shared memories that a process of a job has at least: its node's, which the twin may do without, and one for packets of other
+ * nodes. @param nodes of the job @param options those of PAMIR_OPTIONS, if any
+ */
+export function memoriesOf(nodes: number, options = ""): number {
+  return (/"kernel":\s*"ts"/.test(options) ? 0 : 1) + (nodes > 1 ? 1 : 0);
+}
+
+/** @throws UsageError if this host refuses so many shared memories to a process: attach() would fail in each task */
+export function checkAddresses(memories: number): void {
+  if (typeof WebAssembly === "undefined") return;
+  const made: WebAssembly.Memory[] = [];
+  try {
+    while (made.length < memories) made.push(new WebAssembly.Memory({ initial: 1, maximum: 1, shared: true }));
+  } catch {
+    const which = `shared memory ${made.length + 1} of the ${memories} that a process has`;
+    const why = "V8 reserves 10 GiB of addresses for each (see ulimit -v)";
+    throw new UsageError(`this host refuses ${which}: ${why} (PAMIR_MEMORY)`);
+  }
+}
+
 /** The variables of -x. */
 export function variables(given: readonly string[] = []): Record<string, string> {
   const found: Record<string, string> = {};

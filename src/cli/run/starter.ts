@@ -6,7 +6,7 @@ import { Guard } from "../../launch/guard.js";
 import { UsageError } from "../usage.js";
 import { FRAME, Frames, greeting, type Order } from "./frames.js";
 import { HeldOutput } from "./held.js";
-import { changeFolder, programOf } from "./options.js";
+import { changeFolder, checkAddresses, programOf } from "./options.js";
 import { startProcesses, type TaskProcess } from "./processes.js";
 import type { EndSignal } from "./task.js";
 
@@ -111,6 +111,7 @@ class StarterHost {
 
   #prepare(order: Order): void {
     changeFolder(order.cwd);
+    checkAddresses(order.memories);
     this.#order = { ...order, app: programOf(order.app) };
     this.#frames.send(FRAME.ready);
   }
