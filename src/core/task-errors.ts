@@ -36,9 +36,10 @@ export class TaskErrors {
   write(task: number, { name, message, code, stack }: ErrorParts): void {
     // A character of the text takes up to 6 bytes of JSON.
     for (let characters = TEXT_BYTES_MAX; ; characters = Math.floor(characters / 2)) {
-      const cut = (text: string) => text.slice(0, characters);
+      // A program may throw anything.
+      const cut = (text: unknown) => String(text).slice(0, characters);
       // The message comes before the stack, which repeats it.
-      const parts = { name: cut(name), message: cut(message), code, stack: stack && cut(stack) };
+      const parts = { name: cut(name), message: cut(message), code: code && cut(code), stack: stack && cut(stack) };
       const text = encodeText(JSON.stringify(parts));
       if (text.length > TEXT_BYTES_MAX) continue;
       // Plain: owned until the task is marked dead.

@@ -28,10 +28,17 @@ Node ${process.version} does not load TypeScript: name the compiled module, star
 
 /** The parts of an error that come from another thread. */
 interface Failure {
-  readonly name?: string;
-  readonly message?: string;
-  readonly code?: string;
-  readonly stack?: string;
+  readonly name?: string | undefined;
+  readonly message?: string | undefined;
+  readonly code?: string | undefined;
+  readonly stack?: string | undefined;
+}
+
+/** The parts of what a task has thrown, which may be anything: null, or an object that has others under these names. */
+function partsOf(thrown: unknown): Failure {
+  const { name, message, code, stack } = (thrown ?? {}) as Record<keyof Failure, unknown>;
+  const text = (part: unknown) => (part === undefined || typeof part === "object" ? undefined : String(part));
+  return { name: text(name), message: text(message), code: text(code), stack: text(stack) };
 }
 
 interface TaskWorkersOptions {
@@ -94,8 +101,8 @@ export class TaskWorkers {
   #report(entry: string, task: number, slot: number, code: number, failures: readonly unknown[]): void {
     const { inspect } = nodeModule("util") as typeof import("node:util");
     const [failure] = failures;
-    const error = failure as Failure | undefined;
-    const outOfMemory = error?.code === "ERR_WORKER_OUT_OF_MEMORY";
+    const error = partsOf(failure);
+    const outOfMemory = error.code === "ERR_WORKER_OUT_OF_MEMORY";
     const cause = this.#lifecycle.isTerminated(task)
       ? "terminated"
       : failures.length === 0
@@ -103,7 +110,9 @@ export class TaskWorkers {
         : outOfMemory
           ? "memory"
           : "error";
-    const plain = error?.message === undefined ? String(failure) : `${error.name}: ${error.message}`;
+    const isError = error.message !== undefined;
+    const other = typeof failure === "object" ? inspect(failure) : String(failure);
+    const plain = isError ? `${error.name ?? "Error"}: ${error.message}` : other;
     // Node's own error of a thread, or of a module.
     if (cause === "error" && /\bEMFILE\b/.test(plain) && this.#isAbsent(slot)) {
       const why = `the thread can't be started: ${descriptorsText("tasks")}`;
@@ -115,12 +124,12 @@ export class TaskWorkers {
     // inspect() says "RangeError [Error]" or "Error [PamiError]", since an error of another thread comes as a plain Error.
     const inspected = () =>
       inspect(failure).replace(/^(\s*(?:\[\w+\]: )?)(?:(\w+) \[Error\]|Error \[(\w+Error)\])/gm, "$1$2$3");
-    const shown = `${error?.message === undefined ? plain : inspected()}${hint}`;
-    this.#lifecycle.end({ task, code, cause, error: text, errorCode: error?.code, stack: error?.stack }, shown);
+    const shown = `${isError ? inspected() : plain}${hint}`;
+    this.#lifecycle.end({ task, code, cause, error: text, errorCode: error.code, stack: error.stack }, shown);
   }
 
   /** Whether a task ended because its module, or one that it imports, is in TypeScript, and Node does not load that. */
-  #noTypeScript(entry: string, slot: number, error: Failure = {}): boolean {
+  #noTypeScript(entry: string, slot: number, error: Failure): boolean {
     if ((process.features as { typescript?: unknown }).typescript) return false;
     if (error.code === "ERR_UNKNOWN_FILE_EXTENSION") return /"\.[cm]?tsx?"/.test(error.message ?? "");
     // Node reads some TypeScript extensions as JavaScript.

@@ -512,6 +512,23 @@ describe("pamir run", () => {
     expect(stderr.split("PAMIR_LINK")).toHaveLength(2);
   });
 
+  it("a job whose monitor ends has failed", () => {
+    const first = join(inject("folder"), "monitor-ends.cjs");
+    const test = 'require("node:worker_threads").workerData?.orders';
+    writeFileSync(first, `if (${test}) setTimeout(() => { throw new Error("on purpose"); }, 500);\n`);
+    const args = [cli, "run", "-n", "2", app, "hang"];
+    const env = { ...process.env, NODE_OPTIONS: `--require ${first}` };
+    const { status, stderr } = spawnSync(process.execPath, args, { encoding: "utf8", timeout: 60_000, env });
+    expect(stderr).toMatch(/^pamir: task 0 is lost: Error: on purpose\n/);
+    expect(status).toBe(1);
+  });
+
+  it("a task's exit code of which the system takes nothing is a failure, too", () => {
+    const file = join(inject("folder"), "exits.mjs");
+    writeFileSync(file, "process.exit(256);\n");
+    expect(run("-n", "1", file)).toMatchObject({ status: 1, stderr: "pamir: task 0 exited with code 256\n" });
+  });
+
   it("without labels; a last line without an end gets one with labels", () => {
     expect(run("-n", "1", "--no-labels", app).stdout).toMatch(/^\{/);
     expect(run("-n", "1", app, "halves").stdout).toMatch(/\n\[0\] no end of line\n$/);

@@ -173,7 +173,13 @@ async function runThreads(app: string, argv: string[], values: Values): Promise<
     const launched = await launch(entry, options);
     job = launched;
     return {
-      ended: launched.exited.then(() => (first === undefined ? 0 : codeIn(first.error) ? 2 : first.code || 1)),
+      ended: launched.exited.then((exits) => {
+        // onExit() is not called for tasks that end with their monitor.
+        const failed = first ?? exits.find(({ cause }) => cause === "monitor");
+        if (failed === undefined) return 0;
+        // The system takes the lowest 8 bits.
+        return codeIn(failed.error) ? 2 : failed.code & 255 || 1;
+      }),
       end,
       endNow(code) {
         // These go on without this process, so the monitor's order to kill them must be out.

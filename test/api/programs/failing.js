@@ -24,6 +24,15 @@ const ENDS = {
   nothing() {
     throw undefined;
   },
+  null() {
+    throw null;
+  },
+  odd() {
+    throw { name: 3, message: 5, code: 7, stack: {} };
+  },
+  code() {
+    throw Object.assign(new Error("a long code"), { code: "y".repeat(10_000) });
+  },
   exit: () => process.exit(3),
   exitCode: () => {
     process.exitCode = 4;
