@@ -40,6 +40,12 @@ export interface Link {
    * reach this one only after the next packet from it.
    */
   onMove?: (() => void) | undefined;
+  /**
+   * A link that can receives into memory of its caller's from then on, which need not copy the packets out of the link's own.
+   * Each begins at a multiple of 4, and the caller still owns its bytes until `onPacket` returns.
+   * @param allocate gives memory of so many bytes that is used for nothing else; undefined: there is none
+   */
+  receiveInto?(allocate: (bytes: number) => Uint8Array | undefined): void;
   /** Ends the link: it calls nothing any more. Packets on their way to it are lost, and those from it may be. */
   close(): void;
 }

@@ -33,25 +33,32 @@ export function openDatagrams(library: CLibrary, host: string, port: number): Da
   const setsockopt = library.func("setsockopt", "int", ["int", "int", "int", "void *", "uint"]);
   const sendto = library.func("sendto", "int64_t", ["int", "void *", "size_t", "int", "uintptr_t", "uint"]);
   const recvmmsg = library.func("recvmmsg", "int", ["int", "uintptr_t", "uint", "int", "uintptr_t"]);
-  const bytes = new Uint8Array(new ArrayBuffer(BATCH * DATAGRAM_BYTES));
   /** That of a target, then those of the origins of a batch. */
   const addresses = new DataView(new ArrayBuffer((1 + BATCH) * ADDRESS_BYTES));
   // The headers, and behind them the vectors to which they point: one buffer, so that all of it lives as long as the calls.
   const headers = new BigInt64Array(BATCH * (HEADER_WORDS + VECTOR_WORDS));
   const lengths = new Int32Array(headers.buffer);
-  const [bytesAt, addressesAt, headersAt] = [bytes, addresses, headers].map(({ buffer }) =>
-    library.addressOf(buffer),
-  ) as [number, number, number];
+  const [addressesAt, headersAt] = [addresses, headers].map(({ buffer }) => library.addressOf(buffer)) as [
+    number,
+    number,
+  ];
   const firstVector = BATCH * HEADER_WORDS;
-  const packets = Array.from({ length: BATCH }, (_, i) => {
+  for (let i = 0; i < BATCH; i++) {
     const vector = firstVector + VECTOR_WORDS * i;
-    headers[vector] = BigInt(bytesAt + DATAGRAM_BYTES * i);
     headers[vector + 1] = BigInt(DATAGRAM_BYTES);
     headers[HEADER_WORDS * i + NAME] = BigInt(addressesAt + ADDRESS_BYTES * (1 + i));
     headers[HEADER_WORDS * i + VECTORS] = BigInt(headersAt + 8 * vector);
     headers[HEADER_WORDS * i + VECTOR_COUNT] = 1n;
-    return bytes.subarray(DATAGRAM_BYTES * i, DATAGRAM_BYTES * (i + 1));
-  });
+  }
+  let packets: Uint8Array[] = [];
+  const receiveInto = (bytes: Uint8Array): void => {
+    const at = library.addressOf(bytes.buffer) + bytes.byteOffset;
+    packets = Array.from({ length: BATCH }, (_, i) => {
+      headers[firstVector + VECTOR_WORDS * i] = BigInt(at + DATAGRAM_BYTES * i);
+      return bytes.subarray(DATAGRAM_BYTES * i, DATAGRAM_BYTES * (i + 1));
+    });
+  };
+  receiveInto(new Uint8Array(BATCH * DATAGRAM_BYTES));
   addresses.setUint16(0, AF_INET, true);
   const setTarget = (host: string, port: number): void => {
     addresses.setUint16(2, port);
@@ -78,6 +85,10 @@ export function openDatagrams(library: CLibrary, host: string, port: number): Da
         setTarget(host, port);
       }
       return sendto(descriptor, packet, packet.length, MSG_DONTWAIT, addressesAt, ADDRESS_BYTES) === packet.length;
+    },
+    receiveInto(allocate) {
+      const bytes = allocate(BATCH * DATAGRAM_BYTES);
+      if (bytes !== undefined) receiveInto(bytes);
     },
     receive(take) {
       for (let i = 0; i < BATCH; i++) headers[HEADER_WORDS * i + NAME_LENGTH] = BigInt(ADDRESS_BYTES);

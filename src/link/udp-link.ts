@@ -63,6 +63,8 @@ export interface DatagramCalls {
    * @returns whether there may be more
    */
   receive(take: (packet: Uint8Array, host: string, port: number) => void): boolean;
+  /** See Link. */
+  receiveInto(allocate: (bytes: number) => Uint8Array | undefined): void;
 }
 
 export interface UdpLinkOptions {
@@ -215,6 +217,10 @@ export class UdpLink implements Link {
     this.counts.failed++;
     this.errors.set(code, (this.errors.get(code) ?? 0) + 1);
   };
+
+  receiveInto(allocate: (bytes: number) => Uint8Array | undefined): void {
+    this.#calls?.receiveInto(allocate);
+  }
 
   /** The link keeps its thread alive, as at first. */
   ref(): void {

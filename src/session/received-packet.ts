@@ -1,5 +1,5 @@
-// The packet that a node has just received. It is copied into the node's receive buffer, checked, and opened there if it is
-// sealed. Only the copy is read, so the sender cannot change it after the check.
+// The packet that a node has just received. It is copied into the node's receive buffer, unless the link has received it into
+// the node's memory, checked, and opened there if it is sealed. Only that is read, so the sender cannot change it after the check.
 import {
   PACKET_BYTES_MAX,
   PACKET_FLAGS_SHIFT,
@@ -22,8 +22,9 @@ export class ReceivedPacket {
   readonly #kernel: PacketKernel;
   readonly #memory: Memory;
   readonly #job: number;
-  /** Pointer to the receive buffer. */
+  /** Pointer to the receive buffer, and to the packet: there, or where the link has put it. */
   readonly #buffer: number;
+  #at: number;
   #length = 0;
   from: Address = "";
 
@@ -33,18 +34,22 @@ export class ReceivedPacket {
     this.#memory = memory;
     this.#job = job;
     this.#buffer = arena.allocate(PACKET_BYTES_MAX);
+    this.#at = this.#buffer;
   }
 
   /**
-   * Copies a packet into the receive buffer, over the previous one.
+   * Takes a packet in place of the previous one: copies it into the receive buffer, unless it is in the node's memory.
    * @returns PACKET_RIGHT, or the first rule that the packet breaks: its fields must not be read then
    */
   load(from: Address, packet: Uint8Array): number {
     this.from = from;
     this.#length = packet.length;
     if (packet.length > PACKET_BYTES_MAX) return PACKET_WRONG_SIZE;
-    copyInto(this.#memory.bytes, this.#buffer, packet);
-    return this.#kernel.packetCheck(this.#buffer, packet.length, this.#job);
+    const { bytes } = this.#memory;
+    const isThere = packet.buffer === bytes.buffer;
+    this.#at = isThere ? packet.byteOffset : this.#buffer;
+    if (!isThere) copyInto(bytes, this.#at, packet);
+    return this.#kernel.packetCheck(this.#at, packet.length, this.#job);
   }
 
   /**
@@ -55,19 +60,19 @@ export class ReceivedPacket {
   open(seal: Seal): number | undefined {
     const { bytes } = this.#memory;
     const { body, end, sent } = this;
-    if (!seal.open(bytes.subarray(this.#buffer, end), body - this.#buffer, sent)) return undefined;
+    if (!seal.open(bytes.subarray(this.#at, end), body - this.#at, sent)) return undefined;
     this.#length -= TAG_BYTES;
-    const at = this.#buffer + PACKET_LENGTH_OFFSET;
+    const at = this.#at + PACKET_LENGTH_OFFSET;
     bytes[at] = this.#length & 0xff;
     bytes[at + 1] = this.#length >>> 8;
-    const flags = this.#buffer + (PACKET_FLAGS_SHIFT >>> 3);
+    const flags = this.#at + (PACKET_FLAGS_SHIFT >>> 3);
     bytes[flags] = (bytes[flags] as number) & ~PACKET_SEALED;
-    return this.#kernel.packetCheck(this.#buffer, this.#length, this.#job);
+    return this.#kernel.packetCheck(this.#at, this.#length, this.#job);
   }
 
   /** A word of the header. */
   #word(offset: number): number {
-    return (this.#memory.words[(this.#buffer + offset) >>> 2] as number) >>> 0;
+    return (this.#memory.words[(this.#at + offset) >>> 2] as number) >>> 0;
   }
 
   get kind(): number {
@@ -98,12 +103,12 @@ export class ReceivedPacket {
 
   /** Pointer to its body. */
   get body(): number {
-    return this.#buffer + (this.#word(PACKET_LENGTH_OFFSET) >>> 16);
+    return this.#at + (this.#word(PACKET_LENGTH_OFFSET) >>> 16);
   }
 
   /** Pointer to the end of its body. */
   get end(): number {
-    return this.#buffer + this.#length;
+    return this.#at + this.#length;
   }
 
   /** A word of the body. */

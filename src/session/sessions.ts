@@ -49,6 +49,10 @@ export class Sessions {
     this.#initiators = new Initiators(this.#state, options);
     this.#responders = new Responders(this.#state, this.streams, options);
     this.#packet = new ReceivedPacket(kernel, memory, arena, job);
+    options.link.receiveInto?.((bytes) => {
+      const at = arena.allocate(bytes);
+      return at === 0 ? undefined : memory.bytes.subarray(at, at + bytes);
+    });
   }
 
   /** Packets that were sent, and received packets that were not dropped. */

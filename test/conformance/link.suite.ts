@@ -197,6 +197,30 @@ export function linkSuite(name: string, make: () => LinkRig | Promise<LinkRig>):
       expect(came[1]?.filter((one) => one !== wanted)).toEqual([]);
     });
 
+    it("receiveInto(): what comes in memory of the caller's begins at a multiple of 4, and is whole; it asks for no more", async () => {
+      let given: Uint8Array | undefined;
+      let asked = 0;
+      linkOf(1).receiveInto?.((bytes) => {
+        asked++;
+        given = new Uint8Array(bytes + 128).subarray(64, 64 + bytes);
+        return given;
+      });
+      expect(asked).toBeLessThanOrEqual(1);
+      onPacket = (_, __, bytes) => {
+        if (bytes.buffer === given?.buffer && bytes.byteOffset % 4 !== 0)
+          breaches.push("a packet begins within a word");
+      };
+      const sent = Array.from({ length: 64 }, (_, i) => packetOf(i, 1 + ((i * 97) % linkOf(0).packetBytes)));
+      const all = new Set(sent.map((packet) => `0:${textOf(packet)}`));
+      for (const packet of sent) send(0, addressOf(1), packet);
+      await rig.settle();
+      expect(came[1]?.length).toBeGreaterThan(0);
+      expect(came[1]?.filter((one) => !all.has(one))).toEqual([]);
+      const around = new Uint8Array(given?.buffer ?? new ArrayBuffer(128));
+      const beside = [...around.subarray(0, 64), ...around.subarray(-64)];
+      expect(beside.every((byte) => byte === 0)).toBe(true);
+    });
+
     it("the address that comes with a packet is the one that packets to its sender go to", async () => {
       onPacket = (node, address, bytes) => {
         if (node === 0) send(0, address, packetOf((bytes[0] as number) + 100, 8));
