@@ -47,8 +47,9 @@ describe.each(["wasm", "ts"] as const)("lanes that are full again and again: %s"
 
   it.each([
     [4, LANE_BYTES_GROWN],
-    [32, LANE_BYTES_AGENT / 2],
-    [64, LANE_BYTES_AGENT],
+    [64, LANE_BYTES_AGENT / 4],
+    [128, LANE_BYTES_AGENT / 2],
+    [256, LANE_BYTES_AGENT],
   ])(
     "to a task of another node, with a heap of %i MiB: lanes of %i bytes replace those at both sides",
     async (heap, bytes) => {
