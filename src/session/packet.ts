@@ -18,6 +18,7 @@ import {
   SEGMENT_TARGET_OFFSET,
 } from "../../assembly/layout.js";
 import { alignUp } from "../../assembly/seq.js";
+import { copyInto } from "../support/copy.js";
 
 /** An outgoing packet, in a buffer of its own. Data packets are kept until they are acknowledged. */
 export class Packet {
@@ -89,7 +90,7 @@ export class Packet {
     const end = at + SEGMENT_SIZE + alignUp(bytes, 4);
     if (bytes % 4 !== 0) words[(end >>> 2) - 1] = 0; // the padding
     this.#bytes.set(content, at + SEGMENT_SIZE);
-    if (more.length > 0) this.#bytes.set(more, at + SEGMENT_SIZE + content.length);
+    if (more.length > 0) copyInto(this.#bytes, at + SEGMENT_SIZE + content.length, more);
     this.#length = end;
     this.contentBytes += bytes;
   }

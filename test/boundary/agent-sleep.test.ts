@@ -33,7 +33,6 @@ class Silence implements Pipe {
   onFrame: OnFrame = () => false;
   readonly failureDetection = true;
   readonly talkedTo = new Set<number>();
-  buffer = (bytes: number): Uint8Array => new Uint8Array(bytes);
   firstTaskOf = (task: number): number => task;
   receivesFrom = (): boolean => false;
   drop = (): boolean => true;

@@ -8,7 +8,7 @@ import type { Limits } from "../../src/memory/map.js";
 import { nodeLimits } from "../../src/node/limits.js";
 import { makeJobMemory } from "../../src/node/memory.js";
 import { Agent } from "../../src/transport/net/agent.js";
-import type { Frame, OnFrame, Pipe } from "../../src/transport/net/frames.js";
+import { copyOfFrame, type Frame, type OnFrame, type Pipe } from "../../src/transport/net/frames.js";
 import type { PrivateJob, PrivateTask } from "./ports-job.js";
 
 /** A frame, from a context to a context. */
@@ -30,13 +30,9 @@ class Post implements Pipe {
     this.#post = post;
   }
 
-  buffer(bytes: number): Uint8Array {
-    return new Uint8Array(bytes);
-  }
-
   send(from: number, to: number, frame: Frame): void {
     this.talkedTo.add(taskOf(to));
-    this.#post({ from, to, frame });
+    this.#post({ from, to, frame: copyOfFrame(frame) });
   }
 
   take({ from, to, frame }: Posted): boolean {

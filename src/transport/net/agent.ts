@@ -31,11 +31,10 @@ import type { Kernel, Memory } from "../../kernel/kernel.js";
 import { contextBlock, engineSlot, isClosed, type MemoryMap, ordinalOf, taskSlot } from "../../memory/map.js";
 import { Addresses, taskAt, UNBOUND } from "../../node/address.js";
 import { announceClose, announceStart, interruptTask, markDead } from "../../node/liveness.js";
-import { copyInto } from "../../support/copy.js";
 import type { Remote } from "../transport.js";
 import { Bells } from "./bells.js";
 import { Egress } from "./egress.js";
-import { lengthOf } from "./frame-buffers.js";
+import { FrameScratch } from "./frame-buffers.js";
 import type { Frame, Pipe } from "./frames.js";
 import { Ingress } from "./ingress.js";
 import { Purge } from "./purge.js";
@@ -101,19 +100,10 @@ export class Agent implements Remote {
     this.addresses = addresses;
     pipe.onFrame = (from, to, frame) => this.#onFrame(from, to, frame);
     const send = (from: Endpoint, to: Endpoint, frame: Frame): void => this.#send(from, to, frame);
-    const buffer = (bytes: number): Uint8Array => pipe.buffer(bytes);
-    const copyOf = (runs: readonly Uint8Array[]): Uint8Array => {
-      const copy = pipe.buffer(lengthOf(runs));
-      let at = 0;
-      for (const run of runs) {
-        copyInto(copy, at, run);
-        at += run.length;
-      }
-      return copy;
-    };
-    this.#rma = new RemoteRma(kernel, memory, map, addresses, send, copyOf);
-    this.#rendezvous = new RemoteRendezvous(kernel, memory, map, addresses, send, copyOf);
-    this.#egress = new Egress(kernel, memory, map, addresses, send, buffer);
+    const scratch = new FrameScratch();
+    this.#rma = new RemoteRma(kernel, memory, map, addresses, send, scratch);
+    this.#rendezvous = new RemoteRendezvous(kernel, memory, map, addresses, send);
+    this.#egress = new Egress(kernel, memory, map, addresses, send, scratch);
     this.#bells = new Bells(kernel, map);
     this.#ingress = new Ingress(kernel, memory, map, addresses, send, {
       bind: (task) => this.#bind(task),

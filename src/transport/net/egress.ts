@@ -8,6 +8,9 @@ import {
   CONTEXT_NOTICE_SEEN_OFFSET,
   CONTEXT_READY_OFFSET,
   EVENT_SIZE,
+  KIND_FIRST,
+  KIND_MESSAGE,
+  KIND_MORE,
   RECORD_KIND_MASK,
   RECORD_KIND_SHIFT,
   RECORD_LENGTH_MASK,
@@ -19,8 +22,9 @@ import { type Endpoint, taskOf } from "../../core/endpoint.js";
 import type { Kernel, Memory } from "../../kernel/kernel.js";
 import { contextBlock, engineSlot, isClosed, type MemoryMap, ordinalOf, taskSlot } from "../../memory/map.js";
 import { type Addresses, endpointCount, taskAt, UNBOUND } from "../../node/address.js";
-import type { SendFrame } from "./frames.js";
-import { CREDIT_BYTES, isSwitch, putRecord, recordBytes } from "./records.js";
+import type { FrameScratch } from "./frame-buffers.js";
+import type { Frame, SendFrame } from "./frames.js";
+import { CREDIT_BYTES, isSwitch, PREFIX_BYTES, putPrefix, putRecord, recordBytes } from "./records.js";
 
 const EVENT_WORDS = EVENT_SIZE >>> 2;
 /** Words of an event: pointer to the body, and ordinal of the origin. */
@@ -32,6 +36,8 @@ const NO_ORIGIN = -1;
  * are on their way.
  */
 const FRAME_BYTES = 65536;
+/** Bytes of a body from which a record has a frame of its own, into which the body is not copied. */
+const LONG_BYTES = 32_768;
 
 export class Egress {
   readonly #kernel: Kernel;
@@ -40,20 +46,19 @@ export class Egress {
   readonly #addresses: Addresses;
   readonly #endpoints: number;
   readonly #send: SendFrame;
-  readonly #buffer: (bytes: number) => Uint8Array;
+  readonly #scratch: FrameScratch;
   /** By own endpoint, then by target: bytes of records on their way. They outlive the target's slot. */
   readonly #inFlight = new Map<Endpoint, Map<Endpoint, number>>();
   /** Pairs whose lane is not read, because their credit is used up. */
   readonly #heldBack = new Set<number>();
 
-  /** @param buffer memory for one frame */
   constructor(
     kernel: Kernel,
     memory: Memory,
     map: MemoryMap,
     addresses: Addresses,
     send: SendFrame,
-    buffer: (bytes: number) => Uint8Array,
+    scratch: FrameScratch,
   ) {
     this.#kernel = kernel;
     this.#memory = memory;
@@ -61,7 +66,7 @@ export class Egress {
     this.#addresses = addresses;
     this.#endpoints = endpointCount(map);
     this.#send = send;
-    this.#buffer = buffer;
+    this.#scratch = scratch;
   }
 
   /** Takes back credit for bytes that have gone into the target's lanes. False: fewer bytes were on their way. */
@@ -223,23 +228,59 @@ export class Egress {
 
   /** Sends the records of an origin among events, in frames of FRAME_BYTES or one record. */
   #sendRecords(origin: number, target: number, first: number, end: number): void {
-    const [from, to] = [this.#addresses.endpointAt(origin), this.#addresses.endpointAt(target)];
     const { words } = this.#memory;
-    for (let event = first; event < end; ) {
-      const begin = event;
-      let size = 0;
-      for (; event < end; event += EVENT_WORDS) {
-        if (words[event + EVENT_ORIGIN] !== origin) continue;
-        const more = this.#sizeOf(event);
-        if (size > 0 && size + more > FRAME_BYTES) break;
-        size += more;
+    let begin = first;
+    let size = 0;
+    for (let event = first; event < end; event += EVENT_WORDS) {
+      if (words[event + EVENT_ORIGIN] !== origin) continue;
+      const more = this.#sizeOf(event);
+      const isLong = this.#isLong(event);
+      if (isLong || size + more > FRAME_BYTES) {
+        this.#sendCopied(origin, target, begin, event, size);
+        begin = event;
+        size = 0;
       }
-      if (size === 0) return;
-      const records = this.#buffer(size);
-      this.#fill(records, origin, begin, event);
-      this.#sent(from, to, size);
-      this.#send(from, to, { records });
+      if (isLong) {
+        this.#sendFrame(origin, target, this.#longFrame(event), more);
+        begin = event + EVENT_WORDS;
+      } else size += more;
     }
+    this.#sendCopied(origin, target, begin, end, size);
+  }
+
+  /** Sends a frame of the records of an origin among events, which take so many bytes. */
+  #sendCopied(origin: number, target: number, first: number, end: number, bytes: number): void {
+    if (bytes === 0) return;
+    const records = this.#scratch.take(bytes);
+    this.#fill(records, origin, first, end);
+    this.#sendFrame(origin, target, { records }, bytes);
+  }
+
+  #sendFrame(origin: number, target: number, frame: Frame, bytes: number): void {
+    const [from, to] = [this.#addresses.endpointAt(origin), this.#addresses.endpointAt(target)];
+    this.#sent(from, to, bytes);
+    this.#send(from, to, frame);
+  }
+
+  /** Whether the body of an event's record goes out of the lane as it is. Its padding would be bytes of earlier records. */
+  #isLong(event: number): boolean {
+    const commit = this.#memory.words[event] as number;
+    const length = commit & RECORD_LENGTH_MASK;
+    const kind = (commit >>> RECORD_KIND_SHIFT) & RECORD_KIND_MASK;
+    return (
+      length >= LONG_BYTES && length % 4 === 0 && (kind === KIND_MORE || kind === KIND_FIRST || kind === KIND_MESSAGE)
+    );
+  }
+
+  #longFrame(event: number): Frame {
+    const { words, bytes } = this.#memory;
+    const commit = words[event] as number;
+    const body = (words[event + EVENT_BODY] as number) >>> 0;
+    const length = commit & RECORD_LENGTH_MASK;
+    const records = this.#scratch.take(PREFIX_BYTES);
+    const kind = (commit >>> RECORD_KIND_SHIFT) & RECORD_KIND_MASK;
+    putPrefix(new Int32Array(records.buffer), 0, kind, words[event + 1] as number, length);
+    return { records, body: bytes.subarray(body, body + length) };
   }
 
   /** Bytes of an event's record in a frame. The other side replaces its lanes by itself: only the end of a lane is sent. */

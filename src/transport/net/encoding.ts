@@ -103,10 +103,19 @@ const COUNT_SHIFT = 16;
 export const HEAD_WORDS_MAX = 1 + 2 * RGET_FIFO_WORDS + RGET_FIFO_SLOTS * DESCRIPTOR_WORDS_ON_LINK;
 
 const NO_BYTES: Uint8Array = new Uint8Array(0);
+/** The head of a frame without words. */
+const PLAIN_HEAD = Uint8Array.of(FRAME_VERSION, 0, 0, 0);
 
 /** The head and the data of a frame. The data is a view of the frame's own bytes, not a copy. */
 export function encode(frame: Frame): Encoded {
-  if ("records" in frame) return encoded(FRAME_RECORDS, [], frame.records);
+  if ("records" in frame) {
+    const { records, body } = frame;
+    if (body === undefined) return { kind: FRAME_RECORDS, head: PLAIN_HEAD, data: records };
+    const head = new Uint8Array(4 + records.length);
+    head[0] = FRAME_VERSION;
+    head.set(records, 4);
+    return { kind: FRAME_RECORDS, head, data: body };
+  }
   if ("credit" in frame) return encoded(FRAME_CREDIT, [frame.credit]);
   if ("ask" in frame) {
     return encoded(FRAME_ASK, [frame.ask, frame.moved, ...operationWords(frame.descriptor), ...frame.more], frame.data);
@@ -130,9 +139,10 @@ export function decode(kind: number, content: Uint8Array): Frame | undefined {
   const count = first >>> COUNT_SHIFT;
   const size = 4 + 4 * count;
   if ((first & VERSION_MASK) !== FRAME_VERSION || content.length < size || count > HEAD_WORDS_MAX) return undefined;
-  const head = Int32Array.from({ length: count }, (_, word) => view.getInt32(4 + 4 * word, true));
-  const data = content.length > size ? content.subarray(size) : undefined;
   if (kind === FRAME_RECORDS) return count === 0 ? { records: content.subarray(size) } : undefined;
+  const head = new Int32Array(count);
+  for (let word = 0; word < count; word++) head[word] = view.getInt32(4 + 4 * word, true);
+  const data = content.length > size ? content.subarray(size) : undefined;
   const [one = 0, two = 0] = head;
   if (kind === FRAME_ANSWER) return count > 1 ? { answer: one >>> 0, results: head.subarray(1), data } : undefined;
   if (kind === FRAME_ASK) return operationsOf(one >>> 0, two >>> 0, head.subarray(2), data);

@@ -1,13 +1,14 @@
 // Buffers for the bytes of frames. A fresh one of 64 KiB costs 1 to 4 µs, and more where its pages are touched for the first
 // time. One that is used again costs nothing, and is in the cache.
 import { SLICE_BYTES } from "../../../assembly/layout.js";
+import { copyInto } from "../../support/copy.js";
 
 /** Bytes of a short buffer: egress fills a frame with so many bytes of records, and one record has a prefix more. */
 export const BUFFER_BYTES = 66_560;
 /** Bytes of a long one, for a slice of a transfer and what goes with it. A fresh one costs 60 µs, and garbage besides. */
 export const LONG_BUFFER_BYTES = SLICE_BYTES + 8192;
-/** Buffers of each kind that are kept: long ones for the puts that one FIFO sends ahead. */
-const SPARE_MAX = 16;
+/** Bytes of each kind that are kept: as many as may be on their way for a pair of contexts, or are sent ahead for a FIFO. */
+const SPARE_BYTES = 4_194_304;
 
 export class FrameBuffers {
   readonly #short: Uint8Array[] = [];
@@ -28,11 +29,29 @@ export class FrameBuffers {
   /** Takes back what take() gave, or a part of it: nothing refers to it any more. Other bytes are left alone. */
   give({ buffer }: ArrayBufferView): void {
     const spare = buffer.byteLength === BUFFER_BYTES ? this.#short : this.#long;
-    if (spare.length < SPARE_MAX && this.#own.has(buffer)) spare.push(new Uint8Array(buffer));
+    if (spare.length * buffer.byteLength < SPARE_BYTES && this.#own.has(buffer)) spare.push(new Uint8Array(buffer));
   }
 }
 
-/** Bytes of runs together. */
-export function lengthOf(runs: readonly Uint8Array[]): number {
-  return runs.reduce((sum, { length }) => sum + length, 0);
+/** The memory in which the bytes of a frame are put together, until it is sent. */
+export class FrameScratch {
+  #bytes = new Uint8Array(0);
+
+  /** Memory for a frame, in place of that for the last one; not cleared. */
+  take(bytes: number): Uint8Array<ArrayBuffer> {
+    if (bytes > this.#bytes.length) this.#bytes = new Uint8Array(Math.max(bytes, BUFFER_BYTES));
+    return this.#bytes.subarray(0, bytes);
+  }
+
+  /** Runs of bytes one behind the other. A single one stays where it is. */
+  join(runs: readonly Uint8Array[]): Uint8Array {
+    if (runs.length === 1) return runs[0] as Uint8Array;
+    const bytes = this.take(runs.reduce((sum, { length }) => sum + length, 0));
+    let at = 0;
+    for (const run of runs) {
+      copyInto(bytes, at, run);
+      at += run.length;
+    }
+    return bytes;
+  }
 }

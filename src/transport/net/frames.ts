@@ -1,10 +1,14 @@
 // What carries frames between the agents of nodes: ports of channels, or packets of a network.
 import type { Endpoint } from "../../core/endpoint.js";
+import { copyInto } from "../../support/copy.js";
 
 /** A frame from a context to a context of another node. */
 export type Frame =
-  /** Records from the sending context to the receiving one, each behind a prefix: see records.ts. */
-  | { readonly records: Uint8Array }
+  /**
+   * Records from the sending context to the receiving one, each behind a prefix: see records.ts. `body` is that of the last
+   * one, if its sender has not copied it. In a frame that has come it is in `records`.
+   */
+  | { readonly records: Uint8Array; readonly body?: Uint8Array }
   /** Credit that the frame's sender gives back: bytes of records that went into its lanes. 0 opens the stream. */
   | { readonly credit: number }
   /**
@@ -42,11 +46,21 @@ export type Frame =
  */
 export type OnFrame = (from: Endpoint, to: Endpoint, frame: Frame) => boolean;
 
-/** Copies runs of bytes into a buffer for one frame, one behind the other. */
-export type CopyForFrame = (runs: readonly Uint8Array[]) => Uint8Array;
-
-/** Sends a frame from a context of this node to one of another node. */
+/** Sends a frame from a context of this node to one of another node. The caller owns its bytes again when this returns. */
 export type SendFrame = (from: Endpoint, to: Endpoint, frame: Frame) => void;
+
+/** A frame with bytes of its own. */
+export function copyOfFrame(frame: Frame): Frame {
+  if ("records" in frame) return { records: joined(frame.records, frame.body) };
+  return "data" in frame && frame.data !== undefined ? { ...frame, data: joined(frame.data) } : frame;
+}
+
+function joined(first: Uint8Array, second?: Uint8Array): Uint8Array {
+  const bytes = new Uint8Array(first.length + (second?.length ?? 0));
+  copyInto(bytes, 0, first);
+  if (second !== undefined) copyInto(bytes, first.length, second);
+  return bytes;
+}
 
 /**
  * Carries frames: each once, and in order for each pair of contexts. Tasks are named by their numbers in the job, and a node
@@ -57,9 +71,7 @@ export interface Pipe {
   onFrame: OnFrame;
   /** Whether tasks learn of another task's death even if they send it nothing. */
   readonly failureDetection: boolean;
-  /** Memory for the records or the data of one frame, not cleared. */
-  buffer(bytes: number): Uint8Array;
-  /** Takes a frame, and owns its bytes from now on. */
+  /** Takes a frame. */
   readonly send: SendFrame;
   /** Sends out what send() has taken. */
   flush(): void;

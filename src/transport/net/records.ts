@@ -41,7 +41,7 @@ import { copyInto } from "../../support/copy.js";
 export const CREDIT_BYTES = 4_194_304;
 /** Words before each record in a frame. */
 const PREFIX_WORDS = 2;
-const PREFIX_BYTES = 4 * PREFIX_WORDS;
+export const PREFIX_BYTES = 4 * PREFIX_WORDS;
 /**
  * Kinds of records that go from node to node, by number on a link. KIND_BUFFER does not go: it points to the origin's
  * memory.
@@ -100,14 +100,19 @@ export function putRecord(
   pointer: number,
   length: number,
 ): number {
+  putPrefix(frame, at, kind, meta, length);
+  putBody(frame, at + PREFIX_WORDS, memory, pointer, length);
+  if (kind === KIND_RTS) putRequest(frame, at + PREFIX_WORDS, memory.words, pointer >>> 2);
+  return wordBehind(frame, at);
+}
+
+/** Writes the prefix of a record. */
+export function putPrefix(frame: Int32Array, at: number, kind: number, meta: number, length: number): void {
   const number = KINDS_ON_LINK.indexOf(kind);
   // Its receiver would drop the whole frame.
   if (number < 0) throw new Error(`a record of kind ${kind} does not go to another node`);
   frame[at] = (number << LENGTH_BITS) | length;
   frame[at + 1] = (meta & META_DISPATCH_MASK) | ((meta >>> META_HEADER_SHIFT) << HEADER_SHIFT);
-  putBody(frame, at + PREFIX_WORDS, memory, pointer, length);
-  if (kind === KIND_RTS) putRequest(frame, at + PREFIX_WORDS, memory.words, pointer >>> 2);
-  return wordBehind(frame, at);
 }
 
 /** Writes a body, and zeros to the next word: the frame's buffer may have held bytes for another node. */

@@ -93,7 +93,7 @@ import type { Kernel, Memory } from "../../kernel/kernel.js";
 import { contextBlock, type MemoryMap, taskSlot } from "../../memory/map.js";
 import { type Addresses, taskAt } from "../../node/address.js";
 import { copyInto } from "../../support/copy.js";
-import type { CopyForFrame, Frame, SendFrame } from "./frames.js";
+import type { Frame, SendFrame } from "./frames.js";
 import { type Resolved, remoteResult, resolveRegion } from "./regions.js";
 
 type ChainFrame = Extract<Frame, { readonly chain: number }>;
@@ -124,28 +124,19 @@ export class RemoteRendezvous {
   readonly #addresses: Addresses;
   readonly #send: SendFrame;
   /** Copies bytes of the node's memory into a buffer for one frame. */
-  readonly #copyOf: CopyForFrame;
   readonly #atomics: SharedAtomics;
   /** Number of the rget FIFO with which the next turn of a context begins. */
   #turn = 0;
   /** Bytes that may still be moved in this turn. */
   #allowance = 0;
 
-  constructor(
-    kernel: Kernel,
-    memory: Memory,
-    map: MemoryMap,
-    addresses: Addresses,
-    send: SendFrame,
-    copyOf: CopyForFrame,
-  ) {
+  constructor(kernel: Kernel, memory: Memory, map: MemoryMap, addresses: Addresses, send: SendFrame) {
     this.#kernel = kernel;
     this.#memory = memory;
     this.#atomics = sharedAtomics(memory);
     this.#map = map;
     this.#addresses = addresses;
     this.#send = send;
-    this.#copyOf = copyOf;
   }
 
   #get(pointer: number, offset: number): number {
@@ -341,13 +332,12 @@ export class RemoteRendezvous {
     return true;
   }
 
-  /** Bytes of a payload, or why there are none. */
+  /** The bytes of a payload where they are, or why there are none. */
   #read(rgetFifo: number, index: number, generation: number, offset: number, bytes: number): Read {
     const stop = this.#stopOf(rgetFifo);
     if (stop !== TRANSFER_DONE) return { result: stop, data: undefined };
     const { result, pointer } = this.#resolve(index, generation, offset, bytes);
-    const data =
-      result === TRANSFER_DONE ? this.#copyOf([this.#memory.bytes.subarray(pointer, pointer + bytes)]) : undefined;
+    const data = result === TRANSFER_DONE ? this.#memory.bytes.subarray(pointer, pointer + bytes) : undefined;
     return { result, data };
   }
 

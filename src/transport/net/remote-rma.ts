@@ -53,7 +53,8 @@ import type { Kernel, Memory } from "../../kernel/kernel.js";
 import { contextBlock, injectionFifo, type MemoryMap, ordinalOf, taskSlot } from "../../memory/map.js";
 import type { Addresses } from "../../node/address.js";
 import { copyInto } from "../../support/copy.js";
-import type { CopyForFrame, Frame, SendFrame } from "./frames.js";
+import type { FrameScratch } from "./frame-buffers.js";
+import type { Frame, SendFrame } from "./frames.js";
 import { CREDIT_BYTES } from "./records.js";
 import { remoteResult, resolveRegion } from "./regions.js";
 
@@ -137,7 +138,7 @@ export class RemoteRma {
   readonly #map: MemoryMap;
   readonly #addresses: Addresses;
   readonly #send: SendFrame;
-  readonly #copyOf: CopyForFrame;
+  readonly #scratch: FrameScratch;
   readonly #atomics: SharedAtomics;
   /** By the pointer of the FIFO. */
   readonly #aways = new Map<number, Away>();
@@ -151,7 +152,7 @@ export class RemoteRma {
     map: MemoryMap,
     addresses: Addresses,
     send: SendFrame,
-    copyOf: CopyForFrame,
+    scratch: FrameScratch,
   ) {
     this.#kernel = kernel;
     this.#memory = memory;
@@ -159,7 +160,7 @@ export class RemoteRma {
     this.#map = map;
     this.#addresses = addresses;
     this.#send = send;
-    this.#copyOf = copyOf;
+    this.#scratch = scratch;
   }
 
   /** A task of another node has ended: ends the operations that are away to it. */
@@ -325,7 +326,7 @@ export class RemoteRma {
     const index = DESCRIPTOR_REMOTE_INDEX_OFFSET >>> 2;
     descriptor[index] = (descriptor[index] as number) % this.#map.regions;
     const more = parts.slice(1).flatMap((part) => [part.bytes, part.remoteOffset]);
-    const data = kind === DESCRIPTOR_PUT ? this.#copyOf(runs) : undefined;
+    const data = kind === DESCRIPTOR_PUT ? this.#scratch.join(runs) : undefined;
     this.#send(from, to, { ask: number, descriptor, moved, more, data });
     return true;
   }
@@ -455,7 +456,7 @@ export class RemoteRma {
     this.#send(to, from, {
       answer: ask,
       results: isOne ? results.slice(0, 1) : results,
-      data: back.length === 0 ? undefined : this.#copyOf(back),
+      data: back.length === 0 ? undefined : this.#scratch.join(back),
     });
     return true;
   }

@@ -140,18 +140,23 @@ export class SessionPipe implements Pipe {
     this.#probeMax = probeMax;
   }
 
-  buffer(bytes: number): Uint8Array {
-    return this.#buffers.take(bytes).subarray(0, bytes);
-  }
-
   send(from: Endpoint, to: Endpoint, frame: Frame): void {
     const task = taskOf(to);
     const node = this.#places.nodeOf(task);
     const outgoing = { from, to, ...encode(frame), at: 0 };
-    // Behind others, it waits for flush(). Else its bytes go into packets at once, and its buffer is free for the next one.
-    if (this.#queues.has(node) || !this.#send(node, outgoing)) this.#push(node, outgoing);
+    // Its bytes go into packets at once. Behind others, or without room, they wait in a buffer for flush().
+    if (this.#queues.has(node) || !this.#send(node, outgoing)) this.#push(node, this.#kept(outgoing));
     this.#talkedTo.add(node);
     if (!this.#hasLeft) this.#probe(node, task, 0, this.#now());
+  }
+
+  /** What has not gone of a frame, with bytes of its own. */
+  #kept({ head, data, at, ...rest }: Outgoing): Outgoing {
+    const gone = Math.max(0, at - head.length);
+    const bytes = data.length - gone;
+    const own = bytes === 0 ? NO_BYTES : this.#buffers.take(bytes).subarray(0, bytes);
+    copyInto(own, 0, data.subarray(gone));
+    return { ...rest, head: head.subarray(at), data: own, at: 0 };
   }
 
   #push(node: number, frame: Outgoing): void {

@@ -123,10 +123,6 @@ class Others implements Pipe {
     this.#world = world;
   }
 
-  buffer(bytes: number): Uint8Array {
-    return new Uint8Array(bytes);
-  }
-
   send(from: Endpoint, to: Endpoint, frame: Frame): void {
     this.talkedTo.add(taskOf(to));
     if ("ask" in frame) {
