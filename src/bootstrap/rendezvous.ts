@@ -113,7 +113,8 @@ async function serveRendezvous(
     if (!isComplete) {
       const absent = ranksText(runsOf(server.missing));
       const where = addressText(address as Address);
-      const others = refused === 0 ? "" : `; ${refused} connections were refused, at last: ${refusals.join("; ")}`;
+      const count = refused === 1 ? "1 connection was" : `${refused} connections were`;
+      const others = refused === 0 ? "" : `; ${count} refused, at last: ${refusals.join("; ")}`;
       throw new PamiError(
         "PAMIR_TIMEDOUT",
         `${absent} did not come to ${where} within ${secondsText(timeout)}${others}`,

@@ -266,6 +266,26 @@ describe.each([
     );
   });
 
+  it.each([
+    [1, "1 connection was refused, at last: "],
+    [2, "2 connections were refused, at last: "],
+  ])("rank 0 says how many connections it has refused: %i", (count, text) =>
+    inOwnTime(async () => {
+      const port = await freePort();
+      const rank0 = failure(open(0, 2, port, { ...options, timeout: 1000 }));
+      for (let refused = 0; refused < count; ) {
+        // Rank 0 may not listen yet.
+        const isOpen = await new Promise<boolean>((resolve) => {
+          const socket = connect(port, "127.0.0.1", () => socket.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n"));
+          socket.on("error", () => {}).resume();
+          socket.on("close", () => resolve(socket.bytesWritten > 0));
+        });
+        if (isOpen) refused++;
+      }
+      expect((await rank0).message).toContain(`rank 1 did not come to 127.0.0.1:${port} within 1 s; ${text}`);
+    }),
+  );
+
   it("hostile connections don't keep the others out", async () => {
     const port = await freePort();
     const rank0 = open(0, 2, port, options);
@@ -395,7 +415,7 @@ describe("processes with different keys", () => {
       expect(await rank0).toMatchObject({
         code: "PAMIR_TIMEDOUT",
         message: expect.stringMatching(
-          /^rank 1 did not come to .*; \d+ connections were refused, at last: .*(it has another job key|no handshake of a job)/,
+          /^rank 1 did not come to .*; (1 connection was|\d+ connections were) refused, at last: .*(it has another job key|no handshake of a job)/,
         ),
       });
     }),
@@ -431,6 +451,8 @@ describe("processes with different keys", () => {
       const rank0 = failure(open(0, 2, port, { timeout: 1000, key: undefined, insecure: true }));
       const rank1 = await failure(open(1, 2, port, { timeout: 500 }));
       expect(rank1.code).toBe("PAMIR_TIMEDOUT");
-      expect((await rank0).message).toMatch(/connections were refused, at last: .*malformed line of PMI-1/);
+      expect((await rank0).message).toMatch(
+        /; (1 connection was|\d+ connections were) refused, at last: .*malformed line of PMI-1/,
+      );
     }));
 });
