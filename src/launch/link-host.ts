@@ -1,6 +1,5 @@
 // The host of a node whose link is real: the clock and the timers of this thread, and cryptographic random numbers.
 
-import type { Loss } from "../session/sessions.js";
 import { systemClock } from "../support/clock.js";
 import { after, nextTurn } from "../support/host.js";
 import { randomWords } from "../support/randomness.js";
@@ -12,7 +11,7 @@ const TIMER_MIN = 1000;
 export class LinkHost implements LinkNodeHost {
   readonly random: () => number = randomWords();
   /** Called with each node that is lost. */
-  readonly onLost: (node: number, why: Loss) => void;
+  readonly onLost: NonNullable<LinkNodeHost["onLost"]>;
   /** Called when a node has not answered, so many times in a row. */
   onUnanswered: (node: number, attempts: number) => void = () => {};
   /** Whether its timers keep a thread of Node running. */
@@ -25,7 +24,7 @@ export class LinkHost implements LinkNodeHost {
   #isTurning = false;
 
   /** @param isHeld whether its timers keep a thread of Node running */
-  constructor(onLost: (node: number, why: Loss) => void = () => {}, isHeld = true) {
+  constructor(onLost: LinkHost["onLost"] = () => {}, isHeld = true) {
     this.onLost = onLost;
     this.#isHeld = isHeld;
   }

@@ -26,8 +26,9 @@ export interface LinkNodeHost {
   random(): number;
   /**
    * A node is lost: its tasks have ended. If it has given this node up, this one is closed: it has no way to others.
+   * @param refused why it refuses this node: REFUSED_NODE, REFUSED_NAME; else 0
    */
-  onLost?(node: number, why: Loss): void;
+  onLost?(node: number, why: Loss, refused: number): void;
   /** A node did not answer, so many times in a row. The host may know that it is gone: see LinkNode.lose(). */
   onUnanswered?(node: number, attempts: number): void;
 }
@@ -112,7 +113,7 @@ export class LinkNode {
       soon: host.soon && ((call) => host.soon?.(call)),
       onUnanswered: (other, attempts) => host.onUnanswered?.(other, attempts),
       deliver: (segment) => this.pipe.take(segment),
-      onLost: (lost, why) => {
+      onLost: (lost, why, refused) => {
         for (let task = firstOf(lost); nodeOfTask(task) === lost; task++) {
           for (let context = 0; context < contexts; context++) {
             const endpoint = endpointOf(task, context);
@@ -126,7 +127,7 @@ export class LinkNode {
           this.close();
           markEngineDead(kernel, map);
         }
-        host.onLost?.(lost, why);
+        host.onLost?.(lost, why, refused);
       },
     });
     this.pipe = new SessionPipe(

@@ -1,5 +1,6 @@
 // The node of a process: its link, its sessions and its agent, from the opening of the link until other nodes have all that it
 // has sent. The agent has a thread of its own (link-agent.ts), or works within the waits of the process's task (inline-agent.ts).
+import { REFUSED_NODE } from "../../assembly/layout.js";
 import { PamiError } from "../core/error.js";
 import { sharedAtomics } from "../kernel/atomics.js";
 import { type Kernel, type Memory, memoryOf } from "../kernel/kernel.js";
@@ -109,7 +110,8 @@ export class ProcessNode {
     const pages = ARENA_BYTES / WASM_PAGE + 1;
     const own = packetMemory(pages, node);
     const ownMemory = memoryOf(own.buffer as unknown as SharedArrayBuffer);
-    this.#host = new LinkHost((other, why) => {
+    this.#host = new LinkHost((other, why, refused) => {
+      if (why === "refused") warn(refusalText(node, other, refused, addresses));
       if (why !== "givenUp") return;
       const text = `node ${node} was given up by node ${other}, which it did not answer for ${silence} ms`;
       // The task of this process may block, and would not hear of the error.
@@ -233,6 +235,27 @@ function libraryOf(koffi: string | undefined): CLibrary | undefined {
     return byKoffi(koffi);
   } catch {
     return undefined;
+  }
+}
+
+/** Why another node refuses this one. @param addresses as the nodes have stated them */
+function refusalText(node: number, other: number, refused: number, addresses: readonly (Address | null)[]): string {
+  const [at, reason] =
+    refused === REFUSED_NODE
+      ? [`at ${addresses[other]}`, `that is not node ${other}, but another node of this job`]
+      : [
+          `by node ${other}`,
+          `its packets do not come from ${addresses[node]}, the address that it has stated, as behind NAT; or another process is node ${node}`,
+        ];
+  return `node ${node} is refused ${at} (PAMIR_REFUSED): ${reason}; for node ${node}, the tasks of node ${other} have ended`;
+}
+
+/** Not by Node's warnings: the main thread prints those of an agent, and may be blocked, or exit first. */
+function warn(text: string): void {
+  try {
+    (nodeModule("fs") as typeof import("node:fs")).writeSync(2, `pamir: ${text}\n`);
+  } catch {
+    // Nothing reads it.
   }
 }
 

@@ -619,6 +619,55 @@ describe.skipIf(!isLinux)("processes in several nodes, joined by a link", { time
     },
   );
 
+  it.each([{}, WAYS[INLINE]].flatMap((options) => [true, false].map((hasKey) => [options, hasKey] as const)))(
+    "a node states the address of another one: it and those that it misleads say by whom they are refused, and why; waits end, %j, with a key: %s",
+    async (options, hasKey) => {
+      const first = join(folder, "misled.cjs");
+      const port = await freePort();
+      // Addresses of this machine that are no other test's. Without koffi, the socket is one of node:dgram.
+      const code = `
+        const rank = Number(process.env.PAMIR_RANK);
+        process.env.PAMIR_BIND_HOST = "127.0.83." + (1 + rank);
+        const modules = require("node:module");
+        const resolve = modules._resolveFilename;
+        modules._resolveFilename = function (name, ...rest) {
+          if (name === "koffi") throw Object.assign(new Error("none"), { code: "MODULE_NOT_FOUND" });
+          return resolve.call(this, name, ...rest);
+        };
+        const { Socket } = require("node:dgram");
+        const { address } = Socket.prototype;
+        if (rank === 1) Socket.prototype.address = function () {
+          return { ...address.call(this), address: "127.0.83.3", port: ${port + 2} };
+        };`;
+      writeFileSync(first, code);
+      const { said, codes, errors } = await start(
+        3,
+        ["refused", join(folder, `seen-${port}`)],
+        {
+          ...(hasKey ? { PAMIR_KEY_FILE: keyFile } : { PAMIR_INSECURE: "1" }),
+          PAMIR_OPTIONS: JSON.stringify({ ...options, port }),
+          NODE_OPTIONS: `--require ${first}`,
+        },
+        1,
+      );
+      const tail = /PAMIR_LINK|trace-warnings/;
+      const lines = errors.map((error) => error.split("\n").filter((line) => line !== "" && !tail.test(line)));
+      const misled = (node: number) =>
+        `pamir: node ${node} is refused at udp:127.0.83.3:${port + 2} (PAMIR_REFUSED): that is not node 1, but another node of this job; for node ${node}, the tasks of node 1 have ended`;
+      const refused = (other: number) =>
+        `pamir: node 1 is refused by node ${other} (PAMIR_REFUSED): its packets do not come from udp:127.0.83.3:${port + 2}, the address that it has stated, as behind NAT; or another process is node 1; for node 1, the tasks of node ${other} have ended`;
+      expect(lines[0]).toEqual([misled(0)]);
+      expect(lines[2]).toEqual([misled(2)]);
+      expect(lines[1]?.toSorted()).toEqual([refused(0), refused(2)]);
+      expect(codes).toEqual([0, 0, 0]);
+      expect(said.map(({ task, seen }) => [task, seen])).toEqual([
+        [0, endsOf(1)],
+        [1, endsOf(0, 2)],
+        [2, endsOf(1)],
+      ]);
+    },
+  );
+
   const STOPPED = [
     ...LINKS.map((link) => ["blocking", link] as const),
     ...WAY_NAMES.map((name) => ["awaiting", name] as const),

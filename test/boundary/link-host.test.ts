@@ -64,8 +64,8 @@ describe("the alarm", () => {
 
 it("onLost is told of lost nodes, if there is one", () => {
   const lost: number[] = [];
-  new LinkHost((node) => lost.push(node)).onLost(3, "silent");
-  new LinkHost().onLost(3, "silent");
+  new LinkHost((node) => lost.push(node)).onLost(3, "silent", 0);
+  new LinkHost().onLost(3, "silent", 0);
   expect(lost).toEqual([3]);
 });
 

@@ -59,6 +59,14 @@ if (how === "early") {
   console.log(JSON.stringify({ task: client.task, seen }));
   process.exit();
 }
+// The node of task 1 is refused by others: neither side reaches the other. All stay until all have seen that.
+if (how === "refused") {
+  for (const task of client.task === 1 ? [0, 2] : [1]) await sees(task);
+  writeFileSync(`${waits}-${client.task}`, "");
+  for (let task = 0; task < client.size; task++) while (!existsSync(`${waits}-${task}`)) await sleep();
+  console.log(JSON.stringify({ task: client.task, seen }));
+  process.exit();
+}
 for (let to = 0; to < client.size; to++) await say(to, 1, client.task, region.handle, process.pid);
 // Half of them block, where they may; the others do not.
 if (client.task % 2 === 0 && client.capabilities.blockingWaits)
