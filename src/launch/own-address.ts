@@ -4,6 +4,8 @@ import { PamiError, show } from "../core/error.js";
 
 /** An IP address or a name, as PAMIR_BIND_HOST has it. */
 const HOST = /^[\w.:%-]+$/;
+/** An unspecified address. A socket that is bound to it sends from others, so packets would not come from where they go. */
+const EVERY = /^(::ffff:)?[0.:]+(%.*)?$/i;
 
 /**
  * PAMIR_BIND_HOST, or the first IPv4 address but loopback, or on a machine without any the first IPv6 address that other
@@ -15,8 +17,12 @@ export function ownAddress(
   interfaces: () => Iterable<readonly NetworkInterfaceInfo[] | undefined>,
 ): string {
   if (given !== undefined) {
-    if (HOST.test(given)) return inBrackets(given);
-    throw new PamiError("PAMIR_ADDRESS", `PAMIR_BIND_HOST is ${show(given)}, not an address or a name of this machine`);
+    const isEvery = EVERY.test(given);
+    if (HOST.test(given) && !isEvery) return inBrackets(given);
+    const why = isEvery
+      ? "which is every address of this machine: name the one that other nodes send to"
+      : "not an address or a name of this machine";
+    throw new PamiError("PAMIR_ADDRESS", `PAMIR_BIND_HOST is ${show(given)}, ${why}`);
   }
   const others = [...interfaces()].flatMap((list) => list ?? []).filter(({ internal }) => !internal);
   const found =

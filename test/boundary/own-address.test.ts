@@ -31,6 +31,18 @@ describe("the address of a node", () => {
     expect(ownAddress(given, () => [])).toBe(address);
   });
 
+  it.each(["0.0.0.0", "0", "00.0", "::", "0::0", "0:0:0:0:0:0:0:0", "::0.0.0.0", "::ffff:0.0.0.0", "::%lo"])(
+    "refuses PAMIR_BIND_HOST=%j, which is every address of this machine: packets would not come from it",
+    (given) => {
+      const message = `PAMIR_BIND_HOST is "${given}", which is every address of this machine: name the one that other nodes send to`;
+      expect(() => ownAddress(given, () => [])).toThrow(expect.objectContaining({ code: "PAMIR_ADDRESS", message }));
+    },
+  );
+
+  it.each(["0.0.0.1", "10.0.0.0", "::1", "fe80::", "0.example"])("takes PAMIR_BIND_HOST=%j", (given) => {
+    expect(ownAddress(given, () => [])).toBe(given.includes(":") ? `[${given}]` : given);
+  });
+
   it.each(["", "a b", "[::1]", "192.0.2.9:80/x"])("refuses PAMIR_BIND_HOST=%j, and names it", (given) => {
     const message = `PAMIR_BIND_HOST is ${JSON.stringify(given)}, not an address or a name of this machine`;
     expect(() => ownAddress(given, () => [])).toThrow(expect.objectContaining({ code: "PAMIR_ADDRESS", message }));
