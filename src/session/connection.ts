@@ -35,11 +35,14 @@ export interface Initiator {
 }
 
 export class Connection {
-  readonly initiator: Initiator;
+  /** The context that serves it, or has left it. */
+  initiator!: Initiator;
   readonly queue: TxQueue;
   /** The `session` field of packets from the target. */
   readonly reference: number;
   session: Session | undefined;
+  /** When it was accepted, in microseconds; Infinity: it is not. */
+  acceptedAt = Number.POSITIVE_INFINITY;
   /** When something is due if no packet comes, in microseconds. The session has a deadline of its own. */
   deadline = Number.POSITIVE_INFINITY;
   /** Whether its session has no packet in flight. */
@@ -59,13 +62,13 @@ export class Connection {
   #replayWindow: ReplayWindow | undefined;
   /** When it began, in microseconds. */
   readonly #begin: number;
-  /** Connect packets that it has sent. */
+  /** Connect packets that it has sent, and those of them that were refused. */
   #sent = 0;
+  #refused = 0;
 
-  constructor(state: NodeState, initiator: Initiator, queue: TxQueue, reference: number, now: number) {
+  constructor(state: NodeState, queue: TxQueue, reference: number, now: number) {
     const { incarnations } = state;
     this.#state = state;
-    this.initiator = initiator;
     this.queue = queue;
     this.reference = reference;
     this.#begin = now;
@@ -122,6 +125,14 @@ export class Connection {
     return false;
   }
 
+  /**
+   * A connect packet was refused for want of a responder.
+   * @returns whether all of them were. A later one may find a responder
+   */
+  refuse(): boolean {
+    return ++this.#refused >= this.#sent;
+  }
+
   /** The target accepts the connection. @param acceptNonce of its answer */
   accept(packet: ReceivedPacket, acceptNonce: readonly number[], now: number): Session {
     const { keySchedule, node } = this.#state;
@@ -136,6 +147,7 @@ export class Connection {
       connectNonce: this.#nonce,
       acceptNonce,
     });
+    this.acceptedAt = now;
     this.#seals = seals;
     this.#replayWindow = seals === undefined ? undefined : new ReplayWindow(REPLAY_WINDOW_WORDS);
     const seal = seals?.toTarget;

@@ -34,6 +34,8 @@ const ATTEMPTS_YIELD = 2;
  * attempts the origin opens another session.
  */
 const ATTEMPTS_RECONNECT = 4;
+/** Microseconds that an accepted connection may wait for a context. Later, its target may have another use for the responder. */
+const ACCEPTED_MAX = 2_500_000;
 /** Microseconds for which an idle session stays open. */
 const IDLE_INITIATOR = 50_000;
 /**
@@ -53,8 +55,10 @@ export class Initiators {
   readonly #initiators: readonly Initiator[];
   readonly #silence: number;
   readonly #onUnanswered: SessionsOptions["onUnanswered"];
-  /** All connections, by their references. */
+  /** All connections that a context serves or has left, by their references. */
   readonly #connections = new Map<number, Connection>();
+  /** Those that have yielded before they were accepted: an answer may still come. */
+  readonly #yielded = new Map<number, Connection>();
   /** A buffer for packets without data. */
   readonly #packet: Packet;
   #isServing = false;
@@ -112,11 +116,17 @@ export class Initiators {
   }
 
   #connect(index: number, initiator: Initiator, queue: TxQueue, now: number): void {
-    const connection = new Connection(this.#state, initiator, queue, this.#state.nextReference(index), now);
+    let connection = this.#takeYielded(queue);
+    if (connection === undefined || now - connection.acceptedAt > ACCEPTED_MAX)
+      connection = new Connection(this.#state, queue, this.#state.nextReference(index), now);
+    connection.initiator = initiator;
     initiator.open = connection;
     this.#connections.set(connection.reference, connection);
-    this.#sendConnect(connection, now);
-    connection.begin();
+    // An answer may have come after it had yielded.
+    if (connection.session === undefined) {
+      this.#sendConnect(connection, now);
+      connection.begin();
+    }
     this.#pump(connection, now);
   }
 
@@ -129,7 +139,7 @@ export class Initiators {
   #pump(connection: Connection, now: number): void {
     const { session, queue, initiator } = connection;
     const { sessionPackets, out } = this.#state;
-    if (session === undefined) return;
+    if (session === undefined || queue.yielded === connection.reference) return;
     if (session.sent >= 2 * sessionPackets) {
       this.#release(connection, now, true);
       return;
@@ -179,21 +189,39 @@ export class Initiators {
     this.#serve(now);
   }
 
-  /** Drops everything that is queued or in flight for a lost node. */
-  forget(node: number): void {
-    const queue = this.#queues.drop(node);
-    const connection = queue && this.#find((one) => one.queue === queue);
-    if (connection === undefined) return;
-    connection.session = undefined; // drops the packets in flight
-    this.#release(connection, this.#state.time.now(), false);
+  /**
+   * Another node has the context of a connection that is not accepted. It keeps its nonce, so that an answer to any of its
+   * connect packets counts: where a round trip takes longer than its turns, none would come in time. With 0-RTT, its data has
+   * gone: the next connection needs another nonce.
+   */
+  #yield(connection: Connection, now: number): void {
+    const { queue, reference, session } = connection;
+    if (session === undefined) {
+      queue.yielded = reference;
+      this.#yielded.set(reference, connection);
+    }
+    this.#release(connection, now, false);
   }
 
-  /** Drops everything that is queued or in flight for a node, because it waits for nothing any more. Ends the session. */
-  abandon(node: number): void {
+  /** @returns the connection of a queue that has yielded */
+  #takeYielded(queue: TxQueue): Connection | undefined {
+    const connection = this.#yielded.get(queue.yielded);
+    this.#yielded.delete(queue.yielded);
+    queue.yielded = 0;
+    return connection;
+  }
+
+  /**
+   * Drops everything that is queued or in flight for a node, which is lost, or waits for nothing any more.
+   * @param isOrderly whether the node learns that the session has ended
+   */
+  forget(node: number, isOrderly: boolean): void {
     const queue = this.#queues.drop(node);
-    const connection = queue && this.#find((one) => one.queue === queue);
+    if (queue === undefined) return;
+    this.#takeYielded(queue);
+    const connection = this.#find((one) => one.queue === queue);
     if (connection === undefined) return;
-    connection.session?.disconnect(this.#packet, this.#state.job);
+    if (isOrderly) connection.session?.disconnect(this.#packet, this.#state.job);
     connection.session = undefined; // drops the packets in flight
     this.#release(connection, this.#state.time.now(), false);
   }
@@ -282,7 +310,7 @@ export class Initiators {
     if (this.#noteAttempt(queue, now)) return;
     if (queue.attempts >= ATTEMPTS_YIELD && this.#queues.hasReady) {
       queue.notBefore = now + backoff(queue.attempts);
-      this.#release(connection, now, false);
+      this.#yield(connection, now);
       return;
     }
     this.#sendConnect(connection, now);
@@ -292,7 +320,8 @@ export class Initiators {
   #onProbeTimeout(connection: Connection, session: Session, now: number): void {
     const { queue } = connection;
     if (this.#noteAttempt(queue, now)) return;
-    const yields = queue.attempts >= ATTEMPTS_YIELD && this.#queues.hasReady;
+    const isLate = now - queue.firstAttempt >= session.roundTrip;
+    const yields = queue.attempts >= ATTEMPTS_YIELD && isLate && this.#queues.hasReady;
     if (yields) queue.notBefore = now + backoff(queue.attempts);
     if (yields || (this.#state.keySchedule !== undefined && queue.attempts >= ATTEMPTS_RECONNECT)) {
       queue.isUnresponsive = true;
@@ -328,7 +357,7 @@ export class Initiators {
 
   /** The connection that a packet belongs to. */
   #connectionOf({ session, from }: ReceivedPacket): Connection | undefined {
-    const connection = this.#connections.get(session);
+    const connection = this.#connections.get(session) ?? this.#yielded.get(session);
     if (connection !== undefined && this.#state.routes.allows(connection.queue.node, from)) return connection;
     this.#state.dropped.unknownSession++;
     return undefined;
@@ -362,7 +391,10 @@ export class Initiators {
     }
     if (!queue.isUnresponsive) queue.attempts = 0;
     queue.refusals = 0;
-    this.#pump(connection, now);
+    if (queue.yielded === connection.reference) {
+      this.#queues.prefer(queue);
+      this.#serve(now);
+    } else this.#pump(connection, now);
   }
 
   refused(packet: ReceivedPacket, now: number): void {
@@ -389,10 +421,19 @@ export class Initiators {
       this.#state.incarnations.giveUp(queue.node, reason);
       return;
     }
+    // Others of its connect packets may still find a responder.
+    if (!connection.refuse() && connection.session === undefined) {
+      queue.firstAttempt = now;
+      return;
+    }
+    queue.attempts = 0;
+    if (queue.yielded === connection.reference) {
+      this.#takeYielded(queue);
+      return;
+    }
     // The wait doubles with each refusal, and is randomized so that refused nodes do not return all at once.
     const asked = Math.min(packet.at(REFUSE_WAIT_OFFSET), CONNECT_TIMEOUT_MAX);
     const wait = Math.min(asked * 2 ** Math.min(queue.refusals++, 6), CONNECT_TIMEOUT_MAX);
-    queue.attempts = 0;
     queue.notBefore = now + wait * (0.5 + (random() & 0xffff) / 65536);
     this.#release(connection, now, false);
   }

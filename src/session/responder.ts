@@ -36,7 +36,8 @@ export class Responder {
   /** The session id. */
   readonly id: number;
   readonly parameters: SessionParameters;
-  /** When a packet of the session came last, in microseconds. */
+  /** When its first connect packet came, and the last packet of the session, in microseconds. */
+  readonly begin: number;
   lastReceived: number;
   /** Whether another packet than the connect packet has come. With a key, a replayed connect packet brings no other. */
   isProven = false;
@@ -64,6 +65,7 @@ export class Responder {
   constructor(id: number, parameters: SessionParameters, now: number) {
     this.id = id;
     this.parameters = parameters;
+    this.begin = now;
     this.lastReceived = now;
   }
 

@@ -32,8 +32,12 @@ import { NO_ROOM, type Streams, segmentBytes } from "./streams.js";
 
 /** Microseconds of silence after which another connection may take a responder. */
 const IDLE_RESPONDER = 5_000_000;
-/** The same for a responder that has received only the connect packet. */
-const IDLE_UNPROVEN = 1_000_000;
+/**
+ * The same for a responder that has received only connect packets. Its origin repeats those each second until it is answered, so
+ * that a round trip may take longer. But it has to prove itself in time, since without a key it may not exist.
+ */
+const IDLE_UNPROVEN = 2_500_000;
+const UNPROVEN_MAX = 10_000_000;
 /** Words of a node's replay window of connect packets: it covers the latest 96 serial numbers. */
 const CONNECT_WINDOW_WORDS = 4;
 /** Microseconds that a node without a free responder asks initiators to wait. */
@@ -151,6 +155,7 @@ export class Responders {
     }
     counts.taken++;
     const { id, parameters } = responder;
+    if (!responder.isProven && now - responder.begin < UNPROVEN_MAX) responder.lastReceived = now;
     const answer = this.#packet.begin(PACKET_ACCEPT, job).word(id).word(own);
     answer.word(1 + SESSION_WINDOW).word(0);
     for (const word of [...connectNonce.slice(0, 2), ...parameters.acceptNonce]) answer.word(word);

@@ -43,7 +43,7 @@ export class Session {
   readonly id: number;
   readonly #route: { readonly to: Address };
   readonly #shared: Shared;
-  readonly #isZeroRtt: boolean;
+  readonly #handshake: number;
   /** The id that packets have: with 0-RTT, it differs from `id` once the target has accepted. */
   #currentId: number;
   #seal: Seal | undefined;
@@ -83,7 +83,7 @@ export class Session {
     this.#shared = shared;
     this.#limit = limit;
     this.#sent = sent;
-    this.#isZeroRtt = handshake === 0;
+    this.#handshake = handshake;
     this.#loss = new LossDetector(this.#rtt, shared, handshake);
     this.#congestion = shared.makeController(this.#rtt, sent);
   }
@@ -95,7 +95,7 @@ export class Session {
 
   /** Whether it sends 0-RTT data: the target has not answered its connect packet yet (D5b). */
   get isZeroRtt(): boolean {
-    return this.#isZeroRtt && this.#currentId === this.id;
+    return this.#handshake === 0 && this.#currentId === this.id;
   }
 
   /** Transmissions so far. */
@@ -106,6 +106,11 @@ export class Session {
   /** Data packets that are not acknowledged. */
   get inFlight(): number {
     return this.#loss.inFlight;
+  }
+
+  /** How long a round trip takes, in microseconds: until a packet tells, as long as the handshake. */
+  get roundTrip(): number {
+    return this.#rtt.smoothed || this.#handshake;
   }
 
   /** When onProbeTimeout() is due, in microseconds. */

@@ -41,7 +41,7 @@ export class Sessions {
     const { kernel, memory, arena, job } = options;
     const onLost: SessionsOptions["onLost"] = (node, why, refused) => {
       this.#responders.forget(node, why === "restarted" || why === "givenUp");
-      this.#initiators.forget(node);
+      this.#initiators.forget(node, false);
       options.onLost(node, why, refused);
     };
     this.#state = new NodeState({ ...options, onLost });
@@ -106,7 +106,7 @@ export class Sessions {
    * @param isAbsent whether the node is not there any more: it awaits no acknowledgments either
    */
   abandon(node: number, isAbsent: boolean): void {
-    this.#initiators.abandon(node);
+    this.#initiators.forget(node, true);
     if (isAbsent) this.#responders.forget(node, false);
   }
 

@@ -34,6 +34,8 @@ export class TxQueue {
   refusals = 0;
   /** No connection before that time, in microseconds. */
   notBefore = 0;
+  /** The reference of a connection to its node that has yielded before it was accepted; 0: there is none. */
+  yielded = 0;
   /** Whether a connection serves it. */
   isServed = false;
   /** Whether it waits for a connection, in the round robin or in backoff. */
@@ -69,6 +71,8 @@ export class TxQueues {
   readonly #queues = new Map<number, TxQueue>();
   /** Queues that may be served now, in round-robin order. */
   readonly #ready = new Queue<TxQueue>();
+  /** Those whose targets have accepted a connection that had yielded: they go first. */
+  readonly #accepted = new Queue<TxQueue>();
   /** Queues that may not be served before their `notBefore`. */
   readonly #inBackoff = new Set<TxQueue>();
   /** The earliest `notBefore` of those. */
@@ -167,6 +171,12 @@ export class TxQueues {
     if (this.#inBackoff.has(queue)) this.#backoffUntil = 0;
   }
 
+  /** The target of a queue that waits has accepted its connection: the next context serves it. */
+  prefer(queue: TxQueue): void {
+    this.#inBackoff.delete(queue);
+    this.#accepted.push(queue);
+  }
+
   /** When endBackoffs() has something to do, in microseconds. */
   get backoffUntil(): number {
     return this.#backoffUntil;
@@ -174,19 +184,22 @@ export class TxQueues {
 
   /** Whether a queue could be served now, if an initiator context were free. */
   get hasReady(): boolean {
-    return this.#ready.length > 0;
+    return this.#ready.length + this.#accepted.length > 0;
   }
 
   /** Removes the first queue from the round robin: the caller serves it until release(). */
   next(): TxQueue | undefined {
-    for (let queue = this.#ready.first; queue !== undefined; queue = this.#ready.first) {
-      this.#ready.shift();
-      if (!this.has(queue)) continue;
+    for (;;) {
+      const from = this.#accepted.length > 0 ? this.#accepted : this.#ready;
+      const queue = from.first;
+      if (queue === undefined) return undefined;
+      from.shift();
+      // It may stand in both.
+      if (!this.has(queue) || queue.isServed) continue;
       queue.isWaiting = false;
       queue.isServed = true;
       return queue;
     }
-    return undefined;
   }
 
   /** The caller stops serving a queue. @param unacknowledged the packets that it sent in vain, in order */

@@ -294,6 +294,60 @@ describe("nodes that are far from each other", () => {
   });
 });
 
+describe("more nodes than contexts, which all begin at once, far from each other", () => {
+  const SHAPES: readonly [string, number, number, (from: number, to: number) => boolean][] = [
+    ["one to all", 30, 4, (from) => from === 0],
+    ["all to one, which has 4 responders", 30, 4, (_, to) => to === 0],
+    ["all to all", 10, 9, () => true],
+  ];
+  const far = SHAPES.flatMap((shape) =>
+    [1.5, 3, 5].flatMap((seconds) => [true, false].map((hasKey) => ({ shape, seconds, hasKey }))),
+  );
+  it.each(far)(
+    "D5a D7 D10 $shape.0, round trips of $seconds s, with a key: $hasKey: everything comes",
+    ({ shape, seconds, hasKey }) => {
+      const [, nodes, responders, isPair] = shape;
+      const simulation = new Simulation({
+        seed: 28,
+        nodes,
+        hopMicroseconds: 500_000 * seconds,
+        sessions: { initiators: 2, responders, silence: 60e6 },
+        key: hasKey ? keyOf(28) : undefined,
+      });
+      const pairs = Array.from({ length: nodes * nodes }, (_, i) => [Math.floor(i / nodes), i % nodes] as const).filter(
+        ([from, to]) => from !== to && isPair(from, to),
+      );
+      for (const [from, to] of pairs) simulation.submit(from, to, text(0));
+      expect(simulation.run(600e6)).toBe(true);
+      expect(simulation.lost).toEqual([]);
+      for (const [from, to] of pairs) expect(simulation.given.get(`${4 * from}>${4 * to}`)).toEqual(expected(1));
+      for (const { sessions } of simulation.nodes)
+        expect(sessions.inUse).toMatchObject({ initiators: 0, txQueues: 0, buffered: 0 });
+    },
+  );
+
+  it("D5a a context serves the node next that has accepted its connection after that had yielded, as the same connection", () => {
+    const { simulation, seen } = watched({
+      seed: 29,
+      nodes: 12,
+      hopMicroseconds: 100_000,
+      sessions: { initiators: 1 },
+    });
+    for (let to = 1; to < 12; to++) simulation.submit(0, to, text(0));
+    expect(simulation.run()).toBe(true);
+    const accepts = seen.filter(({ kind }) => kind === PACKET_ACCEPT).map(({ from }) => from);
+    const data = seen.filter(({ kind }) => kind === PACKET_DATA).map(({ to }) => to);
+    // The first of several answers counts.
+    expect(data).toEqual([...new Set(accepts)]);
+    const connects = seen.filter(({ kind }) => kind === PACKET_CONNECT);
+    expect(connects.length).toBeGreaterThan(11);
+    const connections = connects.map(({ packet, to }) => {
+      return `${to} ${packet.getUint32(PACKET_SIZE + CONNECT_INITIATOR_OFFSET, true)}`;
+    });
+    expect(new Set(connections).size).toBe(11);
+  });
+});
+
 describe("disconnect packets that are lost", () => {
   const isKind = (packet: Uint8Array, kind: number): boolean => packet[2] === kind;
 
