@@ -140,10 +140,13 @@ export class LinkNode {
       parts.silence,
     );
     link.onPacket = (from, packet) => {
-      if (this.isDown) return;
+      if (this.isDown) return false;
+      const { taken } = this.sessions.counts;
       this.sessions.receive(from, packet);
+      const isTaken = this.sessions.counts.taken > taken;
       this.pipe.flush();
       this.#beginBatch();
+      return isTaken;
     };
     link.onRoom = () => {
       this.sessions.resume();
