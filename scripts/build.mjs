@@ -1,9 +1,9 @@
 // Builds everything under dist/ and src/generated/, from the kernels up. No options; run it again after any change.
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { join, relative, resolve } from "node:path";
 import asc from "assemblyscript/asc";
 import { build } from "esbuild";
 import { rollup } from "rollup";
@@ -103,6 +103,53 @@ for (const [name, source] of [
     `export const ${name.replace(/-./, (part) => part.slice(1).toUpperCase())}Source = ${JSON.stringify(built.outputFiles?.[0]?.text)};\n`,
   );
 }
+/**
+ * Makes fewer files of those that esbuild has made. esbuild makes a file of all that the same entries share: each further
+ * module that is loaded later makes some 2 KB more of what is loaded at first, by names alone, and each file takes Node 2 to 3 ms
+ * to load (Zen 5, a busy virtual machine).
+ * @param {string} folder with what esbuild has made
+ * @param {string[]} entries @param {RegExp} external
+ * @param {[entry: string, file?: string][]} groups what an entry needs is one file, but for what an earlier one needs; an
+ *   earlier one without a file leaves it as it is. The entry itself is a part of a file of its name
+ */
+async function merge(folder, entries, external, groups) {
+  const merged = await rollup({
+    input: Object.fromEntries(entries.map((name) => [name, join(folder, `${name}.js`)])),
+    plugins: [{ name: "external", resolveId: (id) => (external.test(id) ? { id, external: true } : null) }],
+    makeAbsoluteExternalsRelative: false,
+    // index.js has no more names than its module: what others share with it is in another file.
+    preserveEntrySignatures: "allow-extension",
+    treeshake: false,
+  });
+  const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).map((name) => name.replaceAll("\\", "/"));
+  const nameOf = (/** @type {string} */ file) => file.replace(/(-[A-Z0-9]{8})?\.js$/, "");
+  return merged.write({
+    dir: "dist",
+    chunkFileNames: ({ name }) => `${nameOf(`${name}.js`)}-[hash].js`,
+    hashCharacters: "base36",
+    hoistTransitiveImports: false,
+    minifyInternalExports: false,
+    compact: true,
+    manualChunks(id, { getModuleInfo }) {
+      /** @param {string} from @returns {Set<string>} */
+      const neededBy = (from, all = new Set()) => {
+        if (all.has(from)) return all;
+        all.add(from);
+        for (const one of getModuleInfo(from)?.importedIds ?? []) neededBy(one, all);
+        return all;
+      };
+      let isApart = false;
+      for (const [entry, file] of groups) {
+        const name = files.find((one) => nameOf(one) === entry) ?? "";
+        if (!neededBy(join(folder, name)).has(id)) continue;
+        if (file === undefined) isApart = true;
+        else if (isApart) return relative(folder, id).slice(0, -3);
+        else return id === join(folder, name) && file !== entry ? undefined : file;
+      }
+      return undefined;
+    },
+  });
+}
 /** Modules that a program imports, or Node by the names of package.json's "imports". @type {Record<string, string>} */
 const entries = {
   index: "src/index.ts",
@@ -143,33 +190,13 @@ await build({
   splitting: true,
   chunkNames: "[name]-[hash]",
 });
-// esbuild makes a file of all that the same entries share: each further module that is loaded later made some 2 KB more of what
-// is loaded at first, by names alone. Here all that index.js needs is one file.
-const indexFile = join(pieces, "index.js");
-const merged = await rollup({
-  input: Object.fromEntries(Object.keys(entries).map((name) => [name, join(pieces, `${name}.js`)])),
-  external: /^#node\//,
-  treeshake: false,
-});
-/** @type {Set<string>} */
-const atFirst = new Set();
-const { output } = await merged.write({
-  dir: "dist",
-  chunkFileNames: ({ name }) => `${name.replace(/-[A-Z0-9]{8}$/, "")}-[hash].js`,
-  hashCharacters: "base36",
-  hoistTransitiveImports: false,
-  minifyInternalExports: false,
-  compact: true,
-  manualChunks(id, { getModuleInfo }) {
-    const add = (/** @type {string} */ one) => {
-      if (atFirst.has(one)) return;
-      atFirst.add(one);
-      getModuleInfo(one)?.importedIds.forEach(add);
-    };
-    add(indexFile);
-    return id !== indexFile && atFirst.has(id) ? "chunk" : undefined;
-  },
-});
+const { output } = await merge(pieces, Object.keys(entries), /^#node\//, [
+  ["index", "chunk"],
+  ["node/launched", "node/launched"],
+  // What pages load has nothing of what only Node can use.
+  ["web"],
+  ["node/processes", "node/processes"],
+]);
 rmSync(pieces, { recursive: true });
 /** @param {string} file @returns {string[] | undefined} */
 const exportsOf = (file) => {
@@ -192,12 +219,13 @@ const port = await build({
     },
   ],
 });
-// Each command of the command line has files of its own: `pamir run` reads 20 KB instead of 200.
-for (const { entryPoints, splitting, path } of [
-  { entryPoints: ["src/cli/cli.ts"], splitting: true, path: "./index.js" },
+// Each command of the command line has files of its own: `pamir run` reads 60 KB instead of 200.
+const commands = mkdtempSync(join(tmpdir(), "pamir-cli-"));
+for (const { entryPoints, outdir, path } of [
+  { entryPoints: ["src/cli/cli.ts"], outdir: commands, path: "./index.js" },
   {
     entryPoints: readdirSync("src/cli/tasks").map((name) => `src/cli/tasks/${name}`),
-    splitting: false,
+    outdir: "dist",
     path: "../index.js",
   },
 ]) {
@@ -206,10 +234,11 @@ for (const { entryPoints, splitting, path } of [
     platform: "node",
     entryPoints,
     outbase: "src/cli",
-    outdir: "dist",
-    splitting,
+    outdir,
+    splitting: outdir === commands,
     chunkNames: "cli-[name]-[hash]",
-    banner: { js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);" },
+    // For packages in CommonJS.
+    banner: { js: "const require = (name) => process.getBuiltinModule(name);" },
     plugins: [
       {
         // The command line is a user of the package like any other: it imports the built library, not its sources.
@@ -221,6 +250,12 @@ for (const { entryPoints, splitting, path } of [
     ],
   });
 }
+await merge(commands, ["cli"], /^(node:|\.\/index\.js$)/, [
+  ["cli", "cli-chunk"],
+  ["cli-run", "cli-run"],
+]);
+chmodSync("dist/cli.js", 0o755);
+rmSync(commands, { recursive: true });
 
 // 4. Types: one file for each entry of the package, with what its public names lead to and nothing else.
 const declarations = mkdtempSync(join(tmpdir(), "pamir-types-"));

@@ -36,6 +36,20 @@ test("npm pack holds only what a user needs", () => {
   );
 });
 
+// Each file takes Node 2 ms of a core, in the launcher and in each of the processes that it starts.
+test.each([
+  ["dist/node/launched.js", [/^\.\.\/chunk-/]],
+  ["dist/node/processes.js", [/^\.\.\/chunk-/, /^\.\.\/chunk-/, /^\.\/launched\.js$/]],
+  ["dist/cli.js", [/^\.\/cli-chunk-/]],
+  [paths.find((path) => path.startsWith("dist/cli-run-")) as string, [/^\.\/cli-chunk-/, /^\.\/index\.js$/]],
+])("%s needs few other files at once", (path, needed) => {
+  const code = readFileSync(path, "utf8");
+  const files = [...code.matchAll(/import\s?\{[^}]*\}\s?from\s?['"](\.[^'"]+)['"]|import\s?['"](\.[^'"]+)['"]/g)].map(
+    ([, from, alone]) => (from ?? alone) as string,
+  );
+  expect(files.sort()).toEqual(needed.map((one) => expect.stringMatching(one)));
+});
+
 test("the package's documents link to what is in the package", () => {
   const folders = paths.map((path) => dirname(path));
   const links = paths

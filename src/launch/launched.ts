@@ -5,8 +5,9 @@ import { sharedAtomics } from "../kernel/atomics.js";
 import { openMemory } from "../kernel/select.js";
 import { readMap } from "../memory/map.js";
 import { noProcesses, openFfi } from "../process/ffi.js";
+import { LONG_SLEEP_MS } from "../process/futex.js";
 import { mapProcessMemory } from "../process/mapping.js";
-import { taskFutexOf } from "../process/process-memory.js";
+import { futexWithBells } from "../process/pipe-bell.js";
 import { nodeModule } from "../support/host.js";
 import { LAUNCHED, type LaunchedTask } from "./bootstrap.js";
 import type { Joined } from "./joined.js";
@@ -35,7 +36,7 @@ export async function joinLaunched(text: string): Promise<Joined> {
     throw noProcesses(`process ${launcher.pid}, which started this one, has ended`);
   const { shared, futex } = mapProcessMemory(setup, start.job);
   (nodeModule("fs") as typeof import("node:fs")).closeSync(setup.descriptor);
-  const memory = openMemory(shared, taskFutexOf(futex, shared, false));
+  const memory = openMemory(shared, futexWithBells(futex, shared, LONG_SLEEP_MS));
   let endWatch: (() => void) | undefined;
   if (isDetached) {
     recordOwnProcess(sharedAtomics(memory), readMap(memory, start.job), start.task, launcher);
