@@ -60,7 +60,7 @@ const POLLIN = 1;
 
 /** Foreign calls. Each takes some 100 ns more than the call itself (koffi 3.3). */
 export interface Ffi {
-  /** Path of koffi, or NODE_FFI: for other threads and processes. */
+  /** Path of koffi, or of its binary, or NODE_FFI: for other threads and processes. */
   readonly path: string;
   /** Number of the system call futex(). */
   readonly futex: number;

@@ -8,14 +8,19 @@ import { describe, expect, it } from "vitest";
 import { type Ffi, NODE_FFI, openFfi } from "../../src/process/ffi.js";
 import { futexOf } from "../../src/process/futex.js";
 import { mapMemory } from "../../src/process/mapping.js";
-import { findFfi } from "../../src/process/process-memory.js";
+import { binaryOf, findFfi } from "../../src/process/process-memory.js";
 
 const isLinux = process.platform === "linux";
-const ways = isLinux ? [findFfi(), ...(isBuiltin(NODE_FFI) ? [NODE_FFI] : [])] : [];
+/** Koffi, what a process gets that another one has started: koffi's binary alone, and node:ffi. */
+const ways = isLinux ? [findFfi(), binaryOf(findFfi()), ...(isBuiltin(NODE_FFI) ? [NODE_FFI] : [])] : [];
 const NOBODY = 65_534;
 const MIB = 2 ** 20;
 /** Unit of st_blocks. */
 const BLOCK_BYTES = 512;
+
+it.runIf(isLinux && findFfi() !== NODE_FFI)("other processes get the path of koffi's binary", () => {
+  expect(binaryOf(findFfi())).toMatch(/\.node$/);
+});
 
 describe.each(ways)("a memory by %s", (way) => {
   it("has mode 0600, and no other user can open it, also one that has inherited its descriptor", () => {
