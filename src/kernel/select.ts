@@ -1,16 +1,23 @@
 // Which kernels a task runs: the wasm module, unless the job asks for the twin or the host forbids wasm.
 import type { KernelName } from "../core/kernel-name.js";
+import { wasmHex } from "../generated/wasm.js";
+import { isNode } from "../support/host.js";
 import { type Futex, type Kernel, kernelImports, type Memory, memoryOf, type PacketKernel } from "./kernel.js";
 import { twinEngineKernel, twinKernel, twinPacketKernel } from "./twin/index.js";
-import { wasmKernel, wasmModule } from "./wasm.js";
+import { bytesOfHex, wasmKernel, wasmModule } from "./wasm.js";
 
 /** A job's memory as workers get it: a wasm memory, or a plain buffer where there is no wasm. */
 export type SharedMemory = WebAssembly.Memory | SharedArrayBuffer;
 
-/** Whether this thread may compile wasm; a Content-Security-Policy may forbid it. */
+/**
+ * Whether this thread may compile wasm; a Content-Security-Policy may forbid it. A browser may also lack what the kernels need.
+ * Node does not, and to compile them would take a launcher of processes 5 ms.
+ */
 export function wasmAllowed(): boolean {
   try {
-    wasmModule();
+    // The header alone is a module, too.
+    if (isNode()) new WebAssembly.Module(bytesOfHex(wasmHex.slice(0, 16)));
+    else wasmModule();
     return true;
   } catch {
     return false;

@@ -6,10 +6,10 @@ import { checkCallback, checkFlag, checkKeys, checkObject, checkSignal, type Key
 import { checkInteger, PamiError, show } from "../core/error.js";
 import type { KernelName } from "../core/kernel-name.js";
 import { VERSION } from "../generated/version.js";
-import { selectKernel, wasmAllowed } from "../kernel/select.js";
+import { wasmAllowed } from "../kernel/select.js";
 import { wasmModule } from "../kernel/wasm.js";
 import { type Limits, MEMORY_BYTES_MAX } from "../memory/map.js";
-import { kernelIn, makeJobMemory, taskErrorsIn } from "../node/memory.js";
+import { makeJobMemory, taskErrorsIn } from "../node/memory.js";
 import { checkDebug, type DebugOptions } from "../observe/debug.js";
 import { writeAtEnd } from "../observe/trace.js";
 import { visibleProgram } from "../observe/visible.js";
@@ -202,7 +202,7 @@ export async function launch(
   const names = taskNames(limits.tasks);
   const first = join ? 1 : 0;
   if (options.processes !== undefined) checkInteger("processes", options.processes, 1, Math.max(1, tasks - first));
-  const sources = await loadSources(options);
+  const sources = await loadSources(options, tasks);
   if (isNode()) {
     const { processes, link }: Shared = options.processes === undefined ? {} : await loadProcesses(options, tasks);
     try {
@@ -240,11 +240,17 @@ interface Sources {
   readonly process: string;
 }
 
-async function loadSources({ engine, processes }: LaunchOptions): Promise<Sources> {
+/** Whether each task is the main thread of a process, where processes share memory. Such a launcher does not join. */
+function areMain({ launcher, processes }: LaunchOptions, tasks: number): boolean {
+  return launcher?.mainThreads === true && processes === tasks;
+}
+
+async function loadSources(options: LaunchOptions, tasks: number): Promise<Sources> {
+  const { engine, processes } = options;
   const [{ engineSource }, { monitorSource }, { processSource }] = await Promise.all([
     engine === "thread" && hostModeOf().mode === "shared" ? import("../generated/engine.js") : { engineSource: "" },
     isNode() ? import("../generated/monitor.js") : { monitorSource: "" },
-    processes === undefined ? { processSource: "" } : import("../generated/process.js"),
+    processes === undefined || areMain(options, tasks) ? { processSource: "" } : import("../generated/process.js"),
   ]);
   return { engine: engineSource, monitor: monitorSource, process: processSource };
 }
@@ -305,8 +311,9 @@ function makeJob(
   const mayGrow = limits.tasks > count && wasmAllowed();
   const isWasm = isShared ? mayGrow || link !== undefined || kernels.includes("wasm") : kernels[0] === "wasm";
   const room = makeJobMemory(request, isWasm, processes?.make);
-  const { map, shared, memory } = room;
-  const module = kernels.includes("wasm") ? wasmModule() : undefined;
+  const { map, shared, memory, kernel } = room;
+  // Processes compile the kernels themselves. To do so here would take 5 ms before they start.
+  const module = kernels.includes("wasm") && (processes === undefined || map.engine) ? wasmModule() : undefined;
   const onError: OnError = options.onError ?? (options.onExit === undefined ? "report" : "ignore");
   const bootstrap = (task: number, kernel: KernelName, given: unknown, rank?: number): TaskBootstrap => ({
     version: VERSION,
@@ -347,7 +354,6 @@ function makeJob(
     return { bootstrap: made, orders: { entry: asked, bootstraps: [made], workerOptions: userOptions } };
   };
   const engine = isShared && link === undefined && map.engine ? { source: sources.engine, module } : undefined;
-  const kernel = selectKernel(kernelIn(room, kernels[0] as KernelName), shared, memory, module);
   kernel.storeWord(map.job + JOB_STARTED_OFFSET, count);
   kernel.storeWord(map.job + JOB_WORLD_OFFSET, count);
   const own = bootstraps[0] as TaskBootstrap;
@@ -392,10 +398,7 @@ function makeJob(
             futex: processes?.futex,
             processes: (processes ?? link) && {
               count: options.processes as number,
-              isMain:
-                options.launcher?.mainThreads === true &&
-                link === undefined &&
-                options.processes === count - (join ? 1 : 0),
+              isMain: link === undefined && areMain(options, count),
               source: link?.source ?? sources.process,
               isDetached: options.launcher?.detached === true,
               job: map.job,

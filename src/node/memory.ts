@@ -3,7 +3,7 @@
 import { PamiError } from "../core/error.js";
 import type { KernelName } from "../core/kernel-name.js";
 import { TaskErrors } from "../core/task-errors.js";
-import type { Futex, Memory } from "../kernel/kernel.js";
+import type { Futex, Kernel, Memory } from "../kernel/kernel.js";
 import { openMemory, type SharedMemory, selectKernel } from "../kernel/select.js";
 import { formatMemory, type Limits, MEMORY_BYTES_MAX, type MemoryMap, memoryMap } from "../memory/map.js";
 import { hardwareThreads } from "../support/cores.js";
@@ -41,6 +41,8 @@ export interface JobMemory {
   readonly map: MemoryMap;
   readonly shared: SharedMemory;
   readonly memory: Memory;
+  /** The twin's kernels, which have formatted it. */
+  readonly kernel: Kernel;
   /** Whether wasm kernels can run in it. */
   readonly isWasm: boolean;
 }
@@ -66,8 +68,9 @@ export function makeJobMemory(request: JobMemoryRequest, wasm: boolean, forProce
   // All but the heap, whose extents get their pages when they are allocated.
   provide?.(map.job, map.heapBase);
   provide?.(map.end, memory.buffer.byteLength);
-  formatMemory(map, memory, selectKernel("ts", shared, memory), hardwareThreads(), request.first);
-  return { map, shared, memory, isWasm: "buffer" in shared };
+  const kernel = selectKernel("ts", shared, memory);
+  formatMemory(map, memory, kernel, hardwareThreads(), request.first);
+  return { map, shared, memory, kernel, isWasm: "buffer" in shared };
 }
 
 /**
