@@ -80,6 +80,19 @@ describe.each(HOSTS)("$name", ({ name, program, args }) => {
   });
 });
 
+it.each(HOSTS.filter(({ name, program }) => name === "Node 26" && program !== undefined))(
+  "$name: pamir stream finds files to stream",
+  { timeout: 100_000 },
+  ({ program = "" }) => {
+    const { status, lines, stderr } = run(program, ["node_modules/pamir/dist/cli.js", "stream", "--quick"]);
+    expect({ status, said: lines.join(" "), stderr }).toEqual({
+      status: 0,
+      said: expect.stringContaining("every SHA-256 equals that of the file"),
+      stderr: expect.not.stringContaining("Error"),
+    });
+  },
+);
+
 describe("processes of Node 26 without koffi", () => {
   const newer = find("node26");
   if (newer === undefined || process.platform !== "linux") return;

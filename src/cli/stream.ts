@@ -363,7 +363,7 @@ function defaultFiles(): string[] {
     .flatMap((folder) =>
       readdirSync(resolve(root, folder), { recursive: true, withFileTypes: true })
         .filter((entry) => entry.isFile() && entry.name.endsWith(".ts"))
-        .map((entry) => resolve(entry.path, entry.name)),
+        .map((entry) => resolve(entry.parentPath, entry.name)),
     );
   return [process.execPath, ...sources.sort((a, b) => statSync(b).size - statSync(a).size)];
 }
