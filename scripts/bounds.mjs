@@ -18,18 +18,18 @@ export const BUNDLE_MAX = 83_600;
  * debug mode what they call, a third for members that close a geometry instead of coming to what is made of it, or give
  * shrink() up and call it again, a fifth for processes that go on without their launcher, a fifth for pages on older systems, 6
  * for types of transfers, 10 for shared regions, counters, grids and aggregators, 1 of them for items of several kinds and
- * lengths, a half for comparing what members give,
- * a quarter for the output of failed processes and for threads that lack descriptors. What only Node can use is not counted: bundlers for browsers get
+ * lengths, a half for comparing what members give, a quarter for the output of failed processes and for threads that lack
+ * descriptors, a quarter for frames that are not copied. What only Node can use is not counted: bundlers for browsers get
  * dist/absent.js for it.
  */
-export const LATER_MAX = 92_340;
+export const LATER_MAX = 92_650;
 
 /**
  * Bytes that `pamir/web` adds on a page, minified and gzipped: 8 KB for seals, 22 for sessions, links and the agent of a node,
- * a third of one for round trips that are longer than a context's turn, a sixth for strangers who hold all connections, which
- * `import "pamir"` has not at first.
+ * a third of one for round trips that are longer than a context's turn, a sixth for strangers who hold all connections, a third
+ * for frames and packets that are not copied, which `import "pamir"` has not at first.
  */
-export const WEB_MAX = 33_650;
+export const WEB_MAX = 34_050;
 
 /** Bytes of pamir.wasm: 400 of them are for descriptors and rget FIFOs that go to other nodes, 50 for pages of extents. */
 export const WASM_MAX = 16_450;
