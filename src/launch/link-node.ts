@@ -137,7 +137,8 @@ export class LinkNode {
       map.heapBytes,
       () => host.now(),
       () => this.#advance(),
-      parts.silence,
+      // A node that has moved is found by its probe, before those that send to it in vain give it up.
+      parts.silence && parts.silence / 2,
     );
     link.onPacket = (from, packet) => {
       if (this.isDown) return false;
