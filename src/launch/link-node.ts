@@ -141,13 +141,10 @@ export class LinkNode {
       parts.silence && parts.silence / 2,
     );
     link.onPacket = (from, packet) => {
-      if (this.isDown) return false;
-      const { taken } = this.sessions.counts;
+      if (this.isDown) return;
       this.sessions.receive(from, packet);
-      const isTaken = this.sessions.counts.taken > taken;
       this.pipe.flush();
       this.#beginBatch();
-      return isTaken;
     };
     link.onRoom = () => {
       this.sessions.resume();

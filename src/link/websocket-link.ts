@@ -81,8 +81,6 @@ interface Connection {
   /** Packets that wait for it to open. */
   readonly waiting: Uint8Array<ArrayBuffer>[];
   waitingBytes: number;
-  /** Whether a packet of a node of the job has come by it. */
-  isTrusted: boolean;
   /** Cancels the timer of the handshake. */
   cancel: () => void;
   /** Milliseconds; undefined: it has not opened. */
@@ -274,7 +272,7 @@ export class WebSocketLink implements Link {
   #add(address: Address, socket: WebSocketLike, outgoing: Outgoing | undefined): Connection {
     const cancel = (): void => {};
     const state = { waitingBytes: 0, cancel, openedAt: undefined, code: undefined, fullBytes: -1, fullSince: 0 };
-    const connection: Connection = { address, socket, outgoing, waiting: [], isTrusted: false, ...state };
+    const connection: Connection = { address, socket, outgoing, waiting: [], ...state };
     this.#connections.add(connection);
     socket.onopen = () => this.#opened(connection);
     socket.onmessage = ({ data }) => this.#message(connection, data);
@@ -309,7 +307,7 @@ export class WebSocketLink implements Link {
       return;
     }
     this.counts.received++;
-    if (this.onPacket(connection.address, packet) === true) connection.isTrusted = true;
+    this.onPacket(connection.address, packet);
   }
 
   #closed(connection: Connection): void {
@@ -328,16 +326,6 @@ export class WebSocketLink implements Link {
     const { socket } = connection;
     if (socket.terminate === undefined) end(socket, CLOSE_GOING_AWAY);
     else socket.terminate();
-  }
-
-  /** Ends the oldest connection of a peer that may be a stranger's, for a new one. @returns false: there is none */
-  makeRoom(): boolean {
-    for (const connection of this.#connections) {
-      if (connection.outgoing !== undefined || connection.isTrusted) continue;
-      this.#drop(connection);
-      return true;
-    }
-    return false;
   }
 
   /** Ends the connection that a peer has opened, behind what was sent. */

@@ -1,7 +1,6 @@
 // Opens a link over WebSockets: its server by node:http or node:https and the package ws, its client sockets by ws or by the
 // host. A browser has no server.
 import type { IncomingMessage, Server, ServerOptions } from "node:http";
-import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { PACKET_BYTES_MAX } from "../../assembly/layout.js";
 import { checkInteger, PamiError } from "../core/error.js";
@@ -21,7 +20,7 @@ import {
 } from "./websocket-link.js";
 
 const CONNECTIONS_MAX = 1024;
-/** Connections beyond those that are open, for requests that are under way. The oldest makes room for another one. */
+/** Connections beyond those that are open, for requests that are answered at once. */
 const CONNECTIONS_MORE = 64;
 /** Milliseconds between looks for connections that are late with their request. */
 const CHECK_MS_MAX = 2000;
@@ -42,10 +41,7 @@ export interface OpenWebSocketOptions extends WebSocketLinkOptions {
   readonly ca?: string | Uint8Array | undefined;
   /** Path of the package ws, for a thread that can't look for it. */
   readonly ws?: string | undefined;
-  /**
-   * The most connections that others may have open, from 1 to 65,536 (default 1,024). Then the oldest by which nothing of a node
-   * of the job has come makes room for another one.
-   */
+  /** The most connections that others may have open, from 1 to 65,536 (default 1,024). */
   readonly connectionsMax?: number | undefined;
 }
 
@@ -159,16 +155,7 @@ function serve(server: Server, ws: Ws, link: WebSocketLink, path: string, connec
     handleProtocols,
   });
   let open = 0;
-  /** Connections whose request has not come, from the oldest on, by their other ends. */
-  const asking = new Map<string, Socket>();
-  const endOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
-  server.on("connection", (socket: Socket) => {
-    const end = endOf(socket);
-    asking.set(end, socket);
-    socket.once("close", () => asking.delete(end));
-    if (open + asking.size > connectionsMax + CONNECTIONS_MORE)
-      for (const oldest of asking.values()) return void oldest.destroy();
-  });
+  server.maxConnections = connectionsMax + CONNECTIONS_MORE;
   // An accept that fails, say for want of descriptors, concerns that connection alone.
   server.on("error", () => {});
   server.on("clientError", (_, socket) => socket.destroy());
@@ -180,13 +167,12 @@ function serve(server: Server, ws: Ws, link: WebSocketLink, path: string, connec
     const protocols = request.headers["sec-websocket-protocol"]?.split(",") ?? [];
     if (url?.pathname !== path) refuse(socket, "404 Not Found");
     else if (!protocols.some((one) => one.trim() === PROTOCOL)) refuse(socket, "400 Bad Request");
-    else if (open >= connectionsMax && !link.makeRoom()) refuse(socket, "503 Service Unavailable");
+    else if (open >= connectionsMax) refuse(socket, "503 Service Unavailable");
     else {
       // A peer that has lost its power or its network says nothing.
       request.socket.setKeepAlive(true, KEEP_ALIVE_MS);
       upgrades.handleUpgrade(request, socket, head, (accepted) => {
         open++;
-        asking.delete(endOf(request.socket));
         accepted.once("close", () => open--);
         link.accept(accepted, url.searchParams.get(FROM));
       });

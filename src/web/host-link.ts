@@ -126,13 +126,12 @@ export class HostLink implements Link {
 
   // ── Handshake ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** @returns whether its connection has proved a ticket */
-  #received(token: Address, packet: Uint8Array): boolean {
+  #received(token: Address, packet: Uint8Array): void {
+    if (this.#isClosed) return;
     const peer = this.#peers.get(token);
-    if (this.#isClosed || peer === undefined) return false;
+    if (peer === undefined) return;
     if (packet[0] === HELLO) this.#greeted(peer, packet);
     else this.#opened(peer, packet);
-    return peer.current !== undefined;
   }
 
   #greeted(peer: Peer, packet: Uint8Array): void {

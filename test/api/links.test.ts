@@ -3,13 +3,12 @@ import { createSocket } from "node:dgram";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { afterEach, describe, expect, it } from "vitest";
-import { WebSocket } from "ws";
 import type { KernelName } from "../../src/core/kernel-name.js";
 import { EAGAIN, SHUTDOWN, SUCCESS } from "../../src/core/result.js";
 import type { Link } from "../../src/link/link.js";
 import { LossyLink } from "../../src/link/lossy-link.js";
 import type { UdpLink } from "../../src/link/udp-link.js";
-import { PROTOCOL, type WebSocketLike, WebSocketLink } from "../../src/link/websocket-link.js";
+import { type WebSocketLike, WebSocketLink } from "../../src/link/websocket-link.js";
 import type { Context } from "../../src/pami/context.js";
 import type { Sessions } from "../../src/session/sessions.js";
 import { byEffort, scaled } from "../support/effort.js";
@@ -400,53 +399,6 @@ it.each(SEALS)(
     expect(after - before).toBeLessThan(GROWTH_MAX);
     await leave(given);
     stranger.close();
-  },
-);
-
-it.each([
-  ["with a key", KEY],
-  ["without a key", undefined],
-])(
-  "strangers hold all connections of a WebSocket server: those of members stay, and new ones find room, %s",
-  async (_, key) => {
-    const connectionsMax = 4;
-    const { job, wire, contexts, until } = await start({ open: webSocketLinks({ connectionsMax }), key });
-    const [server] = wire.sockets as readonly WebSocketLink[];
-    const address = server?.address as string;
-    const [context, other] = contexts as [Context, Context];
-    let came = 0;
-    context.dispatch(DATA, () => void came++);
-    const members: WebSocketLike[] = [];
-    const { accept } = server as WebSocketLink;
-    (server as WebSocketLink).accept = (socket, stated) => {
-      if (stated !== null) members.push(socket);
-      accept.call(server, socket, stated);
-    };
-    const strangers: WebSocket[] = [];
-    const crowd = async (): Promise<void> => {
-      for (let i = 0; i < 3 * connectionsMax; i++) {
-        const stranger = new WebSocket(address, [PROTOCOL]);
-        strangers.push(stranger.on("error", () => {}));
-        await until(() => stranger.readyState === WebSocket.OPEN);
-        stranger.send(Uint8Array.of(i));
-      }
-    };
-    const hear = async (count: number): Promise<void> => {
-      other.sendImmediate(context.endpoint, DATA);
-      await until(() => came === count);
-    };
-    await crowd();
-    await hear(1);
-    await crowd();
-    await hear(2);
-    // And the one by which the server itself sends.
-    expect([members.length, server?.connections]).toEqual([1, connectionsMax + 1]);
-    members[0]?.terminate?.();
-    await crowd();
-    await hear(3);
-    expect(members.length).toBe(2);
-    expect(job.lost).toEqual([]);
-    for (const stranger of strangers) stranger.terminate();
   },
 );
 
