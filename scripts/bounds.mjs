@@ -26,8 +26,8 @@ export const LATER_MAX = 92_650;
 
 /**
  * Bytes that `pamir/web` adds on a page, minified and gzipped: 8 KB for seals, 22 for sessions, links and the agent of a node,
- * a third of one for round trips that are longer than a context's turn, a third
- * for frames and packets that are not copied, which `import "pamir"` has not at first.
+ * a third of one for round trips that are longer than a context's turn, a third for frames and packets that are not copied,
+ * which `import "pamir"` has not at first.
  */
 export const WEB_MAX = 33_900;
 

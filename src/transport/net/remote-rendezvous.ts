@@ -123,7 +123,6 @@ export class RemoteRendezvous {
   readonly #map: MemoryMap;
   readonly #addresses: Addresses;
   readonly #send: SendFrame;
-  /** Copies bytes of the node's memory into a buffer for one frame. */
   readonly #atomics: SharedAtomics;
   /** Number of the rget FIFO with which the next turn of a context begins. */
   #turn = 0;
