@@ -42,6 +42,7 @@ describe("processes that share no memory", () => {
 
   it("no process can join its node: launch() rejects, and all processes end", async () => {
     const noThreads = fileURLToPath(new URL("../cli/programs/no-threads.js", import.meta.url));
+    copy.replaceCalls({ memfd_create: "() => -1" }, 38);
     const { out, err } = await run(["--import", noThreads], ["call"], { cwd: copy.folder }, copy.program);
     const why = "the processes of the other tasks have ended before their nodes were joined";
     expect(JSON.parse(out)).toEqual(["PAMIR_BOOTSTRAP", expect.stringMatching(`${why}|exited with code 1`)]);
