@@ -8,7 +8,7 @@
  * notify, 1 for messages that are broken off, 4 for tasks of other nodes, 1 for processes and links that join them. What is
  * loaded later has its own bound; that all of this is one file saves what 2 KB take: names that files give each other.
  */
-export const BUNDLE_MAX = 83_600;
+export const BUNDLE_MAX = 83_800;
 
 /**
  * Bytes of what is loaded when it is needed: 12 KB where tasks share no memory, 9 for the code of the monitor, by the thread

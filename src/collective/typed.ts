@@ -119,10 +119,11 @@ export class TypedCarrier implements Carrier {
     }
     const region = payloadBytes > 0 ? this.#regionIfAny(payloadBytes) : undefined;
     const packed = region?.bytes ?? new Uint8Array(payloadBytes);
+    const owner = this.#mover.task.regions.stateOf(elements);
     const landed: Callback = (given, result) => {
       try {
-        // The destination may have been detached meanwhile.
-        const isThere = spanFor(shape, payloadBytes) <= elements.byteLength;
+        // The destination may have been detached meanwhile, or its region closed.
+        const isThere = owner?.closed !== true && spanFor(shape, payloadBytes) <= elements.byteLength;
         if (result === SUCCESS && isThere) this.#mover.move(shape, packed, elements, 0, payloadBytes, false);
         onComplete?.(given, result === SUCCESS && !isThere ? ERROR : result);
       } finally {
@@ -215,11 +216,12 @@ export class TypedCarrier implements Carrier {
     if (stage !== undefined && call === "put") this.#mover.move(local as Shape, stage.bytes, elements, 0, bytes, true);
     const { onLocal, onRemote, cookie, notify, to, local: region, remote: handle } = parameters;
     const landed: Callback = (given, result) => {
-      if (result === SUCCESS && call === "get") {
+      const isClosed = call === "get" && region.closed;
+      if (result === SUCCESS && call === "get" && !isClosed) {
         this.#mover.move(local as Shape, stage?.bytes as Uint8Array, elements, 0, bytes, false);
       }
       stage?.close();
-      onLocal?.(given, result);
+      onLocal?.(given, result === SUCCESS && isClosed ? ERROR : result);
     };
     const callbacks = { onLocal: stage === undefined ? onLocal : landed, onRemote, cookie };
     // In debug mode, a get has no such parameter.

@@ -1,11 +1,11 @@
 // The flyweight of a handler: one object per context, which points at one message after the other.
 import { DISPATCH_ID_MAX, META_DISPATCH_MASK, META_HEADER_SHIFT, RECV_IMMEDIATE_MAX } from "../../assembly/layout.js";
-import { copyInto } from "../support/copy.js";
+import { copyInto, copyIntoIfThere } from "../support/copy.js";
 import { checkCallback, NO_OPTIONS } from "./check.js";
 import { type Endpoint, taskOf } from "./endpoint.js";
 import { checkInteger, PamiError, show } from "./error.js";
 import { checkReceive, type ReceiveOptions } from "./pacing.js";
-import type { MemRegion } from "./region.js";
+import type { MemRegion, RegionState } from "./region.js";
 import type { Callback } from "./result.js";
 import { carrierOf } from "./transfer-type.js";
 
@@ -21,6 +21,8 @@ export interface MessageHost {
   keep(message: Message): MemRegion;
   /** Queues a callback for a later `advance()`, with SUCCESS. */
   complete(onComplete: Callback, cookie: unknown): void;
+  /** The region of this task that holds a view; undefined: none does. */
+  regionOf(view: Uint8Array): RegionState | undefined;
 }
 
 /** A constructor of views: of a typed array, or `DataView`. */
@@ -37,6 +39,16 @@ export interface Destination {
   readonly onComplete: Callback | undefined;
   readonly cookie: unknown;
   readonly options: ReceiveOptions;
+  /** Of the bytes. */
+  readonly region?: RegionState | undefined;
+}
+
+/**
+ * Copies bytes into a destination.
+ * @returns false: it is there no more, since its region was closed, or its buffer detached or shrunk. Nothing was copied
+ */
+export function copyToDestination({ bytes, region }: Destination, offset: number, source: Uint8Array): boolean {
+  return region?.closed !== true && copyIntoIfThere(bytes, offset, source);
 }
 
 /**
@@ -236,6 +248,7 @@ export class Message {
       onComplete,
       cookie,
       options,
+      region: this.#host.regionOf(bytes),
     };
   }
 

@@ -4,8 +4,8 @@ import { TRANSFER_CANCELED, TRANSFER_DONE, TRANSFER_ENDED } from "../../assembly
 /** The operation is done, or accepted: sent, or in a queue of pamir. */
 export const SUCCESS = 0;
 /**
- * An accepted operation failed later. Only callbacks get it. Causes: a region was closed; the buffer of a payload was
- * detached or shrunk before all of it was sent; a handler threw instead of choosing a destination; or the engine thread
+ * An accepted operation failed later. Only callbacks get it. Causes: a region was closed, or the buffer of a payload was
+ * detached or shrunk, before all of it was sent; a handler threw instead of choosing a destination; or the engine thread
  * ended before it reported completion.
  */
 export const ERROR = 1;

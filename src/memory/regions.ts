@@ -256,6 +256,11 @@ export class RegionTable {
     return found;
   }
 
+  /** The state of the open region of this task that holds all bytes of a view; undefined: there is none. */
+  stateOf(view: Uint8Array): RegionState | undefined {
+    return this.#find(view)?.shared;
+  }
+
   #find({ buffer, byteOffset, length }: Uint8Array): Entry | undefined {
     if (buffer !== this.#memory.buffer) return undefined;
     const place = this.#open.findIndex(

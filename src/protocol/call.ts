@@ -212,7 +212,7 @@ export class Calls {
   /** Takes the result of a large reply. */
   #replySent(to: Endpoint, number: number, bytes: number, result: Result): void {
     if (result !== ERROR) return;
-    const what = `the buffer of a reply of ${bytes} bytes was detached or shrunk before all of it was sent`;
+    const what = `the buffer of a reply of ${bytes} bytes was detached or shrunk, or its region was closed, before all of it was sent`;
     this.#replyError(to, number, new PamiError("PAMIR_INVAL", what));
   }
 

@@ -476,29 +476,34 @@ describe.each(["wasm", "ts"] as const)("typed transfers, %s", (kernel) => {
       expect([into[7], into[32]]).toEqual([0xee, 0xee]);
     }));
 
-  it("a destination that is detached before the payload is there: ERROR", () =>
-    alone(kernel, async (own) => {
-      const { context } = own;
-      const type = await column(own, 700);
-      const into = new Uint8Array(44_800);
-      let result: number | undefined;
-      context.dispatch(
-        DATA,
-        (message) => {
-          const told = (_: unknown, code: number) => {
-            result = code;
-          };
-          message.receive(into, told, undefined, { type });
-          structuredClone(into.buffer, { transfer: [into.buffer] });
-        },
-        { delivery: "early" },
-      );
-      const payload = pattern(44_800);
-      const message = { to: context.endpoint, dispatch: DATA, payload, type, rendezvous: true, onLocal: () => {} };
-      expect(context.send(message)).toBe(SUCCESS);
-      until(context, () => result !== undefined);
-      expect(result).toBe(ERROR);
-    }));
+  it.each(["detached", "closed with its region"])(
+    "a destination that is %s before the payload is there: ERROR",
+    (fate) =>
+      alone(kernel, async (own) => {
+        const { context } = own;
+        const type = await column(own, 700);
+        const region = fate === "detached" ? undefined : own.client.createRegion(44_800);
+        const into = region?.bytes ?? new Uint8Array(44_800);
+        let result: number | undefined;
+        context.dispatch(
+          DATA,
+          (message) => {
+            const told = (_: unknown, code: number) => {
+              result = code;
+            };
+            message.receive(into, told, undefined, { type });
+            if (region === undefined) structuredClone(into.buffer, { transfer: [into.buffer as ArrayBuffer] });
+            else region.close();
+          },
+          { delivery: "early" },
+        );
+        const payload = pattern(44_800);
+        const message = { to: context.endpoint, dispatch: DATA, payload, type, rendezvous: true, onLocal: () => {} };
+        expect(context.send(message)).toBe(SUCCESS);
+        until(context, () => result !== undefined);
+        expect(result).toBe(ERROR);
+      }),
+  );
 
   it("a type may be closed once a transfer has begun", () =>
     alone(kernel, async (own) => {

@@ -1,9 +1,10 @@
-// A payload whose buffer is detached or shrunk after its send: the message is broken off, both sides hear an error, and
-// whatever else goes between the two is neither lost nor reordered. Both tasks are this thread's, so that the target reads
+// A payload whose buffer is detached or shrunk after its send, or its region closed: the message is broken off, both sides hear
+// an error, and whatever else goes between the two is neither lost nor reordered. Both tasks are this thread's, so that the target reads
 // nothing before the test says so.
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import type { KernelName } from "../../src/core/kernel-name.js";
+import type { MemRegion } from "../../src/core/region.js";
 import { ERROR, type Result, SUCCESS } from "../../src/core/result.js";
 import { selectKernel } from "../../src/kernel/select.js";
 import { makeClient } from "../../src/launch/client.js";
@@ -107,7 +108,9 @@ interface Fate {
   readonly strike: () => void;
 }
 
-const FATES: readonly [string, (bytes: number) => Fate][] = [
+const regions = new WeakMap<Client, MemRegion>();
+
+const FATES: readonly [string, (bytes: number, client: Client) => Fate][] = [
   [
     "detached",
     (bytes) => {
@@ -127,6 +130,16 @@ const FATES: readonly [string, (bytes: number) => Fate][] = [
     (bytes) => {
       const buffer = resizable(bytes);
       return { payload: new Uint8Array(buffer), strike: () => buffer.resize(bytes - 1) };
+    },
+  ],
+  [
+    "closed with its region",
+    (bytes, client) => {
+      // One for all payloads that are struck together: they would not fit.
+      const last = regions.get(client);
+      const region = last === undefined || last.closed ? client.createRegion(LARGE + 8) : last;
+      regions.set(client, region);
+      return { payload: region.bytes.subarray(8, 8 + bytes), strike: () => region.close() };
     },
   ],
 ];
@@ -167,18 +180,18 @@ describe.each(TRANSPORTS)("%s: a payload whose buffer is", (_, make) => {
     const close = (): void => {
       for (const client of pair.clients) client.close();
     };
-    return { ...pair, log, came, send, small, until, close };
+    return { ...pair, sender: pair.clients[0] as Client, log, came, send, small, until, close };
   }
 
   const told = (name: string, result: number): string[] => [`${name} local ${result}`, `${name} remote ${result}`];
 
   it.each(FATES)("%s when the message has begun: what is behind it comes", async (_, fateOf) => {
-    const { origin, target, log, came, send, small, until, close } = rig();
+    const { sender, origin, target, log, came, send, small, until, close } = rig();
     for (const dispatch of [WHOLE, EARLY]) {
       const name = dispatch === WHOLE ? "whole" : "early";
       log.length = 0;
       came.length = 0;
-      const { payload, strike } = fateOf(LARGE);
+      const { payload, strike } = fateOf(LARGE, sender);
       small();
       send("large", { dispatch, header: new Uint8Array(12), payload });
       small();
@@ -216,8 +229,8 @@ describe.each(TRANSPORTS)("%s: a payload whose buffer is", (_, make) => {
   });
 
   it.each(FATES)("%s when the message has begun, and has no handler yet: it is in no queue", async (_, fateOf) => {
-    const { target, log, came, send, small, until, close } = rig();
-    const { payload, strike } = fateOf(LARGE);
+    const { sender, target, log, came, send, small, until, close } = rig();
+    const { payload, strike } = fateOf(LARGE, sender);
     send("kept", { dispatch: LATE, payload: Uint8Array.of(1) });
     send("large", { dispatch: LATE, payload });
     strike();
@@ -232,10 +245,10 @@ describe.each(TRANSPORTS)("%s: a payload whose buffer is", (_, make) => {
   });
 
   it.each(FATES)("%s while the message is pending: the target never hears of it", async (_, fateOf) => {
-    const { log, came, send, small, until, close } = rig();
+    const { sender, log, came, send, small, until, close } = rig();
     send("before", { dispatch: WHOLE, payload: new Uint8Array(LARGE) });
     const sizes = [8, 100, 30_000, LARGE];
-    const fates = sizes.map(fateOf);
+    const fates = sizes.map((bytes) => fateOf(bytes, sender));
     for (const [place, { payload }] of fates.entries()) {
       send(`${payload.length} bytes`, { dispatch: place % 2 === 0 ? WHOLE : EARLY, payload });
     }
@@ -266,7 +279,7 @@ describe.each(TRANSPORTS)("%s: a payload whose buffer is", (_, make) => {
   });
 
   it.each(FATES)("%s while it is offered: both sides' callbacks get ERROR", async (_, fateOf) => {
-    const { clients, target, log, came, send, small, until, close } = rig();
+    const { clients, sender, target, log, came, send, small, until, close } = rig();
     const region = (clients[1] as Client).createRegion(LARGE);
     let into: Uint8Array = new Uint8Array(LARGE);
     target.dispatch(OFFERED, (message) => {
@@ -276,7 +289,7 @@ describe.each(TRANSPORTS)("%s: a payload whose buffer is", (_, make) => {
       into = destination;
       log.length = 0;
       came.length = 0;
-      const { payload, strike } = fateOf(LARGE);
+      const { payload, strike } = fateOf(LARGE, sender);
       send("large", { dispatch: OFFERED, payload, rendezvous: true });
       strike();
       await until(() => log.length === 2 && came.length === 1);
@@ -286,7 +299,7 @@ describe.each(TRANSPORTS)("%s: a payload whose buffer is", (_, make) => {
     log.length = 0;
     came.length = 0;
     // More than may be offered at a time: the others wait, and are struck there.
-    const fates = Array.from({ length: 12 }, () => fateOf(LARGE));
+    const fates = Array.from({ length: 12 }, () => fateOf(LARGE, sender));
     for (const [place, { payload }] of fates.entries()) {
       send(String(place), { dispatch: OFFERED, payload, rendezvous: true });
     }
@@ -299,8 +312,8 @@ describe.each(TRANSPORTS)("%s: a payload whose buffer is", (_, make) => {
   });
 
   it.each(FATES)("%s behind a reply that is under way: the call rejects", async (_, fateOf) => {
-    const { origin, target, until, close } = rig();
-    const { payload, strike } = fateOf(LARGE);
+    const { clients, origin, target, until, close } = rig();
+    const { payload, strike } = fateOf(LARGE, clients[1] as Client);
     // Answers, and strikes when as much of the reply has gone as has room.
     const answer = {
       // biome-ignore lint/suspicious/noThenProperty: it is meant to be awaited
@@ -315,7 +328,7 @@ describe.each(TRANSPORTS)("%s: a payload whose buffer is", (_, make) => {
       origin.call(target.endpoint, ASKED, request).then(
         (reply) => settled.push(`${name} ${reply.length}`),
         ({ name: error, code, message }) =>
-          settled.push(`${name} ${error} ${code} ${/detached or shrunk/.test(message)}`),
+          settled.push(`${name} ${error} ${code} ${/detached or shrunk, or its region was closed/.test(message)}`),
       );
     };
     ask("first", undefined);
@@ -361,7 +374,7 @@ describe.each(TRANSPORTS)("%s: a destination whose buffer is", (_, make) => {
       target.dispatch(
         dispatch,
         (message) => {
-          const { payload, strike: soon } = fateOf(message.payloadBytes);
+          const { payload, strike: soon } = fateOf(message.payloadBytes, clients[1] as Client);
           // At once, while it may be copied already, or after a turn.
           if (dispatch === ASKED) message.receive(payload, (_, result) => void came.push(`${dispatch} ${result}`));
           if (dispatch === ASKED) soon();

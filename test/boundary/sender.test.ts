@@ -76,6 +76,7 @@ describe.each(["wasm", "ts"] as const)("%s", (kernel) => {
         header: undefined,
         payload,
         payloadBytes: payload.length,
+        region: undefined,
         onLocal: name === undefined ? undefined : tell,
         onRemote: undefined,
         cookie: name,
@@ -173,8 +174,10 @@ describe.each(["wasm", "ts"] as const)("%s", (kernel) => {
       // In packets: there is no memory for a larger lane, nor for a buffer. Its bytes are the caller's, and do not count.
       const large = new Uint8Array(LARGE).map((_, i) => i * 7);
       const instruction = { dispatch: ID, header: undefined, payload: large, payloadBytes: LARGE, onLocal: tell };
-      const rest = { onRemote: undefined, cookie: "large", held: 0, sent: -1, offer: undefined, gift: undefined };
-      expect(target.submit({ ...instruction, ...rest }, 0, false, true, false)).toBe(SUCCESS);
+      const none = { region: undefined, onRemote: undefined, offer: undefined, gift: undefined };
+      expect(
+        target.submit({ ...instruction, ...none, cookie: "large", held: 0, sent: -1 }, 0, false, true, false),
+      ).toBe(SUCCESS);
       for (let i = 1; i <= 5; i++) {
         expect(submit(new Uint8Array(i).fill(i))).toBe(SUCCESS);
         expected.push(i);

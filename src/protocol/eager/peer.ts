@@ -30,6 +30,7 @@ import type { Endpoint } from "../../core/endpoint.js";
 import { PamiError } from "../../core/error.js";
 import { bodyBytes, headerSpace, prologueBytes } from "../../core/message.js";
 import type { Activity } from "../../core/progress.js";
+import type { RegionState } from "../../core/region.js";
 import { CANCELED, type Callback, EAGAIN, ENOMEM, ERROR, type Result, SHUTDOWN, SUCCESS } from "../../core/result.js";
 import type { Kernel, Memory } from "../../kernel/kernel.js";
 import type { MemoryMap } from "../../memory/map.js";
@@ -61,6 +62,8 @@ export interface SendRequest {
   readonly payload: Uint8Array | undefined;
   /** Bytes of the payload when it was sent. */
   readonly payloadBytes: number;
+  /** The region that holds the payload, unless that is copied or given away. */
+  readonly region: RegionState | undefined;
   readonly onLocal: Callback | undefined;
   readonly onRemote: Callback | undefined;
   readonly cookie: unknown;
@@ -217,9 +220,9 @@ function totalOf({ header, payloadBytes }: SendRequest): number {
   return bodyBytes(header?.length ?? 0, payloadBytes);
 }
 
-/** Whether the buffer of a request's payload was detached or shrunk since it was sent. */
-function isBroken({ payload, payloadBytes }: SendRequest): boolean {
-  return payload !== undefined && wasCut(payload, payloadBytes);
+/** Whether a request's payload is there no more: its region was closed, or its buffer detached or shrunk. */
+function isBroken({ payload, payloadBytes, region }: SendRequest): boolean {
+  return region?.closed === true || (payload !== undefined && wasCut(payload, payloadBytes));
 }
 
 /** Bytes of the body of the record that a request sends next. A record of the request never needs more room. */

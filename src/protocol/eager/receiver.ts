@@ -41,7 +41,15 @@ import type { CompletionQueue } from "../../core/completion.js";
 import { checkHints, type DispatchHints, type Handler, type HandlerTable, NO_HANDLERS } from "../../core/dispatch.js";
 import type { Endpoint } from "../../core/endpoint.js";
 import { checkInteger, PamiError, show } from "../../core/error.js";
-import { type Bytes, bodyBytes, type Destination, headerSpace, Message, prologueBytes } from "../../core/message.js";
+import {
+  type Bytes,
+  bodyBytes,
+  copyToDestination,
+  type Destination,
+  headerSpace,
+  Message,
+  prologueBytes,
+} from "../../core/message.js";
 import type { Activity } from "../../core/progress.js";
 import type { MemRegion } from "../../core/region.js";
 import { ENOMEM, ERROR, type Result, SHUTDOWN, SUCCESS } from "../../core/result.js";
@@ -51,22 +59,20 @@ import type { RegionTable } from "../../memory/regions.js";
 import { type Addresses, taskAt } from "../../node/address.js";
 import { mayBeInUse } from "../../node/liveness.js";
 import { type Clock, stampOf } from "../../support/clock.js";
-import { copyInto, copyIntoIfThere } from "../../support/copy.js";
+import { copyInto } from "../../support/copy.js";
 import { diagnostics } from "../../support/diagnostics.js";
 import type { Base } from "../base.js";
 import type { RendezvousReceiver, Request } from "../rendezvous/receiver.js";
 
 /** The part of a message that comes in packets. */
 interface Arrival {
-  /** The destination, unless the message is copied; undefined: the packets are discarded. */
-  readonly bytes: Uint8Array | undefined;
-  /** Offset of the next packet in it. */
+  /** Offset of the next packet in the destination, or in the copy. */
   at: number;
   /** Offset of the end of the last packet. */
   readonly end: number;
   /**
    * A receive(), or a copy, which completes with the last packet. The copy is in the unexpected queue, or waits for its
-   * handler.
+   * handler. Without both, the packets are discarded.
    */
   readonly destination: Destination | undefined;
   readonly copy: Copy | undefined;
@@ -204,6 +210,7 @@ export class Receiver {
         return this.#keepPayload(message);
       },
       complete: (onComplete, cookie) => completions.push(onComplete, cookie, SUCCESS),
+      regionOf: (view) => regions.stateOf(view),
     });
     this.#clock = clock;
     this.#table = handlers;
@@ -652,29 +659,19 @@ export class Receiver {
     }
     const { payloadBytes, payloadOffset, bytes } = message;
     // Entered before the handler runs: if it throws, the packets to come are dropped and the lane goes on.
-    if (comes) this.#arrives(origin, undefined, 0, payloadBytes);
+    if (comes) this.#arrives(origin, 0, payloadBytes);
     const destination = this.#ask(handler, id, isCall);
-    if (comes) this.#arrives(origin, destination?.bytes, 0, payloadBytes, destination);
+    if (comes) this.#arrives(origin, 0, payloadBytes, destination);
     else if (destination !== undefined) {
-      const isThere = copyIntoIfThere(
-        destination.bytes,
-        0,
-        bytes.subarray(payloadOffset, payloadOffset + payloadBytes),
-      );
+      const payload = bytes.subarray(payloadOffset, payloadOffset + payloadBytes);
+      const isThere = copyToDestination(destination, 0, payload);
       this.#completeReceive(destination, isThere ? SUCCESS : ERROR);
     }
   }
 
-  /** The next packets of an origin go to these bytes. */
-  #arrives(
-    origin: number,
-    bytes: Uint8Array | undefined,
-    at: number,
-    end: number,
-    destination?: Destination,
-    copy?: Copy,
-  ) {
-    this.#arrivals[origin] = { bytes, at, end, destination, copy };
+  /** Packets of an origin are awaited, up to an end. */
+  #arrives(origin: number, at: number, end: number, destination?: Destination, copy?: Copy): void {
+    this.#arrivals[origin] = { at, end, destination, copy };
   }
 
   /** Calls a handler for a call, and replies. */
@@ -713,13 +710,15 @@ export class Receiver {
   #packet(body: number, length: number, origin: number): void {
     const arrival = this.#arrivals[origin];
     if (arrival === undefined) return;
-    const { at, copy } = arrival;
-    if (copy !== undefined) this.#grow(copy, at + length);
-    const bytes = copy?.bytes ?? arrival.bytes;
-    if (bytes !== undefined && !copyIntoIfThere(bytes, at, this.#memory.bytes.subarray(body, body + length))) {
+    const { at, copy, destination } = arrival;
+    const packet = this.#memory.bytes.subarray(body, body + length);
+    if (copy !== undefined) {
+      this.#grow(copy, at + length);
+      copyInto(copy.bytes, at, packet);
+    } else if (destination !== undefined && !copyToDestination(destination, at, packet)) {
       this.#endArrival(origin, ERROR);
       // The rest of the message is dropped as it comes.
-      if (at + length < arrival.end) this.#arrives(origin, undefined, at + length, arrival.end);
+      if (at + length < arrival.end) this.#arrives(origin, at + length, arrival.end);
       return;
     }
     arrival.at = at + length;
@@ -867,7 +866,7 @@ export class Receiver {
     const complete = isWhole || here >= end;
     const from = this.#addresses.endpointAt(origin);
     const copy: Copy = { words, bytes, counts, id, meta, origin: from, payloadBytes, isQueued, complete, request };
-    if (!complete) this.#arrives(origin, undefined, here, end, undefined, copy);
+    if (!complete) this.#arrives(origin, here, end, undefined, copy);
     return copy;
   }
 

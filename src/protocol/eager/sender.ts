@@ -16,6 +16,7 @@ import type { CompletionQueue } from "../../core/completion.js";
 import { checkEndpoint, type Endpoint, taskOf } from "../../core/endpoint.js";
 import { checkInteger, PamiError, show } from "../../core/error.js";
 import { bodyBytes, headerSpace } from "../../core/message.js";
+import type { RegionState } from "../../core/region.js";
 import { type Callback, EAGAIN, type Result, SHUTDOWN, SUCCESS } from "../../core/result.js";
 import type { TransferType } from "../../core/transfer-type.js";
 import type { Kernel } from "../../kernel/kernel.js";
@@ -297,8 +298,9 @@ export class Sender {
     }
     const isSmall = total <= RECV_IMMEDIATE_MAX;
     const callbacks = { onLocal, onRemote: undefined, cookie: undefined, offer: undefined, gift: undefined };
-    const request: SendRequest = { dispatch, header, payload, payloadBytes, ...callbacks, held: 0, sent: -1 };
     const isCopied = isSmall || dispatch === DISPATCH_ID_CALL;
+    const region = isCopied ? undefined : this.#regionOf(payload);
+    const request: SendRequest = { dispatch, header, payload, payloadBytes, region, ...callbacks, held: 0, sent: -1 };
     const copied = isCopied ? total : header.length;
     return this.#submit(this.#peer(to), to, request, copied, isCopied, true, true);
   }
@@ -333,17 +335,19 @@ export class Sender {
       );
     }
     if (!queue && target?.isStillFull(total, payloadBytes)) return EAGAIN;
+    const region = copiesPayload || gift !== undefined ? undefined : this.#regionOf(payloadView);
     const request: SendRequest = {
       dispatch,
       header: headerView,
       payload: payloadView,
       payloadBytes,
+      region,
       onLocal,
       onRemote,
       cookie,
       held: 0,
       sent: -1,
-      offer: this.#offerOf(parameters, payloadView),
+      offer: this.#offerOf(parameters, payloadView, region),
       gift,
     };
     return this.#submit(target, to, request, copied, copiesPayload, queue, false);
@@ -365,6 +369,7 @@ export class Sender {
   #offerOf(
     { rendezvous, onLocal, onRemote, cookie, signal }: SendParameters,
     payload: Uint8Array | undefined,
+    region: RegionState | undefined,
   ): Offer | undefined {
     if (rendezvous === true && (onLocal === undefined || payload === undefined)) {
       throw new PamiError("PAMIR_INVAL", "rendezvous needs a payload, and onLocal, which says when that is free again");
@@ -373,7 +378,11 @@ export class Sender {
     // A view that tracks the length of its buffer must not grow with it.
     const { resizable } = payload.buffer as { resizable?: boolean };
     const fixed = resizable === true ? payload.subarray(0, payload.length) : payload;
-    return { payload: fixed, bytes: payload.length, onLocal, onRemote, cookie, signal };
+    return { payload: fixed, bytes: payload.length, onLocal, onRemote, cookie, signal, region };
+  }
+
+  #regionOf(payload: Uint8Array | undefined): RegionState | undefined {
+    return payload && this.#regions.stateOf(payload);
   }
 
   /** See `Context.room`. */

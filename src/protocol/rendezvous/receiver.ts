@@ -50,13 +50,13 @@ import {
   TRANSFER_DONE,
   TRANSFER_REFUSED,
 } from "../../../assembly/layout.js";
-import type { Destination, Message } from "../../core/message.js";
+import { copyToDestination, type Destination, type Message } from "../../core/message.js";
 import { checkPacing, DEPTH, FRAGMENT_BYTES, type Pacing } from "../../core/pacing.js";
 import type { MemRegion } from "../../core/region.js";
 import { type Result, resultOf, SHUTDOWN, SUCCESS } from "../../core/result.js";
 import type { OpenRegion, RegionTable } from "../../memory/regions.js";
 import { isAway } from "../../node/address.js";
-import { copyInto, copyIntoIfThere } from "../../support/copy.js";
+import { copyInto } from "../../support/copy.js";
 import type { Base } from "../base.js";
 import { PULL_BYTES, PULL_WORDS } from "./sender.js";
 import { onAbort, type RgetFifo, regionIfAny, type Side, slotOf, type TransferTable } from "./transfers.js";
@@ -381,7 +381,7 @@ export class RendezvousReceiver {
     // The origin closes its ring after its rget FIFO. Then this context is about to hear of the origin's end.
     if (from === 0 && this.#rgetFifoOf(request) === 0) return false;
     const isThere =
-      isStopped || from === 0 || copyIntoIfThere(destination.bytes, at, memory.bytes.subarray(from, from + bytes));
+      isStopped || from === 0 || copyToDestination(destination, at, memory.bytes.subarray(from, from + bytes));
     if (isStopped || from === 0 || !isThere) {
       const result = isStopped ? stop : isThere ? TRANSFER_REFUSED : TRANSFER_BROKEN;
       this.#notice(request, result);
@@ -455,7 +455,7 @@ function take(pull: Pull, at: number, result: number, data: Uint8Array | undefin
   // Slices behind one that has failed don't count.
   if (pull.result !== TRANSFER_DONE || pull.isCanceled) return true;
   if (at !== pull.at || (data !== undefined && data.length !== sliceAt(pull.request, at))) return false;
-  const isThere = data === undefined || copyIntoIfThere(pull.destination.bytes, at, data);
+  const isThere = data === undefined || copyToDestination(pull.destination, at, data);
   pull.result = isThere ? result : TRANSFER_BROKEN;
   pull.at += data?.length ?? 0;
   return true;

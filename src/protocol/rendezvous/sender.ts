@@ -27,7 +27,7 @@ import {
 } from "../../../assembly/layout.js";
 import { alignUp } from "../../../assembly/seq.js";
 import type { Message } from "../../core/message.js";
-import type { MemRegion } from "../../core/region.js";
+import type { MemRegion, RegionState } from "../../core/region.js";
 import type { Callback, Result } from "../../core/result.js";
 import type { RegionTable } from "../../memory/regions.js";
 import { endpointCount, isAway } from "../../node/address.js";
@@ -45,6 +45,13 @@ export interface Offer {
   readonly onRemote: Callback | undefined;
   readonly cookie: unknown;
   readonly signal: AbortSignalLike | undefined;
+  /** The region that holds the payload. */
+  readonly region: RegionState | undefined;
+}
+
+/** Whether an offer's payload is there no more: its region was closed, or its buffer detached or shrunk. */
+function isGone({ payload, bytes, region }: Offer): boolean {
+  return region?.closed === true || wasCut(payload, bytes);
 }
 
 /** Payloads offered to one target that it has not taken yet; more wait in the pending queue. */
@@ -232,7 +239,7 @@ export class RendezvousSender {
     const { rgetFifo, offer } = offered;
     if (bytes > PULL_BYTES || at + bytes > offer.bytes) return;
     const stop = this.#transfers.stopOf(rgetFifo.pointer);
-    const result = stop === TRANSFER_DONE && wasCut(offer.payload, offer.bytes) ? TRANSFER_BROKEN : stop;
+    const result = stop === TRANSFER_DONE && isGone(offer) ? TRANSFER_BROKEN : stop;
     const payload = result === TRANSFER_DONE ? offer.payload.subarray(at, at + bytes) : undefined;
     this.#base.tell(message.origin, DISPATCH_ID_PULLED, wordsOf(rgetFifo, at, result), payload);
   }
@@ -260,7 +267,7 @@ export class RendezvousSender {
     const { rgetFifo, ring, offer } = offered;
     const room = this.#room(offered);
     if (ring === undefined || room <= 0) return;
-    if (wasCut(offer.payload, offer.bytes)) {
+    if (isGone(offer)) {
       this.#transfers.stop(rgetFifo, TRANSFER_BROKEN);
       return;
     }
