@@ -55,7 +55,7 @@ export class Responders {
   /** Those whose acknowledgments were due while the link had no room. */
   readonly #waiting = new Set<Responder>();
   /** Those that acknowledge at the end of a batch of received packets. */
-  readonly #prompt = new Set<Responder>();
+  readonly #prompt: Responder[] = [];
   /** With a key: the serial numbers of connect packets that have come, of the latest incarnation of each node. */
   readonly #connects = new Map<number, { readonly epoch: number; readonly serials: ReplayWindow }>();
 
@@ -247,13 +247,13 @@ export class Responders {
 
   /** Acknowledges at the end of the batch: packets that have come together cost one acknowledgment. */
   #acknowledgeSoon(responder: Responder): void {
-    this.#prompt.add(responder);
-    if (this.#prompt.size > 1) return;
+    if (this.#prompt.includes(responder)) return;
+    if (this.#prompt.push(responder) > 1) return;
     const soon = this.#options.soon ?? ((call: () => void) => call());
     soon(() => {
       const now = this.#state.time.now();
       for (const one of this.#prompt) if (this.#isOpen(one)) this.#acknowledge(one, now);
-      this.#prompt.clear();
+      this.#prompt.length = 0;
     });
   }
 

@@ -87,8 +87,11 @@ export class Ingress {
   readonly #send: SendFrame;
   readonly #host: IngressHost;
   readonly #incoming = new Map<number, Incoming>();
-  /** Streams whose records wait for room, or for a slot. */
-  readonly #waiting = new Set<Stream>();
+  /**
+   * Streams whose records wait for room, or for a slot, each once. No Set: one that becomes empty allocates another table, and
+   * most frames wait only until deliver().
+   */
+  #waiting: Stream[] = [];
   /** The stream of the frame that file() took last, whose bytes are not its own. */
   #borrower: Stream | undefined;
   readonly #buffers = new FrameBuffers();
@@ -143,13 +146,13 @@ export class Ingress {
 
   /** The slot of a task is given back: forgets its streams, unless records of one of them wait for another slot. */
   prune(task: number): void {
-    if (![...this.#waiting].some(({ from }) => taskOf(from) === task)) this.#incoming.delete(task);
+    if (!this.#waiting.some(({ from }) => taskOf(from) === task)) this.#incoming.delete(task);
   }
 
   /** A task has ended: drops its records that are not in lanes. */
   forget(task: number): void {
     this.#incoming.delete(task);
-    for (const stream of this.#waiting) if (taskOf(stream.from) === task) this.#waiting.delete(stream);
+    this.#waiting = this.#waiting.filter(({ from }) => taskOf(from) !== task);
   }
 
   /** The slot of an ordinal is given back, and so are its lanes. */
@@ -227,10 +230,9 @@ export class Ingress {
     if (known === undefined) streams.set(from, targets.set(to, stream));
     stream.rest = rest;
     if (length === 0) return true;
-    stream.frames.push(words);
+    if (stream.frames.push(words) === 1) this.#waiting.push(stream);
     stream.bytes += length;
     this.#borrower = stream;
-    this.#waiting.add(stream);
     return true;
   }
 
@@ -255,33 +257,40 @@ export class Ingress {
   deliver(): boolean {
     let isAny = false;
     this.isRestless = false;
+    let left = 0;
     for (const stream of this.#waiting) {
-      const { frames, from } = stream;
-      const slot = this.#host.bind(taskOf(from));
-      if (slot < 0) continue;
-      const origin = ordinalOf(this.#map, slot, contextOf(from));
-      const target = this.#addresses.ordinalOf(stream.to);
-      let bytes = 0;
-      this.#full = 0;
-      let count = 0;
-      for (const words of frames) {
-        const done = this.#write(origin, target, stream, words);
-        bytes += 4 * done;
-        if (done < words.length) {
-          frames[count] = words.subarray(done);
-          break;
-        }
-        count++;
-      }
-      for (const frame of frames.splice(0, count)) this.#buffers.give(frame);
-      this.#noteRoom(stream, this.#lanes[origin]?.open[target] ?? 0);
-      stream.bytes -= bytes;
-      if (frames.length === 0) this.#waiting.delete(stream);
-      if (bytes > 0) this.#giveBack(stream, bytes);
-      if (bytes > 0) isAny = true;
+      if (this.#deliverOf(stream)) isAny = true;
+      if (stream.frames.length > 0) this.#waiting[left++] = stream;
     }
+    this.#waiting.length = left;
     for (const [task, incoming] of this.#incoming) if (incoming.ends.size > 0) this.#finish(task, incoming);
     return isAny;
+  }
+
+  /** Writes waiting records of one stream. Returns whether it wrote any. */
+  #deliverOf(stream: Stream): boolean {
+    const { frames, from } = stream;
+    const slot = this.#host.bind(taskOf(from));
+    if (slot < 0) return false;
+    const origin = ordinalOf(this.#map, slot, contextOf(from));
+    const target = this.#addresses.ordinalOf(stream.to);
+    let bytes = 0;
+    this.#full = 0;
+    let count = 0;
+    for (const words of frames) {
+      const done = this.#write(origin, target, stream, words);
+      bytes += 4 * done;
+      if (done < words.length) {
+        frames[count] = words.subarray(done);
+        break;
+      }
+      count++;
+    }
+    for (const frame of frames.splice(0, count)) this.#buffers.give(frame);
+    this.#noteRoom(stream, this.#lanes[origin]?.open[target] ?? 0);
+    stream.bytes -= bytes;
+    if (bytes > 0) this.#giveBack(stream, bytes);
+    return bytes > 0;
   }
 
   /** Notes whether a stream waits for room in its lane. */
@@ -308,7 +317,7 @@ export class Ingress {
   #finish(task: number, { ends, streams }: Incoming): void {
     for (const [whose, left] of ends) {
       const isOf = (stream: Stream): boolean => (whose === ALL ? taskOf(stream.from) === task : stream.from === whose);
-      if (left > 0 || [...this.#waiting].some(isOf)) continue;
+      if (left > 0 || this.#waiting.some(isOf)) continue;
       ends.delete(whose);
       if (whose === ALL) this.#host.end(task);
       else {
