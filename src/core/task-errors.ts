@@ -1,5 +1,5 @@
 // The errors by which tasks ended, so that other tasks can learn why a task is gone. The monitor writes a task's error
-// before it marks the task dead; the others read the error once they see that mark. Each task has one place:
+// before it marks the task dead; the others read the error once they see that mark. Each of the node's tasks has one place:
 //
 //   byte  field   type  writer   reader  meaning
 //      0  length  u32   monitor  tasks   bytes of the text; 0: the task ended without an error
@@ -20,11 +20,16 @@ export type ErrorParts = ConstructorParameters<typeof RemoteError>[0];
 export class TaskErrors {
   readonly #lengths: Uint32Array;
   readonly #bytes: Uint8Array;
+  readonly #first: number;
 
-  /** @param at offset of the first task's place, a multiple of 4 */
-  constructor(buffer: ArrayBufferLike, at = 0) {
+  /**
+   * @param at offset of the first task's place, a multiple of 4. Behind the last one, all is zero
+   * @param first number of the first task in the job
+   */
+  constructor(buffer: ArrayBufferLike, at = 0, first = 0) {
     this.#lengths = new Uint32Array(buffer, at);
     this.#bytes = new Uint8Array(buffer, at);
+    this.#first = first;
   }
 
   /** Returns the bytes of the buffer for a number of tasks. */
@@ -43,18 +48,23 @@ export class TaskErrors {
       const text = encodeText(JSON.stringify(parts));
       if (text.length > TEXT_BYTES_MAX) continue;
       // Plain: owned until the task is marked dead.
-      this.#bytes.set(text, task * PLACE_BYTES + 4);
-      this.#lengths[(task * PLACE_BYTES) / 4] = text.length;
+      const place = this.#placeOf(task);
+      this.#bytes.set(text, place + 4);
+      this.#lengths[place / 4] = text.length;
       return;
     }
   }
 
   /** Returns the error by which a task ended, if known. The caller has seen that the task is dead (SYNC task-state). */
   of(task: number): RemoteError | undefined {
-    const length = this.#lengths[(task * PLACE_BYTES) / 4] as number | undefined;
+    const start = this.#placeOf(task) + 4;
+    const length = this.#lengths[start / 4 - 1] as number | undefined;
     if (!length) return undefined;
-    const start = task * PLACE_BYTES + 4;
     // slice() copies: a decoder refuses shared memory.
     return new RemoteError(JSON.parse(decodeText(this.#bytes.slice(start, start + length))), `task ${task}`);
+  }
+
+  #placeOf(task: number): number {
+    return (task - this.#first) * PLACE_BYTES;
   }
 }

@@ -235,7 +235,7 @@ async function join(
   const stop = await watching;
   const hide = own === undefined ? () => {} : await showNode(own.mapped, place, all, linked?.program);
   // A linked task may be another thread than this one.
-  const forget = isLinked ? () => {} : recordErrors(memory, mapped.job, rank - first);
+  const forget = isLinked ? () => {} : recordErrors(memory, mapped.job, rank);
   const start: TaskBootstrap = {
     version: VERSION,
     layoutHash: LAYOUT_HASH,

@@ -3,7 +3,6 @@
 import { sharedAtomics } from "../kernel/atomics.js";
 import { readMap } from "../memory/map.js";
 import { hasLeft, interruptTask, markDead } from "../node/liveness.js";
-import { taskErrorsIn } from "../node/memory.js";
 import type { TaskBootstrap } from "./bootstrap.js";
 import { type Joined, joinBy, type LinkedNode } from "./joined.js";
 import { BootstrapChannel } from "./link-bootstrap.js";
@@ -27,20 +26,17 @@ const early: Parameters<typeof obey>[0][] = [];
 const channel = new BootstrapChannel((request) => process.send?.(request));
 
 const of = (task: number): TaskNode => nodes.get(task) as TaskNode;
-const lifecycle = processLifecycle(
-  own,
-  { write: (task, error) => taskErrorsIn(of(task).memory, of(task).map).write(SLOT, error) },
-  {
-    hasLeft: (task) => hasLeft(of(task).sync, of(task).map, SLOT),
-    interrupt: (task) => interruptTask(of(task).sync, of(task).map, SLOT),
-    markDead(task) {
-      const { sync, map, onLeave } = of(task);
-      markDead(sync, map, SLOT);
-      // The agent tells the other nodes, and this process goes on until they have heard it.
-      onLeave();
-    },
+// A task's error is for others of its node: there are none.
+const lifecycle = processLifecycle(own, undefined, {
+  hasLeft: (task) => hasLeft(of(task).sync, of(task).map, SLOT),
+  interrupt: (task) => interruptTask(of(task).sync, of(task).map, SLOT),
+  markDead(task) {
+    const { sync, map, onLeave } = of(task);
+    markDead(sync, map, SLOT);
+    // The agent tells the other nodes, and this process goes on until they have heard it.
+    onLeave();
   },
-);
+});
 
 function obey(order: Exclude<ProcessOrder, { answer: number }>): void {
   if (nodes.size < orders.bootstraps.length) early.push(order);

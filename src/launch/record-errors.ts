@@ -3,12 +3,12 @@ import type { Memory } from "../kernel/kernel.js";
 import { readMap } from "../memory/map.js";
 import { taskErrorsIn } from "../node/memory.js";
 
-/** Records the error that ends this process, for the others. Returns what ends that. @param slot of the task */
-export function recordErrors(memory: Memory, job: number, slot: number): () => void {
+/** Records the error that ends this process, for the others. Returns what ends that. @param task its number in the job */
+export function recordErrors(memory: Memory, job: number, task: number): () => void {
   const errors = taskErrorsIn(memory, readMap(memory, job));
   const record = (thrown: unknown): void => {
     const { name = "Error", message = String(thrown), code, stack } = (thrown ?? {}) as Error & { code?: string };
-    errors.write(slot, { name, message, code, stack });
+    errors.write(task, { name, message, code, stack });
   };
   process.on("uncaughtExceptionMonitor", record);
   return () => process.off("uncaughtExceptionMonitor", record);

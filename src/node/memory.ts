@@ -1,5 +1,6 @@
 // The memory of a job: one for all its tasks, or one for each task if they can't share memory.
 
+import { taskOf } from "../core/endpoint.js";
 import { PamiError } from "../core/error.js";
 import type { KernelName } from "../core/kernel-name.js";
 import { TaskErrors } from "../core/task-errors.js";
@@ -52,9 +53,10 @@ export function kernelIn({ isWasm }: JobMemory, wanted: KernelName): KernelName 
   return isWasm ? wanted : "ts";
 }
 
-/** The errors of dead tasks, behind the map. */
-export function taskErrorsIn({ buffer }: Memory, { end }: MemoryMap): TaskErrors {
-  return new TaskErrors(buffer, end);
+/** The errors of the node's dead tasks, behind the map. */
+export function taskErrorsIn({ buffer, words }: Memory, { end, endpointsBase }: MemoryMap): TaskErrors {
+  // plain: the node's own tasks have had their endpoints from the start.
+  return new TaskErrors(buffer, end, taskOf(words[endpointsBase >>> 2] as number));
 }
 
 /**
@@ -107,8 +109,8 @@ interface Room {
 }
 
 /** Bytes of the memory for a map, with the errors of tasks behind it. */
-function memoryBytes({ end, tasks, heapBytes }: MemoryMap): number {
-  const bytes = Math.ceil((end + TaskErrors.bytesFor(tasks)) / WASM_PAGE) * WASM_PAGE;
+function memoryBytes({ end, locals, heapBytes }: MemoryMap): number {
+  const bytes = Math.ceil((end + TaskErrors.bytesFor(locals)) / WASM_PAGE) * WASM_PAGE;
   if (bytes <= MEMORY_BYTES_MAX) return bytes;
   throw new PamiError(
     "PAMIR_MEMORY",

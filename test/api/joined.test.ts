@@ -56,6 +56,7 @@ interface Said {
   readonly blocked: string;
   readonly stopped: number;
   readonly left: number;
+  readonly causes: Readonly<Record<number, string>>;
   readonly leaving?: number;
   readonly processes?: string;
   readonly why: string;
@@ -555,6 +556,15 @@ describe.skipIf(!isLinux)("processes in several nodes, joined by a link", { time
       expect(said.map(({ task, seen }) => [task, seen])).toEqual([0, 2, 3].map((task) => [task, { 1: SHUTDOWN }]));
     },
   );
+
+  it("a task throws, and one of another node is killed: the error is the cause within the node, and of no other end", async () => {
+    const { said, codes } = await start(4, ["causes"], { PAMIR_KEY_FILE: keyFile }, 2);
+    expect(codes).toEqual([0, "SIGKILL", 0, 1]);
+    expect(said.map(({ task, causes }) => [task, causes])).toEqual([
+      [0, { 1: "", 3: "" }],
+      [2, { 1: "", 3: "RangeError: on purpose" }],
+    ]);
+  });
 
   it.each(WAY_NAMES)(
     "a node is killed in the middle of a collective operation: the others hear so, and go on without it, by %s",

@@ -95,6 +95,20 @@ if (ends !== undefined) {
   if (client.task === 1) ends();
   await sees(1);
 }
+/** The errors of the ends that this task saw, by task; "": an end without one. */
+/** @type {Record<number, string>} */
+const causes = {};
+// Task 3 throws, and task 1 of another node is killed.
+if (how === "causes") {
+  if (client.task === 3) ENDS.throw?.();
+  await sees(3);
+  if (client.task === 1) ENDS.kill?.();
+  await sees(1);
+  for (const task of [1, 3]) {
+    const { cause } = await context.whenRoom(client.endpoint(task), 8, PATIENCE).catch((error) => error);
+    causes[task] = cause === undefined ? "" : `${cause.name}: ${cause.message}`;
+  }
+}
 if (how === "leave" && client.task > 0) await sees(0);
 if (how === "late" && client.task === 1) {
   for (let task = 0; task < client.size; task++) if (task !== 1) await sees(task);
@@ -202,6 +216,7 @@ console.log(
     local: client.localTasks,
     sum,
     seen,
+    causes,
     left,
     success: SUCCESS,
     stopped,
