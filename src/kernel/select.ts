@@ -1,4 +1,5 @@
 // Which kernels a task runs: the wasm module, unless the job asks for the twin or the host forbids wasm.
+import { PamiError } from "../core/error.js";
 import type { KernelName } from "../core/kernel-name.js";
 import { wasmHex } from "../generated/wasm.js";
 import { isNode } from "../support/host.js";
@@ -24,6 +25,14 @@ export function wasmAllowed(): boolean {
   }
 }
 
+/** The kernels for a name, if any. @throws PAMIR_NO_WASM */
+export function checkedKernel(name: KernelName | undefined): KernelName {
+  if (name === "ts") return name;
+  if (wasmAllowed()) return "wasm";
+  if (name === undefined) return "ts";
+  throw new PamiError("PAMIR_NO_WASM", `kernel: "wasm", but this host does not compile WebAssembly`);
+}
+
 /** Views over a job's memory. */
 export function openMemory(shared: SharedMemory, futex?: Futex): Memory {
   if (!("buffer" in shared)) return memoryOf(shared, futex);
@@ -45,8 +54,8 @@ export function selectEngineKernel(
 }
 
 /** The kernels with those for packets, over a memory for packets. */
-export function selectPacketKernel(name: KernelName, own: WebAssembly.Memory, memory: Memory): PacketKernel {
-  return name === "ts" ? twinPacketKernel(memory) : wasmKernel(own);
+export function selectPacketKernel(name: KernelName, own: SharedMemory, memory: Memory): PacketKernel {
+  return name === "ts" ? twinPacketKernel(memory) : wasmKernel(own as WebAssembly.Memory);
 }
 
 /** The kernels over a job's memory. */

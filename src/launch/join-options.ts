@@ -3,6 +3,7 @@ import { PACKET_BYTES_MAX } from "../../assembly/layout.js";
 import { checkKeys, checkObject, type Keys } from "../core/check.js";
 import { checkInteger, PamiError, show } from "../core/error.js";
 import type { KernelName } from "../core/kernel-name.js";
+import { checkedKernel } from "../kernel/select.js";
 import { PACKET_BYTES_MIN } from "../link/link.js";
 import type { Impairments } from "../link/lossy-link.js";
 import { SILENCE_DEFAULT } from "../session/sessions-options.js";
@@ -28,6 +29,9 @@ export type JoinOptions = Pick<LimitOptions, "contexts" | "laneBytes" | "heapByt
   /** Faults that each node's link gets, to try a program on a bad network. */
   readonly impairments?: SeededImpairments | undefined;
 };
+
+/** The kernels of a job. @throws PAMIR_NO_WASM */
+export const kernelOf = ({ kernel }: JoinOptions): KernelName => checkedKernel(kernel);
 
 /** The same seed gives the same faults to the same packets. */
 export interface SeededImpairments extends Impairments {

@@ -12,7 +12,7 @@ import { PamiError } from "../core/error.js";
 import type { KernelName } from "../core/kernel-name.js";
 import { VERSION } from "../generated/version.js";
 import type { Memory } from "../kernel/kernel.js";
-import { selectKernel, wasmAllowed } from "../kernel/select.js";
+import { type SharedMemory, selectKernel, wasmAllowed } from "../kernel/select.js";
 import type { Address } from "../link/link.js";
 import { nodeLimits } from "../node/limits.js";
 import { makeJobMemory } from "../node/memory.js";
@@ -21,7 +21,7 @@ import type { OnLeave } from "../pami/client.js";
 import { noProcesses, openFfi } from "../process/ffi.js";
 import type { FutexSetup } from "../process/futex.js";
 import { hostIdentity, machineIdentity, networkIdentity, startTimeOf } from "../process/identity.js";
-import { type MappedMemory, mapProcessMemory } from "../process/mapping.js";
+import { mapProcessMemory } from "../process/mapping.js";
 import { findFfi, ProcessMemories, whyNoProcesses } from "../process/process-memory.js";
 import { lookAtSlotsAndRing } from "../protocol/slot-bell.js";
 import { type LookAtSlots, lookAtSlots } from "../protocol/slots.js";
@@ -31,7 +31,7 @@ import { randomWords } from "../support/randomness.js";
 import { decodeText, encodeText } from "../support/text.js";
 import type { TaskBootstrap } from "./bootstrap.js";
 import { noteProcesses } from "./info.js";
-import { type JoinOptions, joinOptions, portOf, SILENCE_DEFAULT_MS } from "./join-options.js";
+import { type JoinOptions, joinOptions, kernelOf, portOf, SILENCE_DEFAULT_MS } from "./join-options.js";
 import { leastBytes } from "./least-memory.js";
 import { checkLimits, type LimitOptions } from "./limits.js";
 import type { NodeTopSetup } from "./node-top.js";
@@ -86,10 +86,12 @@ export interface Place {
 }
 
 /** A node's memory as this process has it. */
-export type JoinedMemory = Pick<MappedMemory, "shared"> & {
+export interface JoinedMemory {
+  readonly shared: SharedMemory;
+  /** Present where processes share the memory. */
   readonly futex: FutexSetup | undefined;
   readonly job: number;
-};
+}
 
 /** What a task in this process needs. */
 export interface Joined {
@@ -186,9 +188,11 @@ async function join(
   /** Whether other nodes are there, or come later. */
   const isLinkedTo = nodes > 1 || most > world;
   const { options } = all[0] as Introduction;
-  const kernel = options.kernel ?? (wasmAllowed() ? "wasm" : "ts");
+  const kernel = kernelOf(options);
   const made = linked?.mapped && { mapped: linked.mapped, offer: undefined };
-  const own = rank === first ? (made ?? makeMemory(place, later, options)) : undefined;
+  // A linked task may have other kernels than the first one.
+  const isWasm = linked === undefined ? kernel === "wasm" : wasmAllowed();
+  const own = rank === first ? (made ?? makeMemory(place, later, options, isWasm)) : undefined;
   let offer = own?.offer;
   const endOffer = (): void => {
     if (offer !== undefined) fs().closeSync(offer.descriptor);
@@ -212,7 +216,9 @@ async function join(
     .filter((_, task) => task !== rank - first);
   const { futex } = mapped;
   const watching =
-    siblings.length > 0 && futex !== undefined ? startWatch({ ...mapped, futex }, { processes: siblings }) : undefined;
+    siblings.length > 0 && futex !== undefined
+      ? startWatch({ ...mapped, futex, shared: mapped.shared as WebAssembly.Memory }, { processes: siblings })
+      : undefined;
   // It is awaited behind a barrier: a failure before that is none that nothing handles.
   const watched = watching?.catch(() => {});
   onFailure(async () => (await watched)?.());
@@ -367,11 +373,12 @@ function greatestDivisor(a: number, b: number): number {
   return b === 0 ? a : greatestDivisor(b, a % b);
 }
 
-/** In the first process of a node: makes its memory. */
-export function makeMemory(
+/** In the first process of a node: makes its memory. @param isWasm whether wasm kernels may run in it */
+function makeMemory(
   { nodes, locals, first }: Place,
   { world, most }: Later,
   options: JoinOptions,
+  isWasm: boolean,
 ): { mapped: JoinedMemory; offer: Offer | undefined } {
   const memories = locals > 1 ? new ProcessMemories() : undefined;
   const own = checkLimits(options, locals);
@@ -379,14 +386,14 @@ export function makeMemory(
   const limits = isAlone ? own : nodeLimits({ ...own, tasks: most, jobTasks: most }, locals);
   const { map, memory, shared } = makeJobMemory(
     { limits, isFixed: options.heapBytes !== undefined, base: 0, first },
-    true,
+    isWasm,
     memories?.make,
   );
   const kernel = selectKernel("ts", shared, memory);
   kernel.storeWord(map.job + JOB_STARTED_OFFSET, Math.max(world, first + 1));
   kernel.storeWord(map.job + JOB_WORLD_OFFSET, world);
   const { job } = map;
-  const mapped = { shared: shared as WebAssembly.Memory, futex: memories?.futex, job };
+  const mapped = { shared, futex: memories?.futex, job };
   const offer = memories?.setup && { descriptor: memories.setup.descriptor, bytes: memories.setup.bytes, job };
   return { mapped, offer };
 }

@@ -6,7 +6,7 @@ import { checkCallback, checkFlag, checkKeys, checkObject, checkSignal, type Key
 import { checkInteger, PamiError, show } from "../core/error.js";
 import type { KernelName } from "../core/kernel-name.js";
 import { VERSION } from "../generated/version.js";
-import { wasmAllowed } from "../kernel/select.js";
+import { checkedKernel, wasmAllowed } from "../kernel/select.js";
 import { wasmModule } from "../kernel/wasm.js";
 import { type Limits, MEMORY_BYTES_MAX } from "../memory/map.js";
 import { makeJobMemory, taskErrorsIn } from "../node/memory.js";
@@ -309,7 +309,8 @@ function makeJob(
   };
   // A task that comes later may run wasm, which needs a WebAssembly.Memory.
   const mayGrow = limits.tasks > count && wasmAllowed();
-  const isWasm = isShared ? mayGrow || link !== undefined || kernels.includes("wasm") : kernels[0] === "wasm";
+  // Linked tasks have memories of their own, too.
+  const isWasm = isShared && link === undefined ? mayGrow || kernels.includes("wasm") : kernels[0] === "wasm";
   const room = makeJobMemory(request, isWasm, processes?.make);
   const { map, shared, memory, kernel } = room;
   // Processes compile the kernels themselves. To do so here would take 5 ms before they start.
@@ -422,7 +423,7 @@ function makeJob(
   job = new Job({ ...parts, monitor, client });
   const file = environment("PAMIR_TRACE");
   if (file && map.traceEvents > 0) writeAtEnd(job, file);
-  return { job, mapped: { shared: shared as WebAssembly.Memory, futex: undefined, job: map.job } };
+  return { job, mapped: { shared, futex: undefined, job: map.job } };
 }
 
 let said = false;
@@ -470,12 +471,11 @@ function checkEntry(entry: URLLike | string | (() => WorkerLike) | null): Entry 
 }
 
 function checkKernels(kernel: LaunchOptions["kernel"], tasks: number): KernelName[] {
-  const allowed = wasmAllowed();
   const isName = kernel === undefined || typeof kernel === "string";
   if (!isName && !Array.isArray(kernel)) {
     throw new PamiError("PAMIR_INVAL", `kernel is ${show(kernel)}, not "wasm" or "ts", nor an array of these`);
   }
-  const kernels = !isName ? [...kernel] : new Array<KernelName>(tasks).fill(kernel ?? (allowed ? "wasm" : "ts"));
+  const kernels = !isName ? [...kernel] : new Array<KernelName>(tasks).fill(kernel ?? checkedKernel(kernel));
   if (kernels.length !== tasks) {
     throw new PamiError("PAMIR_INVAL", `kernel has ${kernels.length} entries for ${tasks} tasks`);
   }
@@ -483,9 +483,7 @@ function checkKernels(kernel: LaunchOptions["kernel"], tasks: number): KernelNam
     if (name !== "wasm" && name !== "ts") {
       throw new PamiError("PAMIR_INVAL", `kernel is ${show(name)}, not "wasm" or "ts"`);
     }
-    if (name === "wasm" && !allowed) {
-      throw new PamiError("PAMIR_NO_WASM", `kernel: "wasm", but this host does not compile WebAssembly`);
-    }
+    checkedKernel(name);
   }
   return kernels;
 }

@@ -38,7 +38,7 @@ async function serve(setup: ProcessNodeSetup): Promise<void> {
     return;
   }
   addresses = others;
-  const memory = openMemory(shared, futex && futexWithBells(futex, shared));
+  const memory = openMemory(shared, futex && futexWithBells(futex, shared as WebAssembly.Memory));
   const map = readMap(memory, job);
   const kernel = selectKernel(setup.kernel, shared, memory);
   const node = new ProcessNode(setup, link, addresses, { kernel, memory, map }, false);

@@ -3,8 +3,8 @@
 import { REFUSED_NODE } from "../../assembly/layout.js";
 import { PamiError } from "../core/error.js";
 import { sharedAtomics } from "../kernel/atomics.js";
-import { type Kernel, type Memory, memoryOf } from "../kernel/kernel.js";
-import { selectPacketKernel } from "../kernel/select.js";
+import type { Kernel, Memory } from "../kernel/kernel.js";
+import { openMemory, type SharedMemory, selectPacketKernel } from "../kernel/select.js";
 import { isAbsent, isAbsentHere } from "../link/absence.js";
 import { DelayedLink } from "../link/delayed-link.js";
 import type { Address, Link } from "../link/link.js";
@@ -30,7 +30,7 @@ import { LinkNode } from "./link-node.js";
 
 /** What a process's node is made of. */
 export interface ProcessNodeSetup {
-  readonly shared: WebAssembly.Memory;
+  readonly shared: SharedMemory;
   readonly futex: FutexSetup | undefined;
   /** Pointer to the job header. */
   readonly job: number;
@@ -108,8 +108,8 @@ export class ProcessNode {
     this.#setup = setup;
     // Packets of strangers never come into the node's memory.
     const pages = ARENA_BYTES / WASM_PAGE + 1;
-    const own = packetMemory(pages, node);
-    const ownMemory = memoryOf(own.buffer as unknown as SharedArrayBuffer);
+    const own = packetMemory(pages, setup);
+    const ownMemory = openMemory(own);
     this.#host = new LinkHost((other, why, refused) => {
       if (why === "refused") warn(refusalText(node, other, refused, addresses));
       if (why !== "givenUp") return;
@@ -268,13 +268,14 @@ function impaired(link: Link, { impairments, node }: ProcessNodeSetup): Link {
 }
 
 /** @throws PAMIR_MEMORY */
-function packetMemory(pages: number, node: number): WebAssembly.Memory {
+function packetMemory(pages: number, { kernel, node }: ProcessNodeSetup): SharedMemory {
   try {
+    if (kernel === "ts") return new SharedArrayBuffer(pages * WASM_PAGE);
     return new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
   } catch (cause) {
     const what = `another ${pages * WASM_PAGE} bytes of shared memory, for the packets of node ${node}`;
-    const why = "V8 reserves 10 GiB of addresses for each of a node's two memories (see ulimit -v)";
-    throw new PamiError("PAMIR_MEMORY", `this host refuses ${what}: ${why}`, { cause });
+    const why = ": V8 reserves 10 GiB of addresses for each of a node's two memories (see ulimit -v)";
+    throw new PamiError("PAMIR_MEMORY", `this host refuses ${what}${kernel === "ts" ? "" : why}`, { cause });
   }
 }
 

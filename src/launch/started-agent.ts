@@ -37,7 +37,7 @@ export interface StartedAgent {
 
 /** A node's memory, for its task or for the threads beside it. */
 export function memoryOf({ shared, futex }: Pick<ProcessNodeSetup, "shared" | "futex">): Memory {
-  return openMemory(shared, futex && taskFutexOf(futex, shared, false));
+  return openMemory(shared, futex && taskFutexOf(futex, shared as WebAssembly.Memory, false));
 }
 
 /** Starts the thread of a node's agent. @throws PAMIR_ADDRESS its link does not open */

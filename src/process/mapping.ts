@@ -43,6 +43,7 @@ const unused = new FinalizationRegistry<() => void>((close) => close());
  * @throws PAMIR_MEMORY, PAMIR_NO_PROCESSES
  */
 export function mapMemory(ffi: Ffi, bytes: number, descriptor: number): MappedMemory {
+  if (typeof WebAssembly === "undefined") throw noProcesses("this Node has no WebAssembly (as with --jitless)");
   const pages = bytes / WASM_PAGE;
   let shared: WebAssembly.Memory;
   try {

@@ -221,6 +221,13 @@ describe.skipIf(!isLinux)("processes that find each other by a rendezvous", { ti
     expect(errors[0]).toMatch(message);
   });
 
+  it("PAMIR_OPTIONS asks for wasm, which this Node lacks: an error with a code", async () => {
+    const env = { PAMIR_INSECURE: "1", PAMIR_OPTIONS: '{"kernel":"wasm"}', NODE_OPTIONS: "--jitless" };
+    const { codes, errors } = await start(1, [], env);
+    expect(codes).toEqual([1]);
+    expect(errors[0]).toMatch(/PamiError.*this host does not compile WebAssembly.*PAMIR_NO_WASM/s);
+  });
+
   it("two builds of pamir: both processes end with an error that names both", async () => {
     const { layout } = info();
     const folder = mkdtempSync(join(inject("folder"), "builds-"));

@@ -447,6 +447,32 @@ it.runIf(isLinux && isBefore24).each([
   expect(status).toBe(2);
 });
 
+describe.runIf(isLinux)("without WebAssembly, by node --jitless", () => {
+  /** Runs it, and leaves V8's own warnings out. */
+  function jitless(...args: string[]) {
+    const command = ["--jitless", cli, "run", ...args];
+    const { status, stdout, stderr } = spawnSync(process.execPath, command, { encoding: "utf8", timeout: 50_000 });
+    return { status, stdout, stderr: withoutWaits(stderr).replace(/^.*Warning: disabling flag .*\n/gm, "") };
+  }
+
+  it.each([
+    ["-n 2 --nodes 2", /^$/],
+    ["-n 2 --nodes 1", /this Node has no WebAssembly \(as with --jitless\); a link joins them instead/],
+    ["-n 2 --processes 2", /this Node has no WebAssembly \(as with --jitless\); a link .*joins them instead/],
+  ])("pamir run %s: the tasks run the kernels in TypeScript", (options, said) => {
+    const { status, stdout, stderr } = jitless(...options.split(" "), app);
+    expect(stderr).toMatch(said);
+    expect(status).toBe(0);
+    expect(saidBy(stdout).map(({ task }) => task)).toEqual([0, 1]);
+  });
+
+  it("pamir run --nodes 2 --kernel wasm is refused", () => {
+    const { status, stderr } = jitless("-n", "2", "--nodes", "2", "--kernel", "wasm", app);
+    expect(stderr).toBe('pamir: kernel: "wasm", but this host does not compile WebAssembly (PAMIR_NO_WASM)\n');
+    expect(status).toBe(2);
+  });
+});
+
 describe("pamir run, wrong input", () => {
   it.each([
     [["--nodes", "0", app], /--nodes is "0", not an integer from 1/],
