@@ -283,7 +283,7 @@ async function introduce(bootstrap: Bootstrap, linked: LinkedNode | undefined, w
   const { rank } = bootstrap;
   const options = linked?.options ?? joinOptions();
   const own: Introduction = {
-    ...(linked === undefined ? sharing(options, bootstrap.localSize) : { host: "", why: "" }),
+    ...(linked === undefined ? sharing(options, rank >= world ? 1 : bootstrap.localSize) : { host: "", why: "" }),
     machine: machineIdentity(),
     network: networkIdentity(),
     pid: process.pid,
@@ -306,12 +306,17 @@ async function introduce(bootstrap: Bootstrap, linked: LinkedNode | undefined, w
   return all;
 }
 
-/** Names the processes that are to share memory with this one, and tries it. PAMIR_NODE divides those of a host. */
-function sharing(options: JoinOptions, locals = 1): Pick<Introduction, "host" | "why"> {
+/**
+ * Names the processes that are to share memory with this one, and tries it. PAMIR_NODE divides those of a host.
+ * @param localSize processes on this host; undefined: the launcher does not say
+ */
+function sharing(options: JoinOptions, localSize: number | undefined): Pick<Introduction, "host" | "why"> {
   const identity = hostIdentity();
   // Processes of several nodes may have more endpoints than one memory.
-  const tasks = locals * checkLimits(options, 1).contexts > ENDPOINT_COUNT_MAX ? 1 : locals;
-  const why = whyNoProcesses(leastBytes(options, tasks))?.message;
+  const { contexts } = checkLimits(options, 1);
+  const tasks = localSize !== undefined && localSize * contexts <= ENDPOINT_COUNT_MAX ? localSize : 1;
+  // One that is alone does without the memory of the attempt, for which V8 reserves 10 GiB of addresses.
+  const why = localSize === 1 ? undefined : whyNoProcesses(leastBytes(options, tasks))?.message;
   const { hostname } = nodeModule("os") as typeof import("node:os");
   return {
     host: `${identity === "" ? hostname() : identity} ${environment("PAMIR_NODE") ?? ""}`,

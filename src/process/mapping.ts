@@ -5,6 +5,7 @@ import { type Ffi, noProcesses, openFfi } from "./ffi.js";
 import type { FutexSetup } from "./futex.js";
 
 const WASM_PAGE = 65536;
+const PAGES_MAX = 65535;
 
 /** A memory that a process has made, for other processes to map. */
 export interface ProcessMemorySetup {
@@ -35,19 +36,32 @@ export function mapProcessMemory({ descriptor, bytes, ffi: path }: ProcessMemory
 /** Closes descriptors of memories that this thread has no more. */
 const unused = new FinalizationRegistry<() => void>((close) => close());
 
+/** The memory of the last probe. The next one is the same, larger: V8 reserves 10 GiB of addresses for each, until it collects it. */
+let probed: WebAssembly.Memory | undefined;
+
+/** A memory over which nothing is mapped that is still in use. */
+function freshMemory(pages: number, isProbe: boolean): WebAssembly.Memory {
+  const shared = probed ?? new WebAssembly.Memory({ initial: 1, maximum: PAGES_MAX, shared: true });
+  probed = undefined;
+  if (pages > 1) shared.grow(pages - 1);
+  if (isProbe) probed = shared;
+  return shared;
+}
+
 /**
  * Pages of an extent are really there before it is given out: a store to a page that the system can't provide would end the
  * process by SIGBUS. Where it does not provide them by their address (before Linux 5.14, or with pages of more than 4 KiB),
  * the mapping keeps a descriptor of the memory for that. If that fails, too, the extent counts as out of memory: launch() fails
  * with PAMIR_MEMORY, and later calls with ENOMEM.
+ * @param isProbe whether the memory has one page, and the next call may take it over
  * @throws PAMIR_MEMORY, PAMIR_NO_PROCESSES
  */
-export function mapMemory(ffi: Ffi, bytes: number, descriptor: number): MappedMemory {
+export function mapMemory(ffi: Ffi, bytes: number, descriptor: number, isProbe = false): MappedMemory {
   if (typeof WebAssembly === "undefined") throw noProcesses("this Node has no WebAssembly (as with --jitless)");
   const pages = bytes / WASM_PAGE;
   let shared: WebAssembly.Memory;
   try {
-    shared = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
+    shared = freshMemory(pages, isProbe);
   } catch (cause) {
     throw new PamiError(
       "PAMIR_MEMORY",

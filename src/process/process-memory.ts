@@ -63,7 +63,7 @@ export function probeProcesses(least = PROBE_BYTES): void {
   closeDescriptor(ffi.makeMemory(least));
   const descriptor = ffi.makeMemory(PROBE_BYTES);
   try {
-    probe(mapMemory(ffi, PROBE_BYTES, descriptor).shared, descriptor, PROBE_BYTES);
+    probe(mapMemory(ffi, PROBE_BYTES, descriptor, true).shared, descriptor, PROBE_BYTES);
   } finally {
     closeDescriptor(descriptor);
   }

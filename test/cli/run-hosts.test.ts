@@ -437,6 +437,8 @@ it.runIf(isLinux && isBefore24).each([
   ["-n 2 --processes 2", 6_000_000],
   ["-n 2 --nodes 1", 6_000_000],
   ["-n 2 --nodes 2", 20_000_000],
+  ["-n 2 --nodes 2", 23_000_000],
+  ["-n 2 --nodes 2 --kernel ts", 2_000_000],
   [`--hosts localhost:1,other:1 --rsh ${rsh}`, 20_000_000],
 ])("pamir run %s, too few addresses: the text names the limit, once", (options, kibibytes) => {
   const line = `ulimit -v ${kibibytes}; exec "$0" "${cli}" run ${options} "${app}"`;
@@ -446,6 +448,16 @@ it.runIf(isLinux && isBefore24).each([
   );
   expect(status).toBe(2);
 });
+
+it.runIf(isLinux && isBefore24).each(["-n 2 --nodes 2", "-n 4 --nodes 2 --top"])(
+  "pamir run %s, with the addresses that docs/sizing.md asks for",
+  (options) => {
+    const [limit] = /ulimit -v \d+/.exec(readFileSync("docs/sizing.md", "utf8")) as RegExpExecArray;
+    const line = `${limit}; exec "$0" "${cli}" run ${options} "${app}"`;
+    const { status, stderr } = spawnSync("sh", ["-c", line, process.execPath], { encoding: "utf8", timeout: 50_000 });
+    expect({ status, stderr: withoutWaits(stderr) }).toEqual({ status: 0, stderr: "" });
+  },
+);
 
 describe.runIf(isLinux)("without WebAssembly, by node --jitless", () => {
   /** Runs it, and leaves V8's own warnings out. */

@@ -50,7 +50,7 @@ export async function runHosts(app: string, args: string[], values: Values): Pro
     execArgv: process.execArgv,
     env,
     cwd: resolve(values.cwd ?? "."),
-    memories: memoriesOf(size / perNode, env.PAMIR_OPTIONS),
+    memories: memoriesOf(size / perNode + restarts.spare, perNode, env.PAMIR_OPTIONS),
   };
   const key = makeKey();
   const guard = new Guard((why) => {

@@ -45,7 +45,7 @@ export async function runNodes(app: string, args: string[], values: Values): Pro
     key: makeKey(),
   };
   if (values.cwd !== undefined) changeFolder(values.cwd);
-  checkAddresses(memoriesOf(nodes, program.env.PAMIR_OPTIONS));
+  checkAddresses(memoriesOf(nodes + restarts.spare, local, program.env.PAMIR_OPTIONS));
   const guard = new Guard((why) => {
     process.stderr.write(`pamir run: if this process is killed, its tasks go on, since sh can't be started: ${why}\n`);
   });

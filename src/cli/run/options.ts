@@ -1,5 +1,5 @@
 // The options of `pamir run`, and what each of them may be.
-import { accessSync, closeSync, constants, openSync, statSync } from "node:fs";
+import { accessSync, closeSync, constants, openSync, readFileSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { DEFAULT_TIMEOUT_MS } from "../../bootstrap/waits.js";
@@ -169,24 +169,46 @@ export function checkMaySpawn(): void {
 }
 
 /**
- * Shared memories that a process of a job has at least: its node's, which the twin may do without, and one for packets of other
- * nodes. @param nodes of the job @param options those of PAMIR_OPTIONS, if any
+ * Shared memories that a process of a job has at least: its node's, and one for packets of other nodes. The twin needs one only
+ * where processes share it. @param nodes of the job, also later ones, and tasks of each: `locals` @param options those of PAMIR_OPTIONS, if any
  */
-export function memoriesOf(nodes: number, options = ""): number {
-  return (/"kernel":\s*"ts"/.test(options) ? 0 : 1) + (nodes > 1 ? 1 : 0);
+export function memoriesOf(nodes: number, locals: number, options = ""): number {
+  if (/"kernel":\s*"ts"/.test(options)) return locals > 1 ? 1 : 0;
+  return nodes > 1 ? 2 : 1;
 }
 
-/** @throws UsageError if this host refuses so many shared memories to a process: attach() would fail in each task */
+/** Bytes of addresses that a task's process takes beside its memories, and this one does not: 1.9 GB for the threads, with --top. */
+const MORE_ADDRESSES = 2 ** 31;
+
+/** Bytes of addresses that this process may have beside those that it has. */
+function addressesLeft(): number {
+  try {
+    const limit = /^Max address space +(\d+)/m.exec(readFileSync("/proc/self/limits", "latin1"))?.[1];
+    const size = /^VmSize:\s+(\d+) kB/m.exec(readFileSync("/proc/self/status", "latin1"))?.[1];
+    if (limit !== undefined && size !== undefined) return Number(limit) - 1024 * Number(size);
+  } catch {
+    // This system has no such files, or they may not be read.
+  }
+  return Number.POSITIVE_INFINITY;
+}
+
+/** @throws UsageError if this host refuses a process so many shared memories, or what it takes beside: attach() would fail */
 export function checkAddresses(memories: number): void {
-  if (typeof WebAssembly === "undefined") return;
+  const refuse = (what: string): never => {
+    const why = "V8 reserves 10 GiB of addresses for each shared memory (see ulimit -v)";
+    throw new UsageError(`this host refuses ${what}: ${why} (PAMIR_MEMORY)`);
+  };
   const made: WebAssembly.Memory[] = [];
   try {
-    while (made.length < memories) made.push(new WebAssembly.Memory({ initial: 1, maximum: 1, shared: true }));
+    while (typeof WebAssembly !== "undefined" && made.length < memories)
+      made.push(new WebAssembly.Memory({ initial: 1, maximum: 1, shared: true }));
   } catch {
-    const which = `shared memory ${made.length + 1} of the ${memories} that a process has`;
-    const why = "V8 reserves 10 GiB of addresses for each (see ulimit -v)";
-    throw new UsageError(`this host refuses ${which}: ${why} (PAMIR_MEMORY)`);
+    refuse(`shared memory ${made.length + 1} of the ${memories} that a process has`);
   }
+  // V8 ends a process without an error where it gets none for a thread.
+  const left = addressesLeft();
+  if (left >= MORE_ADDRESSES) return;
+  refuse(`the ${MORE_ADDRESSES} bytes of addresses that a process takes beside its memories, and leaves it ${left}`);
 }
 
 /** The variables of -x. */
