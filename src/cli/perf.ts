@@ -13,6 +13,8 @@ export async function perf(args: string[]): Promise<number> {
     process.stdout.write(perfHelp());
     return 0;
   }
+  // In a folder that is gone, this throws: tasks would.
+  process.cwd();
   const outcome = await conduct(options, progress);
   // The JSON object has the reasons.
   if (!options.json && outcome.cells.length === 0 && outcome.skipped.every(({ failed }) => failed !== true)) {

@@ -55,6 +55,8 @@ export async function stream(args: string[]): Promise<number> {
     process.stdout.write(HELP);
     return 0;
   }
+  // In a folder that is gone, this throws: workers would.
+  process.cwd();
   const files = names.length > 0 ? names.map(checkFile) : defaultFiles();
   const contents = files.map(readFile);
   const digests = contents.map(sha256);

@@ -44,10 +44,27 @@ export function taskFutexOf(setup: FutexSetup, shared: WebAssembly.Memory, isOur
   return futexWithBells(setup, shared, isOurs || isMainThread ? LONG_SLEEP_MS : SLEEP_MS);
 }
 
+interface Permission {
+  has(scope: string, path?: string): boolean;
+}
+
 /** Checks that this process may start others. @throws PAMIR_NO_PROCESSES */
 export function checkMaySpawn(): void {
-  const { permission } = process as { permission?: { has(scope: string): boolean } };
+  const { permission } = process as { permission?: Permission };
   if (permission?.has("child") === false) throw noProcesses("node --permission takes --allow-child-process for them");
+  if (!hasFolder(permission))
+    throw noProcesses("the current folder does not exist any more, and Node does not start there");
+}
+
+/** Whether the current folder is still there. Node remembers its name. */
+function hasFolder(permission: Permission | undefined): boolean {
+  const { existsSync } = nodeModule("fs") as typeof import("node:fs");
+  try {
+    const folder = process.cwd();
+    return permission?.has("fs.read", folder) === false || existsSync(folder);
+  } catch {
+    return false;
+  }
 }
 
 /** Bytes of the memory by which processes try whether they can share one. */

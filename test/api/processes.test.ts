@@ -9,6 +9,7 @@ import {
   readSync,
   realpathSync,
   rmSync,
+  writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -581,6 +582,22 @@ function suite(): void {
       expect(rejection.text).toMatch(text);
       expect(memoryFiles()).toEqual([]);
     });
+  });
+
+  it.each(["before", "after"])("the current folder goes %s the start of the program: an error with a code", (when) => {
+    const folder = mkdtempSync(join(inject("folder"), "gone-"));
+    const program = join(inject("folder"), `gone-${when}.mjs`);
+    const index = new URL("../../dist/index.js", import.meta.url);
+    const remove = when === "after" ? `process.getBuiltinModule("node:fs").rmdirSync(process.cwd());` : "";
+    writeFileSync(
+      program,
+      `import { launch } from "${index}";\n${remove}
+      await launch(import.meta.url, { tasks: 2, processes: 2 }).catch(({ code, message }) => console.log(code, message));`,
+    );
+    const command = `cd "${folder}"; ${when === "before" ? `rmdir "${folder}";` : ""} exec "$0" "${program}"`;
+    const { stdout, stderr, status } = spawnSync("sh", ["-c", command, process.execPath], { encoding: "utf8" });
+    expect({ stderr, status }).toEqual({ stderr: "", status: 0 });
+    expect(stdout).toMatch(/^PAMIR_NO_PROCESSES .* the current folder does not exist any more/);
   });
 
   it.each(["blocking", "progress"])(

@@ -596,6 +596,8 @@ describe("pamir run", () => {
     [["--on-error", "cry", app], /--on-error is "cry"/],
     [["--detach", app], /--detach takes --processes/],
     [["--timeout", "soon", app], /--timeout is "soon"/],
+    [["-x", "=v", app], /^pamir: -x "=v": the variable has no name, as in NAME=VALUE$/m],
+    [["-x", "", app], /^pamir: -x "": the variable has no name, as in NAME=VALUE$/m],
     [["-x", "PAMIR_IS_NOT_SET", app], /-x PAMIR_IS_NOT_SET: the variable is not set/],
     [["--cwd", "/nonexistent", app], /--cwd \/nonexistent: ENOENT/],
     [["--trace", "/nonexistent/trace.json", app], /--trace \/nonexistent\/trace.json: ENOENT/],

@@ -2,7 +2,7 @@
 import { spawnSync } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from "vitest";
 import { type Arrived, type Path, printFiles } from "../../src/cli/stream.js";
 
@@ -19,6 +19,17 @@ function stream(...args: string[]): { status: number | null; stdout: string; std
 }
 
 describe("pamir stream", () => {
+  it.skipIf(process.platform === "win32")("in a folder that is gone: one line, and code 2", () => {
+    const gone = mkdtempSync(join(folder, "gone-"));
+    const command = `cd "${gone}" && rmdir "${gone}" && exec "$0" "${resolve("dist/cli.js")}" stream --quick`;
+    const { status, stderr } = spawnSync("sh", ["-c", command, process.execPath], {
+      encoding: "utf8",
+      timeout: 60_000,
+    });
+    expect(stderr).toMatch(/^pamir: the current folder does not exist any more: .* \(ENOENT\)\n$/);
+    expect(status).toBe(2);
+  });
+
   it("streams files of 0 bytes, of 1 byte and of several messages, each six ways", () => {
     const files = [0, 1, 65536, 200_001].map((bytes) => {
       const content = randomBytes(bytes);

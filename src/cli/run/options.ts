@@ -215,10 +215,12 @@ export function checkAddresses(memories: number): void {
 export function variables(given: readonly string[] = []): Record<string, string> {
   const found: Record<string, string> = {};
   for (const text of given) {
+    if (/^(=|$)/.test(text))
+      throw new UsageError(`-x ${JSON.stringify(text)}: the variable has no name, as in NAME=VALUE`);
     const [, name, value] = /^([^=]+)=(.*)$/s.exec(text) ?? [];
     if (name !== undefined) found[name] = value as string;
     // Without a value, the variable of this environment is passed on.
-    else if (text !== "" && process.env[text] !== undefined) found[text] = process.env[text];
+    else if (process.env[text] !== undefined) found[text] = process.env[text];
     else throw new UsageError(`-x ${text}: the variable is not set`);
   }
   return found;
