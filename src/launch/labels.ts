@@ -2,7 +2,7 @@
 // lines of several tasks can be told apart.
 import type { Socket } from "node:net";
 import type { Readable, Writable } from "node:stream";
-import { nextTurn } from "../support/host.js";
+import { nextTurn, nodeModule } from "../support/host.js";
 
 /** How lines are labeled: with the task's number, or in a color of the task. */
 export type Labels = "plain" | "color";
@@ -15,6 +15,15 @@ const LINE_MAX = 65_536;
 export const LEFT_MAX = 1024 ** 2;
 /** Turns in which nothing comes, after which a pipe counts as empty. */
 const EMPTY_TURNS = 8;
+
+/**
+ * What a task's process has as standard output, and as error. A terminal is its own, as that of any program. Otherwise this
+ * process passes it on: it meets the error of an output without a reader, which a terminal always has.
+ */
+export function outputsOf(hasLabels: boolean): ("inherit" | "pipe")[] {
+  const { isatty } = nodeModule("tty") as typeof import("node:tty");
+  return [1, 2].map((descriptor) => (!hasLabels && isatty(descriptor) ? "inherit" : "pipe"));
+}
 
 /** By destination: the streams that are paused until it takes more. */
 const paused = new WeakMap<Writable, Set<Readable>>();

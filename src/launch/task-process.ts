@@ -9,7 +9,7 @@ import type { ProcessMemorySetup } from "../process/mapping.js";
 import { after, nodeModule } from "../support/host.js";
 import { LAUNCHED, type LaunchedTask, type TaskBootstrap, type TaskNews, type TaskReport } from "./bootstrap.js";
 import { Guard } from "./guard.js";
-import { drained, type Labels, labelLines, passOn, takeRest } from "./labels.js";
+import { drained, type Labels, labelLines, outputsOf, passOn, takeRest } from "./labels.js";
 import type { Lifecycle } from "./lifecycle.js";
 import type { BootstrapAnswer, BootstrapRequest } from "./link-bootstrap.js";
 import type { LinkedNodes, LinkSetup, LostNode } from "./linked-nodes.js";
@@ -159,7 +159,14 @@ export function startTaskProcess(
   }
   lifecycle.add(task, { terminate });
   try {
-    child = spawnTask(entry as string, start as TaskBootstrap, workerOptions, memory as ProcessMemorySetup, isDetached);
+    child = spawnTask(
+      entry as string,
+      start as TaskBootstrap,
+      workerOptions,
+      memory as ProcessMemorySetup,
+      isDetached,
+      labels,
+    );
   } catch (error) {
     lifecycle.end(exitBy({ failure: error as Error, code: null, signal: null }));
     return undefined;
@@ -167,8 +174,8 @@ export function startTaskProcess(
   child.on("error", (failure) => {
     if (child?.pid === undefined) lifecycle.end(exitBy({ failure, code: null, signal: null }));
   });
-  const { stdout, stderr } = child;
-  const outputs = stdout && stderr ? [stdout, stderr] : [];
+  const { stdout } = child;
+  const outputs = [stdout, child.stderr].filter((one) => one !== null);
   const lines: (() => void)[] = [];
   for (const from of outputs) {
     const to = from === stdout ? process.stdout : process.stderr;
@@ -216,6 +223,7 @@ function spawnTask(
   { argv = [], env = process.env }: { argv?: string[]; env?: NodeJS.ProcessEnv },
   memory: ProcessMemorySetup,
   isDetached: boolean,
+  labels: Labels | undefined,
 ): ChildProcess {
   const { spawn } = nodeModule("child_process") as typeof import("node:child_process");
   const { fileURLToPath } = nodeModule("url") as typeof import("node:url");
@@ -225,13 +233,12 @@ function spawnTask(
     launcher: ownIdentity(),
     isDetached,
   };
-  // Otherwise by this process, also without labels: then it meets the error of an output without a reader.
-  const output = isDetached ? "inherit" : "pipe";
+  const outputs = isDetached ? (["inherit", "inherit"] as const) : outputsOf(labels !== undefined);
   return spawn(process.execPath, [...nodeOptions(), fileURLToPath(entry), ...argv], {
     // Leads a process group: a signal of the terminal reaches the launcher alone.
     detached: true,
     env: { ...env, [LAUNCHED]: JSON.stringify(launched) },
-    stdio: [(start.rank ?? start.task) === 0 ? "inherit" : "ignore", output, output, memory.descriptor],
+    stdio: [(start.rank ?? start.task) === 0 ? "inherit" : "ignore", ...outputs, memory.descriptor],
   });
 }
 

@@ -143,6 +143,26 @@ describe.runIf(HAS_TERMINAL)("pamir run on a terminal", () => {
       expect(stdout).toContain(`\u001b[${color}m[${task}]\u001b[0m {"task":${task},`);
     }
   });
+
+  it.each([
+    ["-n 2 --processes 2 --no-labels", "", [true, true]],
+    ["-n 2 --nodes 2 --no-labels", "", [true, true]],
+    ["-n 2 --nodes 2 --no-labels", "| cat", [undefined, true]],
+    ["-n 2 --nodes 2", "", [undefined, undefined]],
+  ])("%s %s: whether the tasks see the terminal as standard output, and as error", (options, more, seen) => {
+    const file = join(inject("folder"), "sees-terminal.mjs");
+    writeFileSync(
+      file,
+      "console.log(JSON.stringify([process.stdout, process.stderr].map(({ isTTY }) => String(isTTY))));\n",
+    );
+    const command = `"${process.execPath}" "${cli}" run ${options} "${file}" ${more}`;
+    const { stdout, status } = spawnSync("script", ["-qec", command, "/dev/null"], {
+      encoding: "utf8",
+      timeout: 60_000,
+    });
+    expect(status).toBe(0);
+    expect(stdout.split(JSON.stringify(seen.map(String)))).toHaveLength(3);
+  });
 });
 
 it.runIf(process.platform === "linux")(

@@ -43,6 +43,7 @@ export async function runNodes(app: string, args: string[], values: Values): Pro
     execArgv: process.execArgv,
     env: { ...process.env, ...(await taskVariables(values, nodes, local, process.env.PAMIR_OPTIONS)) },
     key: makeKey(),
+    hasLabels: values["no-labels"] !== true,
   };
   if (values.cwd !== undefined) changeFolder(values.cwd);
   checkAddresses(memoriesOf(nodes + restarts.spare, local, program.env.PAMIR_OPTIONS));

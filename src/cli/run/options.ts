@@ -35,8 +35,9 @@ Usage: pamir run [OPTION]… APP [ARGUMENT]…
                         has no labels
       --cwd FOLDER      folder in which the tasks run
   -x NAME=VALUE         a variable for the tasks' environment; may be repeated. Other hosts get only these
-      --no-labels       lines of output do not begin with the task's number. With labels, lines of 65,536 characters stay
-                        whole; with several tasks in each of several processes those of 4,096 bytes, label included
+      --no-labels       lines of output do not begin with the task's number; a process with one task has the terminal itself.
+                        With labels, lines of 65,536 characters stay whole; with several tasks in each of several processes
+                        those of 4,096 bytes, label included
       --trace FILE      writes the last events of all tasks, for Perfetto and chrome://tracing; not with --nodes and --hosts
       --top             lets \`pamir top\` see the job
 

@@ -1,8 +1,8 @@
 // Processes of this machine, one for each task. Each leads a process group, which ends with it if the job is ended.
 import { type ChildProcess, spawn } from "node:child_process";
-import type { Duplex, Readable, Writable } from "node:stream";
+import { type Duplex, Readable, type Writable } from "node:stream";
 import type { Guard } from "../../launch/guard.js";
-import { drained } from "../../launch/labels.js";
+import { drained, outputsOf } from "../../launch/labels.js";
 import { descriptorsText, processesText } from "../../launch/start-limits.js";
 import { UsageError } from "../usage.js";
 import type { EndSignal, LaunchedTask, TaskEnd } from "./task.js";
@@ -22,6 +22,8 @@ export interface Program {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** The job key: each process inherits a descriptor from which it reads the key. */
   readonly key: Uint8Array;
+  /** Whether lines of output get labels. */
+  readonly hasLabels: boolean;
 }
 
 export interface ProcessOptions {
@@ -51,14 +53,14 @@ export class TaskProcess implements LaunchedTask {
   /** Whether the process and those that it has started have been asked to end, and may take their time. */
   #isAsked = false;
 
-  constructor({ app, args, execArgv, env, key }: Program, options: ProcessOptions, guard: Guard) {
+  constructor({ app, args, execArgv, env, key, hasLabels }: Program, options: ProcessOptions, guard: Guard) {
     this.task = options.task;
     const inherited = Object.entries(env).filter(([name]) => !OTHERS.test(name));
     const child = spawn(process.execPath, [...execArgv, app, ...args], {
       detached: true,
       env: { ...Object.fromEntries(inherited), ...options.env, PAMIR_KEY_FD: `${KEY_FD}` },
       // Node makes a pair of sockets of each further pipe: no other process reaches them.
-      stdio: [options.input, "pipe", "pipe", "pipe", "pipe", "pipe"],
+      stdio: [options.input, ...outputsOf(hasLabels), "pipe", "pipe", "pipe"],
     });
     this.#child = child;
     const { pid } = child;
@@ -69,13 +71,13 @@ export class TaskProcess implements LaunchedTask {
       throw new UsageError(`task ${options.task} can't be started: ${why}`);
     }
     guard.add(pid);
-    const [, , , secret, pmi, news] = child.stdio as unknown as [unknown, unknown, unknown, Duplex, Duplex, Duplex];
+    const [secret, pmi, news] = (child.stdio as unknown[]).slice(3) as [Duplex, Duplex, Duplex];
     // A program that never attaches closes them unread.
     for (const one of [secret, news]) one.on("error", () => {}).resume();
     secret.end(key);
     this.#news = news;
-    this.stdout = child.stdout as Readable;
-    this.stderr = child.stderr as Readable;
+    this.stdout = child.stdout ?? Readable.from([]);
+    this.stderr = child.stderr ?? Readable.from([]);
     this.stdin = child.stdin ?? undefined;
     this.stdin?.on("error", () => {});
     this.pmi = pmi;

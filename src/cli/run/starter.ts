@@ -128,6 +128,8 @@ class StarterHost {
       execArgv,
       env: { ...process.env, ...(address === undefined ? {} : { PAMIR_BIND_HOST: address }), ...env },
       key: this.#key as Uint8Array,
+      // The launcher labels what it gets from here.
+      hasLabels: true,
     };
     const orders = tasks.map((task) => ({
       ...task,
