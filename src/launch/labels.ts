@@ -13,6 +13,8 @@ const COLORS = [36, 33, 32, 35, 34, 96, 93, 92, 95, 94] as const;
 const LINE_MAX = 65_536;
 /** Most characters that a process leaves in its pipe and in the stream that reads it: Linux keeps some 200 KiB in a pipe. */
 export const LEFT_MAX = 1024 ** 2;
+/** Milliseconds in which a reader may take the last output of a job that is ended. */
+export const OUTPUT_MS = 2000;
 /** Turns in which nothing comes, after which a pipe counts as empty. */
 const EMPTY_TURNS = 8;
 

@@ -10,12 +10,10 @@ import { mapProcessMemory } from "../process/mapping.js";
 import { futexWithBells } from "../process/pipe-bell.js";
 import { nodeModule } from "../support/host.js";
 import { LAUNCHED, type LaunchedTask } from "./bootstrap.js";
+import { EXIT_PIPE } from "./exit-code.js";
 import type { Joined } from "./joined.js";
 import { recordOwnProcess } from "./process-record.js";
 import { recordErrors } from "./record-errors.js";
-
-/** That of a program which writes to a pipe without a reader. */
-const EXIT_PIPE = 141;
 
 /** Ends this process without Node's error once its output has no reader. Its launcher sees the exit code alone. */
 function endWithReader(output: Writable): void {

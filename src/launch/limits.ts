@@ -22,6 +22,7 @@ import { taskAt } from "../node/address.js";
 import { environment, isNode } from "../support/host.js";
 import { hostModeOf } from "./info.js";
 
+const CONTEXTS_DEFAULT = 4;
 const TRACE_EVENTS_DEFAULT = 65536;
 const TRACE_EVENTS_MAX = 2 ** 24;
 const HEAP_BYTES_DEFAULT = 256 * 1024 ** 2;
@@ -47,7 +48,7 @@ export interface LimitOptions {
 }
 
 /** How many tasks may share a memory, and why not more. */
-export function roomForTasks(contexts = 4): { readonly most: number; readonly why: string } {
+export function roomForTasks(contexts = CONTEXTS_DEFAULT): { readonly most: number; readonly why: string } {
   const most = Math.min(TASK_COUNT_MAX, taskAt({ contexts }, ENDPOINT_COUNT_MAX));
   return { most, why: `: the limit is ${ENDPOINT_COUNT_MAX} endpoints, and each task has ${contexts} contexts` };
 }
@@ -56,7 +57,7 @@ export function roomForTasks(contexts = 4): { readonly most: number; readonly wh
 export function checkLimits(options: LimitOptions, launched: number): Limits {
   const {
     maxTasks = launched,
-    contexts = 4,
+    contexts = CONTEXTS_DEFAULT,
     laneBytes = LANE_BYTES_DEFAULT,
     heapBytes = isNode() ? HEAP_BYTES_DEFAULT : HEAP_BYTES_BROWSER,
     regions = REGION_COUNT_DEFAULT,

@@ -17,7 +17,7 @@ import { encodeText } from "../support/text.js";
 import type { LastWord, TaskBootstrap } from "./bootstrap.js";
 import type { EngineSetup } from "./engine-worker.js";
 import { failureText, isFailure, type OnError } from "./failure.js";
-import type { Labels } from "./labels.js";
+import { type Labels, OUTPUT_MS } from "./labels.js";
 import { Lifecycle } from "./lifecycle.js";
 import { LinkedNodes } from "./linked-nodes.js";
 import type { MonitorOrders, TaskExit } from "./monitor.js";
@@ -103,8 +103,6 @@ const LOOK_MS = 1;
 const LOAD_MS = 1000;
 /** Milliseconds in which a full standard error has to take the text. */
 const WRITE_MS = 5000;
-/** Milliseconds in which the launching thread takes the last output of a job that is terminated. */
-const OUTPUT_MS = 2000;
 /** Failures that are kept, so that later ones with the same text take one line. */
 const PRINTED_MAX = 16;
 

@@ -58,7 +58,7 @@ export async function startAgent(setup: ProcessNodeSetup): Promise<StartedAgent>
   return {
     address,
     async close() {
-      if (isServing) return interruptAgent(setup);
+      if (isServing) return void interruptAgent(setup);
       worker.postMessage({ close: true } satisfies LinkAgentOrder);
       await ended;
     },
@@ -97,11 +97,13 @@ export const LEAVE_MS = 10_000;
 /** Milliseconds for which a process that exits waits for its agent at the most. */
 const EXIT_MS = LEAVE_MS + 1000;
 
-/** The agent ends its turns, and its node leaves. */
-function interruptAgent(setup: ProcessNodeSetup): void {
+/** The agent ends its turns, and its node leaves. Returns the node's memory. */
+function interruptAgent(setup: ProcessNodeSetup) {
   const memory = memoryOf(setup);
   const map = readMap(memory, setup.job);
-  interruptTask(sharedAtomics(memory), map, map.tasks);
+  const sync = sharedAtomics(memory);
+  interruptTask(sync, map, map.tasks);
+  return { memory, map, sync };
 }
 
 /**
@@ -109,10 +111,7 @@ function interruptAgent(setup: ProcessNodeSetup): void {
  * process that exits while a worker receives datagrams.
  */
 function stopAgent(setup: ProcessNodeSetup): void {
-  const memory = memoryOf(setup);
-  const map = readMap(memory, setup.job);
-  const sync = sharedAtomics(memory);
-  interruptAgent(setup);
+  const { memory, map, sync } = interruptAgent(setup);
   // The agent notifies this process's task of its end.
   const slot = taskSlot(map, 0);
   const end = systemClock.now() + EXIT_MS;

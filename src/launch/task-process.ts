@@ -8,6 +8,7 @@ import { type ProcessIdentity, startTimeOf } from "../process/identity.js";
 import type { ProcessMemorySetup } from "../process/mapping.js";
 import { after, nodeModule } from "../support/host.js";
 import { LAUNCHED, type LaunchedTask, type TaskBootstrap, type TaskNews, type TaskReport } from "./bootstrap.js";
+import { codeBy } from "./exit-code.js";
 import { Guard } from "./guard.js";
 import { drained, type Labels, labelLines, outputsOf, passOn, takeRest } from "./labels.js";
 import type { Lifecycle } from "./lifecycle.js";
@@ -76,7 +77,7 @@ export const MEMORY_DESCRIPTOR = OUTPUT_END + 1;
 const END_MS = 1000;
 
 /** Milliseconds in which the launching thread prints the last output of a task. */
-const OUTPUT_MS = 100;
+const PRINT_MS = 100;
 
 /** The program of a process: it runs the monitor whose source comes by the channel. */
 const PROGRAM =
@@ -114,12 +115,6 @@ function lostBy({ child, failure, code, signal }: ProcessEnd): string {
   const name = child?.pid === undefined ? "its process" : `its process ${child.pid}`;
   if (failure !== undefined) return `${name} can't be started: ${startText(failure)}`;
   return signal === null ? `${name} exited with code ${code}` : `${name} was killed by ${signal}`;
-}
-
-/** The exit code of a task whose process did not end well: as a shell has it, if the process was killed. */
-function codeBy(code: number | null, signal: string | null): number {
-  const { signals } = (nodeModule("os") as typeof import("node:os")).constants;
-  return code || (signal === null ? 1 : 128 + signals[signal as keyof typeof signals]);
 }
 
 /** Ends processes also if they never attach, once this one is gone. Without sh, attach() alone sees to that. */
@@ -214,7 +209,7 @@ function outputOf(outputs: readonly Readable[]): Promise<unknown> {
   if (outputs.length === 0) return Promise.resolve();
   const { stdout, stderr } = process;
   const written = [stdout, stderr].map((stream) => new Promise<void>((resolve) => stream.write("", () => resolve())));
-  return Promise.race([Promise.all(written), new Promise<void>((resolve) => after(OUTPUT_MS, resolve))]);
+  return Promise.race([Promise.all(written), new Promise<void>((resolve) => after(PRINT_MS, resolve))]);
 }
 
 function spawnTask(

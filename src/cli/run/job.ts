@@ -1,5 +1,5 @@
 // The tasks of a job whose processes this launcher has started: their output, the first failure, their end.
-import { constants } from "node:os";
+import { codeBy } from "../../launch/exit-code.js";
 import { type Labels, labelLines, passOn, takeRest } from "../../launch/labels.js";
 import { codeIn } from "../../launch/start-limits.js";
 import type { EndSignal, LaunchedTask, TaskEnd } from "./task.js";
@@ -103,7 +103,7 @@ export class ProcessJob {
     process.stderr.write(`pamir: task ${task.task} ${endText(end)}${aborts ? ", the job ends" : ""}\n`);
     const next = this.#options.replace?.(task.task);
     if (next !== undefined && (await this.#goesOn(next))) return;
-    this.#first ??= lost !== undefined ? (codeIn(lost) === undefined ? 1 : 2) : (code ?? 128 + numberOf(signal));
+    this.#first ??= lost !== undefined ? (codeIn(lost) === undefined ? 1 : 2) : codeBy(code, signal);
     if (aborts) this.end();
   }
 
@@ -126,9 +126,4 @@ export class ProcessJob {
 export function endText({ code, signal, lost }: TaskEnd): string {
   if (lost !== undefined) return `is lost: ${lost}`;
   return signal === null ? `exited with code ${code}` : `was ended by ${signal}`;
-}
-
-/** The number of a signal. */
-function numberOf(signal: NodeJS.Signals | null): number {
-  return signal === null ? 0 : (constants.signals[signal] ?? 0);
 }

@@ -6,7 +6,9 @@ import { setTimeout as delay } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { info, type Job, launch, type TaskExit } from "pamir";
+import { EXIT_PIPE } from "../../launch/exit-code.js";
 import { serveInput } from "../../launch/input.js";
+import { OUTPUT_MS } from "../../launch/labels.js";
 import { codeIn } from "../../launch/start-limits.js";
 import { UsageError } from "../usage.js";
 import { EXIT_TIMEOUT, type Running } from "./job.js";
@@ -31,12 +33,8 @@ import { Restarts } from "./restarts.js";
 /** Name of the channel of standard input: it reaches the threads of one process. */
 const INPUT = "pamir run: standard input";
 const EXIT_SIGNALS = { SIGINT: 130, SIGTERM: 143 } as const;
-/** Milliseconds in which a reader may take the last output of a job that is ended. */
-const OUTPUT_MS = 2000;
 /** Milliseconds for an order to detached processes. */
 const ORDER_MS = 1000;
-/** That of a program which writes to a pipe without a reader. */
-const EXIT_PIPE = 141;
 
 /** Runs a program; returns the exit code. */
 export async function run(args: string[]): Promise<number> {

@@ -1,0 +1,12 @@
+// Exit codes as a shell has them.
+import { nodeModule } from "../support/host.js";
+
+/** That of a program which writes to a pipe without a reader. */
+export const EXIT_PIPE = 141;
+
+/** The exit code of a task whose process did not end well. @param signal by which the process was killed */
+export function codeBy(code: number | null, signal: string | null): number {
+  const { signals } = (nodeModule("os") as typeof import("node:os")).constants;
+  // Another system's signal may be unknown here.
+  return code || (signal === null ? 1 : 128 + (signals[signal as keyof typeof signals] ?? 0));
+}
