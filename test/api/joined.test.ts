@@ -3,6 +3,7 @@ import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { createSocket } from "node:dgram";
 import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { createServer } from "node:net";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -561,6 +562,44 @@ describe.skipIf(!isLinux)("processes in several nodes, joined by a link", { time
       const { said, codes } = await start(4, [how], { PAMIR_KEY_FILE: keyFile, NODE_OPTIONS: SMALL_HEAP }, 2);
       expect(codes).toEqual([0, signal, 0, 0]);
       expect(said.map(({ task, seen }) => [task, seen])).toEqual([0, 2, 3].map((task) => [task, { 1: SHUTDOWN }]));
+    },
+  );
+
+  it.each([{}, WAYS[INLINE]])(
+    "with a key and koffi, agents seal by OpenSSL and use the system's calls of UDP, %j",
+    async (options) => {
+      const first = join(folder, "counting.cjs");
+      const counting = `
+      const koffi = require(${JSON.stringify(createRequire(import.meta.url).resolve("koffi"))});
+      const { load } = koffi;
+      const calls = { EVP_CipherFinal_ex: 0, sendto: 0, recvmmsg: 0 };
+      koffi.load = (...names) => {
+        const library = load(...names);
+        return {
+          func(name, ...type) {
+            const call = library.func(name, ...type);
+            return name in calls ? (...values) => (calls[name]++, call(...values)) : call;
+          },
+        };
+      };
+      process.on("exit", () => {
+        if (calls.recvmmsg > 0) require("node:fs").writeSync(2, JSON.stringify(calls) + "\\n");
+      });`;
+      writeFileSync(first, counting);
+      const env = {
+        PAMIR_KEY_FILE: keyFile,
+        PAMIR_OPTIONS: JSON.stringify(options),
+        NODE_OPTIONS: `--require ${first}`,
+      };
+      const { said, codes, errors } = await start(2, [], env, 1);
+      expect({ said, codes }).toEqual({ said: rightOf(2), codes: [0, 0] });
+      for (const error of errors) {
+        const { EVP_CipherFinal_ex: packets, sendto, recvmmsg } = JSON.parse(error);
+        // It seals one in any case, to see whether node:crypto opens it.
+        expect(packets).toBeGreaterThan(1);
+        expect(sendto).toBeGreaterThan(0);
+        expect(recvmmsg).toBeGreaterThan(0);
+      }
     },
   );
 

@@ -502,6 +502,35 @@ describe.runIf(process.platform === "linux")("pamir run, a process for each task
   );
 });
 
+it.runIf(process.platform === "linux").each(["2", "1"])(
+  "--processes %s: the launcher is killed, and its guard and the processes are stopped: the system ends them",
+  async (processes) => {
+    const mark = `${process.pid}-${performance.now()}`;
+    const args = [cli, "run", "-n", "2", "--processes", processes, app, "hang"];
+    const child = spawn(process.execPath, args, {
+      // No end of a process of its session wakes those that are stopped.
+      detached: true,
+      stdio: ["ignore", "pipe", "inherit"],
+      env: { ...process.env, PAMIR_MARK: mark },
+    });
+    const started = (): number[] => processesWith("PAMIR_MARK", mark).filter((pid) => pid !== child.pid);
+    try {
+      let stdout = "";
+      for await (const text of child.stdout) {
+        stdout += text;
+        if (stdout.split("\n").length > 2) break;
+      }
+      const tasks = new Set(saidBy(stdout).map(({ pid }) => pid));
+      expect(tasks.size).toBe(Number(processes));
+      for (const pid of started()) process.kill(pid, "SIGSTOP");
+      child.kill("SIGKILL");
+      await vi.waitFor(() => expect(started().filter((pid) => tasks.has(pid))).toEqual([]), 20_000);
+    } finally {
+      for (const pid of [child.pid as number, ...started()]) if (!isGone(pid)) process.kill(pid, "SIGKILL");
+    }
+  },
+);
+
 describe("pamir run", () => {
   it("--processes, a task for each: the launcher needs no thread for that, which node --permission forbids", () => {
     const allowed = [
