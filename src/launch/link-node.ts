@@ -141,10 +141,14 @@ export class LinkNode {
       parts.silence && parts.silence / 2,
     );
     link.onPacket = (from, packet) => {
-      if (this.isDown) return;
+      if (this.isDown) return false;
+      const { counts } = this.sessions;
+      const { taken } = counts;
       this.sessions.receive(from, packet);
+      const isTaken = counts.taken > taken;
       this.pipe.flush();
       this.#beginBatch();
+      return isTaken;
     };
     link.onRoom = () => {
       this.sessions.resume();

@@ -31,8 +31,11 @@ export interface Link {
    * @throws PAMIR_TOO_LARGE if the packet has more than `packetBytes`
    */
   send(to: Address, packet: Uint8Array): boolean;
-  /** The link calls this with each packet that arrives. The callback owns the bytes until it returns. */
-  onPacket: (from: Address, packet: Uint8Array) => void;
+  /**
+   * The link calls this with each packet that arrives. The callback owns the bytes until it returns. It returns true if the
+   * packet is of a node of the job: a server that is full keeps the connections by which such packets came.
+   */
+  onPacket: (from: Address, packet: Uint8Array) => unknown;
   /** The link calls this once after it has refused packets, when it has room again. */
   onRoom: () => void;
   /**

@@ -74,7 +74,7 @@ class SimulatedLink implements Link {
   readonly #network: SimulatedNetwork;
   readonly #node: number;
   readonly #packetsMax: number;
-  onPacket: (from: Address, packet: Uint8Array) => void = () => {};
+  onPacket: Link["onPacket"] = () => {};
   onRoom: () => void = () => {};
   /** Packets to a closed link are lost. */
   isClosed = false;

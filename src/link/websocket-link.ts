@@ -81,6 +81,8 @@ interface Connection {
   /** Packets that wait for it to open. */
   readonly waiting: Uint8Array<ArrayBuffer>[];
   waitingBytes: number;
+  /** Called once a packet of a node of the job has come by it. */
+  onProof: (() => void) | undefined;
   /** Cancels the timer of the handshake. */
   cancel: () => void;
   /** Milliseconds; undefined: it has not opened. */
@@ -254,8 +256,9 @@ export class WebSocketLink implements Link {
   /**
    * Takes an open connection that a peer has made.
    * @param stated the address that the peer states as its own, if any
+   * @param onProof called once a packet of a node of the job has come by it
    */
-  accept(socket: WebSocketLike, stated: string | null): void {
+  accept(socket: WebSocketLike, stated: string | null, onProof?: () => void): void {
     if (this.#isClosed) {
       end(socket, CLOSE_GOING_AWAY);
       return;
@@ -264,6 +267,7 @@ export class WebSocketLink implements Link {
     const address = isStated ? stated : `ws-peer:${++this.#tokens}`;
     const connection = this.#add(address, socket, undefined);
     connection.openedAt = systemClock.now();
+    connection.onProof = onProof;
     if (isStated) return;
     this.#byToken.set(address, connection);
     this.onAccept?.(address);
@@ -272,7 +276,7 @@ export class WebSocketLink implements Link {
   #add(address: Address, socket: WebSocketLike, outgoing: Outgoing | undefined): Connection {
     const cancel = (): void => {};
     const state = { waitingBytes: 0, cancel, openedAt: undefined, code: undefined, fullBytes: -1, fullSince: 0 };
-    const connection: Connection = { address, socket, outgoing, waiting: [], ...state };
+    const connection: Connection = { address, socket, outgoing, waiting: [], onProof: undefined, ...state };
     this.#connections.add(connection);
     socket.onopen = () => this.#opened(connection);
     socket.onmessage = ({ data }) => this.#message(connection, data);
@@ -307,7 +311,9 @@ export class WebSocketLink implements Link {
       return;
     }
     this.counts.received++;
-    this.onPacket(connection.address, packet);
+    if (this.onPacket(connection.address, packet) !== true) return;
+    connection.onProof?.();
+    connection.onProof = undefined;
   }
 
   #closed(connection: Connection): void {

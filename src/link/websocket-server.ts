@@ -1,9 +1,11 @@
 // Opens a link over WebSockets: its server by node:http or node:https and the package ws, its client sockets by ws or by the
 // host. A browser has no server.
 import type { IncomingMessage, Server, ServerOptions } from "node:http";
+import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { PACKET_BYTES_MAX } from "../../assembly/layout.js";
 import { checkInteger, PamiError } from "../core/error.js";
+import { systemClock } from "../support/clock.js";
 import { nodeModule } from "../support/host.js";
 import { optionalPackage } from "../support/packages.js";
 import type { Address } from "./link.js";
@@ -20,8 +22,13 @@ import {
 } from "./websocket-link.js";
 
 const CONNECTIONS_MAX = 1024;
-/** Connections beyond those that are open, for requests that are answered at once. */
+/** Connections beyond those of nodes of the job, for peers that have yet to prove that they are. */
 const CONNECTIONS_MORE = 64;
+/**
+ * Milliseconds for which a connection makes no room for another one. A node of the job needs up to four round trips until its
+ * first packet has come. However many strangers come meanwhile, they do not end its connection.
+ */
+const PROOF_MS = 2000;
 /** Milliseconds between looks for connections that are late with their request. */
 const CHECK_MS_MAX = 2000;
 /** Milliseconds of silence after which the system looks whether a peer is there. */
@@ -41,7 +48,10 @@ export interface OpenWebSocketOptions extends WebSocketLinkOptions {
   readonly ca?: string | Uint8Array | undefined;
   /** Path of the package ws, for a thread that can't look for it. */
   readonly ws?: string | undefined;
-  /** The most connections that others may have open, from 1 to 65,536 (default 1,024). */
+  /**
+   * The most connections of nodes of the job, from 1 to 65,536 (default 1,024). Strangers hold those that nodes do not, and 64
+   * more: the oldest one makes room for another one.
+   */
   readonly connectionsMax?: number | undefined;
 }
 
@@ -145,7 +155,10 @@ function listening(server: Server, { hostname, port, protocol }: URL): Promise<v
   });
 }
 
-/** Accepts the connections of peers, and refuses others with the least answer. */
+/**
+ * Accepts the connections of peers, and refuses others with the least answer. A connection is a stranger's until a packet of
+ * the job has come by it.
+ */
 function serve(server: Server, ws: Ws, link: WebSocketLink, path: string, connectionsMax: number): void {
   const handleProtocols = (): string => PROTOCOL;
   const upgrades = new ws.WebSocketServer({
@@ -154,8 +167,32 @@ function serve(server: Server, ws: Ws, link: WebSocketLink, path: string, connec
     clientTracking: false,
     handleProtocols,
   });
-  let open = 0;
-  server.maxConnections = connectionsMax + CONNECTIONS_MORE;
+  /** Connections by which no packet of the job has come, from the oldest on, and when they were made. */
+  const strangers = new Map<Socket, number>();
+  const members = new Set<Socket>();
+  server.on("connection", (socket: Socket) => {
+    const now = systemClock.now();
+    strangers.set(socket, now);
+    socket.once("close", () => {
+      strangers.delete(socket);
+      members.delete(socket);
+    });
+    if (strangers.size + members.size <= connectionsMax + CONNECTIONS_MORE) return;
+    const [[oldest, since] = [socket, now]] = strangers;
+    const leaver = now - since < PROOF_MS ? socket : oldest;
+    // It is closed later, and another one may come before.
+    strangers.delete(leaver);
+    leaver.destroy();
+  });
+  /** A packet of the job has come. With TLS, the socket is around that of the connection. */
+  const proved = (socket: Socket): void => {
+    const ends = ["remotePort", "remoteAddress", "localAddress"] as const;
+    for (const one of strangers.keys())
+      if (ends.every((end) => one[end] === socket[end])) {
+        strangers.delete(one);
+        members.add(one);
+      }
+  };
   // An accept that fails, say for want of descriptors, concerns that connection alone.
   server.on("error", () => {});
   server.on("clientError", (_, socket) => socket.destroy());
@@ -167,14 +204,12 @@ function serve(server: Server, ws: Ws, link: WebSocketLink, path: string, connec
     const protocols = request.headers["sec-websocket-protocol"]?.split(",") ?? [];
     if (url?.pathname !== path) refuse(socket, "404 Not Found");
     else if (!protocols.some((one) => one.trim() === PROTOCOL)) refuse(socket, "400 Bad Request");
-    else if (open >= connectionsMax) refuse(socket, "503 Service Unavailable");
+    else if (members.size >= connectionsMax) refuse(socket, "503 Service Unavailable");
     else {
       // A peer that has lost its power or its network says nothing.
       request.socket.setKeepAlive(true, KEEP_ALIVE_MS);
       upgrades.handleUpgrade(request, socket, head, (accepted) => {
-        open++;
-        accepted.once("close", () => open--);
-        link.accept(accepted, url.searchParams.get(FROM));
+        link.accept(accepted, url.searchParams.get(FROM), () => proved(request.socket));
       });
     }
   });

@@ -126,12 +126,13 @@ export class HostLink implements Link {
 
   // ── Handshake ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-  #received(token: Address, packet: Uint8Array): void {
-    if (this.#isClosed) return;
+  /** @returns whether its connection has proved a ticket */
+  #received(token: Address, packet: Uint8Array): boolean {
     const peer = this.#peers.get(token);
-    if (peer === undefined) return;
+    if (this.#isClosed || peer === undefined) return false;
     if (packet[0] === HELLO) this.#greeted(peer, packet);
     else this.#opened(peer, packet);
+    return peer.current !== undefined;
   }
 
   #greeted(peer: Peer, packet: Uint8Array): void {

@@ -2,15 +2,17 @@
 import { createSocket } from "node:dgram";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { WebSocket } from "ws";
 import type { KernelName } from "../../src/core/kernel-name.js";
 import { EAGAIN, SHUTDOWN, SUCCESS } from "../../src/core/result.js";
 import type { Link } from "../../src/link/link.js";
 import { LossyLink } from "../../src/link/lossy-link.js";
 import type { UdpLink } from "../../src/link/udp-link.js";
-import { type WebSocketLike, WebSocketLink } from "../../src/link/websocket-link.js";
+import { PROTOCOL, type WebSocketLike, WebSocketLink } from "../../src/link/websocket-link.js";
 import type { Context } from "../../src/pami/context.js";
 import type { Sessions } from "../../src/session/sessions.js";
+import { systemClock } from "../../src/support/clock.js";
 import { byEffort, scaled } from "../support/effort.js";
 import { randomOf } from "../support/random.js";
 import {
@@ -35,6 +37,7 @@ const PUT_BYTES = 150_000;
 let open: RealJob | undefined;
 
 afterEach(() => {
+  vi.restoreAllMocks();
   open?.close();
   open = undefined;
 });
@@ -58,9 +61,9 @@ async function start(options: Partial<RealJobOptions>) {
   const [server] = wire.sockets;
   if (server instanceof WebSocketLink) {
     const { accept } = server;
-    server.accept = (socket, stated) => {
+    server.accept = (socket, ...given) => {
       accepted.add(socket);
-      accept.call(server, socket, stated);
+      accept.call(server, socket, ...given);
     };
   }
   /** Cuts the connections to the first node. Returns how many. */
@@ -399,6 +402,61 @@ it.each(SEALS)(
     expect(after - before).toBeLessThan(GROWTH_MAX);
     await leave(given);
     stranger.close();
+  },
+);
+
+it.each(SEALS)(
+  "strangers hold all connections of a WebSocket server: nodes keep theirs, and new ones find room, %s",
+  async (_, key) => {
+    const connectionsMax = 2;
+    const { job, wire, contexts, until, sever } = await start({ open: webSocketLinks({ connectionsMax }), key });
+    const [server] = wire.sockets as readonly WebSocketLink[];
+    const [context, other] = contexts as [Context, Context];
+    let came = 0;
+    context.dispatch(DATA, () => void came++);
+    let later = 0;
+    const { now } = systemClock;
+    vi.spyOn(systemClock, "now").mockImplementation(() => now() + later);
+    let joined = 0;
+    const { accept } = server as WebSocketLink;
+    (server as WebSocketLink).accept = (socket, stated, onProof) => {
+      if (stated !== null) joined++;
+      accept.call(server, socket, stated, onProof);
+    };
+    const strangers: WebSocket[] = [];
+    const isOver = ({ readyState }: WebSocket): boolean => readyState === WebSocket.CLOSED;
+    /** More than there may be. */
+    const crowd = async (): Promise<void> => {
+      for (let i = 0; i < connectionsMax + 70; i++) {
+        const stranger = new WebSocket(server?.address as string, [PROTOCOL]);
+        strangers.push(stranger.on("error", () => {}));
+        await until(() => stranger.readyState === WebSocket.OPEN || isOver(stranger));
+        if (!isOver(stranger)) stranger.send(Uint8Array.of(i));
+      }
+      expect(strangers.some(isOver)).toBe(true);
+      // They have had their time.
+      later += 2000;
+    };
+    const hear = async (): Promise<void> => {
+      const before = came;
+      other.sendImmediate(context.endpoint, DATA);
+      await until(() => came > before);
+    };
+    await crowd();
+    await hear();
+    for (let round = 0; round < 3; round++) {
+      await crowd();
+      await hear();
+      // By the connection that was there.
+      expect(joined).toBe(1 + round);
+      // All connections end, and strangers are the first to come back.
+      sever();
+      await until(() => strangers.every(isOver));
+      await crowd();
+      await hear();
+    }
+    expect([job.lost, came]).toEqual([[], 7]);
+    for (const stranger of strangers) stranger.terminate();
   },
 );
 

@@ -6,11 +6,13 @@ import { request } from "node:http";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { connect as connectSecurely } from "node:tls";
 import { afterEach, describe, expect, inject, it, vi } from "vitest";
 import { WebSocket } from "ws";
 import type { Address } from "../../src/link/link.js";
 import { PROTOCOL, type WebSocketLink } from "../../src/link/websocket-link.js";
 import { type OpenWebSocketOptions, openWebSocketLink } from "../../src/link/websocket-server.js";
+import { systemClock } from "../../src/support/clock.js";
 import { bundle } from "../support/bundle.js";
 import { scaled } from "../support/effort.js";
 import { randomOf } from "../support/random.js";
@@ -47,6 +49,22 @@ async function sendUntil(link: WebSocketLink, to: Address, isSo: () => boolean):
     link.send(to, Uint8Array.of(number));
     for (let turns = 0; turns < 50 && !isSo(); turns++) await nextTurn();
   }
+}
+
+const hasOpenssl = spawnSync("openssl", ["version"]).status === 0;
+if (!hasOpenssl) console.log("not run: WebSockets with certificates, since there is no openssl to make them");
+
+let made: { cert: string; key: string } | undefined;
+function certificate() {
+  if (made !== undefined) return made;
+  const folder = mkdtempSync(join(inject("folder"), "tls-"));
+  const [key, cert] = [join(folder, "key.pem"), join(folder, "cert.pem")];
+  const names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"];
+  const curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"];
+  const files = ["-keyout", key, "-out", cert];
+  execFileSync("openssl", ["req", "-x509", ...curve, "-nodes", "-days", "2", ...names, ...files], { stdio: "ignore" });
+  made = { cert: readFileSync(cert, "utf8"), key: readFileSync(key, "utf8") };
+  return made;
 }
 
 const portOf = ({ address }: WebSocketLink): number => Number(new URL(address as string).port);
@@ -343,21 +361,208 @@ describe("peers of a server that speak something else", () => {
     await until(() => link.counts.received === count);
     expect([wrong, link.counts.wrong]).toEqual([0, 0]);
   });
+});
 
-  it("more connections than there may be: the next one is refused, until one closes", async () => {
-    const link = await open({ listen: LISTEN, connectionsMax: 3 });
-    const three = [stranger(link), stranger(link), stranger(link)];
-    await Promise.all(three.map(opened));
-    await until(() => link.connections === 3);
-    const fourth = stranger(link);
-    const status = await new Promise((done) =>
-      fourth.once("unexpected-response", (_, { statusCode }) => done(statusCode)),
-    );
-    expect([status, link.connections]).toEqual([503, 3]);
-    three[0]?.close();
-    await until(() => link.connections === 2);
-    await opened(stranger(link));
-    await until(() => link.connections === 3);
+describe("a server that is full", () => {
+  const MEMBERS = 8;
+  /** With those for strangers. */
+  const CONNECTIONS = MEMBERS + 64;
+  /** Milliseconds after which a connection makes room. */
+  const PROOF = 2000;
+  /** Only what begins with it is of the job. */
+  const [OF_JOB, FOREIGN] = [1, 0];
+  const REQUEST = [
+    "GET / HTTP/1.1",
+    "Host: x",
+    "Connection: Upgrade",
+    "Upgrade: websocket",
+    "Sec-WebSocket-Version: 13",
+    "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+    `Sec-WebSocket-Protocol: ${PROTOCOL}`,
+    "",
+  ].join("\r\n");
+  /** Stands still unless a test lets it pass. */
+  let time: number;
+  let came: number[];
+
+  async function full(options: OpenWebSocketOptions = {}): Promise<WebSocketLink> {
+    time = Math.ceil(systemClock.now());
+    vi.spyOn(systemClock, "now").mockImplementation(() => time);
+    came = [];
+    const link = await open({ listen: LISTEN, connectionsMax: MEMBERS, handshakeMs: 600_000, ...options });
+    link.onPacket = (_, [first = -1]) => {
+      came.push(first);
+      return first === OF_JOB;
+    };
+    return link;
+  }
+
+  const isOpen = (one: Socket | WebSocket): boolean =>
+    "destroyed" in one ? !one.destroyed : one.readyState === WebSocket.OPEN;
+  /** Numbers of those that are closed, once what the server has done is known at their other ends. */
+  async function closedOf(all: readonly (Socket | WebSocket)[]): Promise<number[]> {
+    for (let turns = 0; turns < 20; turns++) await nextTurn();
+    return all.flatMap((one, number) => (isOpen(one) ? [] : [number]));
+  }
+
+  /** A connection by TCP, once it is made, or has been ended. */
+  async function silent(link: WebSocketLink, text = ""): Promise<Socket> {
+    const socket = connect(portOf(link), "127.0.0.1");
+    sockets.push(socket.on("error", () => {}).resume());
+    await new Promise<void>((done) => socket.once("connect", done).once("close", () => done()));
+    if (text !== "") await new Promise<void>((done) => socket.write(text, () => done()));
+    return socket;
+  }
+
+  /** A WebSocket, once it is open, or has been refused. */
+  async function asked(link: WebSocketLink, options?: { readonly ca: string }): Promise<WebSocket> {
+    const socket = new WebSocket(link.address as string, [PROTOCOL], options);
+    sockets.push(socket.on("error", () => {}));
+    await new Promise<void>((done) => socket.once("open", done).once("close", () => done()));
+    return socket;
+  }
+
+  async function say(socket: WebSocket, first: number): Promise<void> {
+    const before = came.length;
+    expect(isOpen(socket)).toBe(true);
+    socket.send(Uint8Array.of(first));
+    await until(() => came.length > before || !isOpen(socket));
+    expect(came.slice(before)).toEqual([first]);
+  }
+
+  async function member(link: WebSocketLink, options?: { readonly ca: string }): Promise<WebSocket> {
+    const socket = await asked(link, options);
+    await say(socket, OF_JOB);
+    return socket;
+  }
+
+  async function many<T>(count: number, make: () => Promise<T>): Promise<T[]> {
+    const all: T[] = [];
+    // One behind the other: a system holds few connections that no server has accepted.
+    while (all.length < count) all.push(await make());
+    return all;
+  }
+
+  const KINDS: readonly (readonly [string, (link: WebSocketLink) => Promise<Socket | WebSocket>])[] = [
+    ["that say nothing", silent],
+    ["with half a request", (link) => silent(link, REQUEST)],
+    ["with a WebSocket that says nothing", asked],
+    [
+      "with a WebSocket that says what is not of the job",
+      async (link) => {
+        const socket = await asked(link);
+        if (isOpen(socket)) await say(socket, FOREIGN);
+        return socket;
+      },
+    ],
+  ];
+
+  it.each(KINDS)(
+    "strangers %s: after two seconds the oldest makes room for a member; members stay",
+    async (_, make) => {
+      const link = await full();
+      const early = await member(link);
+      const strangers = await many(CONNECTIONS - 1, () => make(link));
+      // However many come at once, each has its time.
+      time += PROOF - 1;
+      expect(await closedOf(await many(3, () => asked(link)))).toEqual([0, 1, 2]);
+      expect(await closedOf(strangers)).toEqual([]);
+      time += 1;
+      const late = await member(link);
+      await say(early, OF_JOB);
+      await say(late, OF_JOB);
+      expect(await closedOf(strangers)).toEqual([0]);
+      expect(link.connections).toBeLessThanOrEqual(CONNECTIONS);
+    },
+  );
+
+  it("a flood, however fast: a connection has two seconds for its request and its first packet, and then makes room", async () => {
+    const link = await full();
+    const slow = await silent(link, REQUEST);
+    const answers: Buffer[] = [];
+    slow.on("data", (bytes) => answers.push(bytes));
+    // A server takes connections in their order: it has taken the slow one.
+    await asked(link);
+    time += PROOF - 1;
+    for (let round = 0; round < CONNECTIONS; round++) for (const [, make] of KINDS) await make(link);
+    expect([isOpen(slow), answers]).toEqual([true, []]);
+    slow.write("\r\n");
+    await until(() => answers.length > 0 || !isOpen(slow));
+    expect(`${Buffer.concat(answers)}`).toMatch(/^HTTP\/1\.1 101 /);
+    time += 1;
+    await silent(link);
+    await until(() => !isOpen(slow));
+  });
+
+  it("members hold what they may: the next is refused until one closes, and strangers end the connection of none", async () => {
+    const link = await full();
+    const members = await many(MEMBERS, () => member(link));
+    for (let round = 0; round < 2 * CONNECTIONS; round++) {
+      await (KINDS[round % 2] as (typeof KINDS)[0])[1](link);
+      time += PROOF;
+    }
+    const next = stranger(link);
+    const status = await new Promise((done) => {
+      next.once("unexpected-response", (_, { statusCode }) => done(statusCode)).once("open", () => done(101));
+    });
+    expect([status, await closedOf(members), link.connections]).toEqual([503, [], MEMBERS]);
+    for (const one of members) await say(one, OF_JOB);
+    members[0]?.close();
+    await until(() => link.connections === MEMBERS - 1);
+    time += PROOF;
+    await member(link);
+    expect(await closedOf(members)).toEqual([0]);
+  });
+
+  it("connections that have ended, by whichever side, take no place", async () => {
+    const link = await full();
+    for (let round = 0; round < 4; round++) {
+      const members = await many(round, () => member(link));
+      const all = [...members, ...(await many(CONNECTIONS, () => (KINDS[round] as (typeof KINDS)[0])[1](link)))];
+      time += PROOF;
+      all.push(...(await many(CONNECTIONS / 2, () => silent(link))));
+      expect(await closedOf(members)).toEqual([]);
+      for (const one of all) "destroy" in one ? one.destroy() : one.terminate();
+      await until(() => link.connections === 0);
+    }
+    // Their ends come to the server by and by.
+    let last: Socket[] = [];
+    for (let tries = 0; tries < 50 && (last.length === 0 || (await closedOf(last)).length > 0); tries++) {
+      for (const one of last) one.destroy();
+      last = await many(CONNECTIONS, () => silent(link));
+    }
+    expect(await closedOf(last)).toEqual([]);
+    expect(isOpen(await asked(link))).toBe(false);
+  });
+
+  it.runIf(hasOpenssl)("with certificates: so it is at each step of a stranger's handshake", async () => {
+    const tls = certificate();
+    const trusting = { ca: tls.cert };
+    const link = await full({ listen: "wss://127.0.0.1:0/", tls });
+    const early = await member(link, trusting);
+    const secured = async (): Promise<Socket> => {
+      const socket = connectSecurely({ port: portOf(link), host: "127.0.0.1", ca: tls.cert });
+      sockets.push(socket.on("error", () => {}).resume());
+      await new Promise<void>((done) => socket.once("secureConnect", done).once("close", () => done()));
+      return socket;
+    };
+    const steps = [() => silent(link), () => silent(link, "\x16\x03\x01"), secured, () => asked(link, trusting)];
+    const strangers: (Socket | WebSocket)[] = [];
+    for (let i = 0; i < CONNECTIONS - 1; i++) strangers.push(await (steps[i % 4] as (typeof steps)[0])());
+    expect(isOpen(await asked(link, trusting))).toBe(false);
+    expect(await closedOf(strangers)).toEqual([]);
+    time += PROOF;
+    const late = await member(link, trusting);
+    expect(await closedOf(strangers)).toEqual([0]);
+    for (const step of steps) await step();
+    expect(await closedOf(strangers)).toEqual([0, 1, 2, 3, 4]);
+    await many(CONNECTIONS, () => {
+      time += PROOF;
+      return secured();
+    });
+    await say(early, OF_JOB);
+    await say(late, OF_JOB);
+    expect((await closedOf(strangers)).length).toBe(strangers.length);
   });
 });
 
@@ -516,28 +721,7 @@ describe("close()", () => {
   });
 });
 
-const hasOpenssl = spawnSync("openssl", ["version"]).status === 0;
-if (!hasOpenssl) console.log("not run: WebSockets with certificates, since there is no openssl to make them");
-
 describe.runIf(hasOpenssl)("wss:", () => {
-  let made: { cert: string; key: string } | undefined;
-  function certificate() {
-    if (made !== undefined) return made;
-    const folder = mkdtempSync(join(inject("folder"), "tls-"));
-    const [key, cert] = [join(folder, "key.pem"), join(folder, "cert.pem")];
-    const names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"];
-    const curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"];
-    execFileSync(
-      "openssl",
-      ["req", "-x509", ...curve, "-nodes", "-days", "2", ...names, "-keyout", key, "-out", cert],
-      {
-        stdio: "ignore",
-      },
-    );
-    made = { cert: readFileSync(cert, "utf8"), key: readFileSync(key, "utf8") };
-    return made;
-  }
-
   it("a client that trusts the certificate reaches the server, and is answered", async () => {
     const tls = certificate();
     const server = await open({ listen: "wss://127.0.0.1:0/pamir", tls });

@@ -57,9 +57,9 @@ async function joined(silence: number, body: (given: Given) => Promise<void>): P
   const link = await openWebSocketLink({ listen: "ws://127.0.0.1:0/" });
   const sockets = new Set<WebSocketLike>();
   const { accept } = link;
-  link.accept = (socket, stated) => {
+  link.accept = (socket, ...given) => {
     sockets.add(socket);
-    accept.call(link, socket, stated);
+    accept.call(link, socket, ...given);
   };
   const sever = (): void => {
     for (const socket of sockets) socket.terminate?.();

@@ -6,8 +6,7 @@ import type { LinkNodeHost } from "../../src/launch/link-node.js";
 import type { Address, Link } from "../../src/link/link.js";
 import { formatUdpAddress, parseUdpAddress } from "../../src/link/udp-address.js";
 import { openUdpLink, type UdpLinkOptions } from "../../src/link/udp-link.js";
-import type { WebSocketLinkOptions } from "../../src/link/websocket-link.js";
-import { openWebSocketLink } from "../../src/link/websocket-server.js";
+import { type OpenWebSocketOptions, openWebSocketLink } from "../../src/link/websocket-server.js";
 import { NetworkedJob, type NetworkedOptions, type Wire } from "./networked.js";
 
 /** Links of as many nodes, and the addresses by which they know each other. */
@@ -37,7 +36,7 @@ export function udpLinks(links: readonly UdpLinkOptions[] = [], host = "127.0.0.
 }
 
 /** Each node has a server. */
-export function webSocketLinks(options: WebSocketLinkOptions = {}): OpenLinks {
+export function webSocketLinks(options: OpenWebSocketOptions = {}): OpenLinks {
   return async (nodes) => {
     const addresses: Address[] = [];
     const isNode = (address: Address): boolean => addresses.includes(address);
