@@ -1,5 +1,6 @@
 // Nodes over real sockets, sessions and time: what a program sends comes, whatever the sockets lose.
 import { createSocket } from "node:dgram";
+import { connect } from "node:net";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { afterEach, describe, expect, it, vi } from "vitest";
@@ -402,6 +403,159 @@ it.each(SEALS)(
     expect(after - before).toBeLessThan(GROWTH_MAX);
     await leave(given);
     stranger.close();
+  },
+);
+
+/** Connections that a stranger makes. */
+const HOSTILE_CONNECTIONS = byEffort({ quick: 1000, normal: 1500, deep: 20_000 });
+/** Those that are open at a time. */
+const HOSTILE_AT_ONCE = 40;
+/** Bytes by which memory may grow in the second half of them: a tenth of what as many sockets have. */
+const HOSTILE_GROWTH = HOSTILE_CONNECTIONS * 500;
+
+/** The request for a WebSocket of the job. */
+const UPGRADE = [
+  "GET / HTTP/1.1",
+  "Host: x",
+  "Connection: Upgrade",
+  "Upgrade: websocket",
+  "Sec-WebSocket-Version: 13",
+  "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+  `Sec-WebSocket-Protocol: ${PROTOCOL}`,
+  "Sec-WebSocket-Extensions: permessage-deflate",
+];
+
+/** A frame of a WebSocket as a client sends it, or nearly so: most have one fault at least. */
+function drawFrame(random: (below: number) => number, bodies: readonly Uint8Array[]): Uint8Array {
+  const length = [random(8), random(126), random(2000), random(random(20) === 0 ? 70_000 : 300)][random(4)] as number;
+  const known = bodies[random(bodies.length || 1)];
+  const body = known?.slice() ?? Uint8Array.from({ length }, () => random(256));
+  if (known !== undefined && body.length > 0) body[random(body.length)] = random(256);
+  const opcode = [2, 2, 2, 0, 1, 8, 9, 10, random(16)][random(9)] as number;
+  // A part of a message, and one that is compressed.
+  const [isPart, isPacked, isBare] = [random(3) === 0, random(8) === 0, random(8) === 0];
+  const stated = random(12) === 0 ? [random(126), random(65_536), 2 ** 31, 2 ** 40][random(4)] : body.length;
+  const head = new DataView(new ArrayBuffer(14));
+  let at = 2;
+  const size = stated as number;
+  // Longer forms than it needs, too.
+  const form = size > 65_535 || random(20) === 0 ? 127 : size > 125 || random(20) === 0 ? 126 : size;
+  if (form === 126) head.setUint16(at, size);
+  else if (form === 127) head.setBigUint64(at, BigInt(size));
+  at += form === 127 ? 8 : form === 126 ? 2 : 0;
+  head.setUint8(0, opcode | (isPart ? 0 : 0x80) | (isPacked ? 0x40 : 0));
+  head.setUint8(1, form | (isBare ? 0 : 0x80));
+  if (isBare) return Buffer.concat([new Uint8Array(head.buffer, 0, at), body]);
+  const mask = random(2 ** 32);
+  head.setUint32(at, mask);
+  for (let i = 0; i < body.length; i++) body[i] = (body[i] as number) ^ (mask >>> (24 - 8 * (i & 3)));
+  return Buffer.concat([new Uint8Array(head.buffer, 0, at + 4), body]);
+}
+
+/** What a stranger sends by one connection, piece by piece. */
+function drawPieces(random: (below: number) => number, bodies: readonly Uint8Array[]): readonly Uint8Array[] {
+  const bytes = (text: string): Buffer => Buffer.from(text, "latin1");
+  const request = bytes(`${UPGRADE.join("\r\n")}\r\n\r\n`);
+  const kind = random(8);
+  // Byte by byte, and sometimes not to its end.
+  if (kind === 0) return [...request.subarray(0, 1 + random(request.length))].map((byte) => Uint8Array.of(byte));
+  if (kind === 1) {
+    const value = "x".repeat(random(40_000));
+    const heads = [`GET /?from=${value} HTTP/1.1`, `Cookie: ${value}`, "A: 1\r\n".repeat(random(3000)) + UPGRADE[1]];
+    const at = random(heads.length);
+    const lines = at === 0 ? [heads[0], ...UPGRADE.slice(1)] : [...UPGRADE, heads[at]];
+    return [bytes(`${lines.join("\r\n")}\r\n\r\n`)];
+  }
+  if (kind === 2) return [Uint8Array.from({ length: 1 + random(2000) }, () => random(256))];
+  if (kind === 3) {
+    const wrong = request.slice();
+    for (let i = 0; i <= random(4); i++) wrong[random(wrong.length)] = random(256);
+    return [wrong];
+  }
+  const frames = Array.from({ length: 1 + random(20) }, () => drawFrame(random, bodies));
+  if (random(2) === 0) return [request, ...frames];
+  // All at once, or cut anywhere.
+  const all = Buffer.concat([request, ...frames]);
+  const cut = random(all.length);
+  return [all.subarray(0, cut), all.subarray(cut)];
+}
+
+it.each(SEALS)(
+  `a stranger's connections to a WebSocket server, slow, huge, random or like those of the job, %s: nothing comes of them, nothing grows, and nodes go on (${replayNote()})`,
+  { timeout: 600_000 },
+  async (_, key) => {
+    const random = randomOf(SEED);
+    /** Packets of the job: without a key, they are not told from a stranger's. */
+    const heard: Uint8Array[] = [];
+    const around = (link: Link): Link => {
+      const { send } = link;
+      link.send = (to, packet) => {
+        if (key !== undefined && heard.length < 100) heard.push(packet.slice());
+        return send.call(link, to, packet);
+      };
+      return link;
+    };
+    const given = await start({ key, around, open: webSocketLinks({ connectionsMax: 2 }) });
+    const [server] = given.wire.sockets as [WebSocketLink];
+    const { port } = new URL(server.address as string);
+    let [made, live, most] = [0, 0, 0];
+    const hostile = (): void => {
+      const pieces = drawPieces(random, heard);
+      made++;
+      live++;
+      const socket = connect(Number(port), "127.0.0.1");
+      socket.on("error", () => {}).resume();
+      socket.once("close", () => live--);
+      let next = 0;
+      const write = (): void => {
+        if (socket.destroyed) return;
+        const piece = pieces[next++];
+        if (piece === undefined) socket.destroy();
+        else socket.write(piece, () => setImmediate(write));
+      };
+      socket.once("connect", write);
+    };
+    const [context, other] = given.contexts as [Context, Context];
+    let came = 0;
+    context.dispatch(DATA + 1, () => void came++);
+    let sent = 0;
+    const resources = (): number =>
+      process.getActiveResourcesInfo().filter((name) => name === "TCPSocketWrap" || name === "Timeout").length;
+    const atRest = resources();
+    /** So many connections, amid which the nodes connect anew, and send. */
+    const flood = async (): Promise<number> => {
+      const goal = made + HOSTILE_CONNECTIONS / 2;
+      let isOver = false;
+      const more = (): void => {
+        while (made < goal && live < HOSTILE_AT_ONCE) hostile();
+        most = Math.max(most, server.connections);
+        if (!isOver) setImmediate(more);
+      };
+      more();
+      while (made < goal) {
+        given.sever();
+        other.sendImmediate(context.endpoint, DATA + 1);
+        await given.until(() => came > sent);
+        sent++;
+      }
+      // Their sockets and timers are over; those of the nodes may come and go.
+      await given.until(() => live === 0 && resources() < atRest + 10);
+      isOver = true;
+      // The test itself keeps the connections that may be cut.
+      given.sever();
+      return reachable();
+    };
+    const before = await flood();
+    const after = await flood();
+    expect(after - before).toBeLessThan(HOSTILE_GROWTH);
+    await Promise.all([exchange(given), flood()]);
+    const { dropped } = (given.job.tasks[0] as (typeof given.job.tasks)[0]).sessions;
+    expect(dropped.malformed.reduce((sum, count = 0) => sum + count, 0)).toBeGreaterThan(0);
+    if (key !== undefined) expect(dropped.unauthenticated).toBeGreaterThan(0);
+    expect(server.counts.wrong).toBeGreaterThan(0);
+    expect(most).toBeLessThanOrEqual(HOSTILE_AT_ONCE + 4);
+    expect([came, context.advance()]).toEqual([sent, 0]);
+    await leave(given);
   },
 );
 
