@@ -130,6 +130,11 @@ export class PmiServer {
     return this.#finalized + this.#lost;
   }
 
+  /** The rank whose loss has made the barriers fail. */
+  get brokenBy(): number | undefined {
+    return this.#broken?.pamir === "lost" ? Number.parseInt(this.#broken.ranks, 10) : undefined;
+  }
+
   /** Calls something now, and after each change of `joined` and `done`, until it returns true. */
   watch(look: () => boolean): void {
     if (look()) return;

@@ -1,4 +1,5 @@
 // The tasks of a job whose processes this launcher has started: their output, the first failure, their end.
+import { setTimeout as delay } from "node:timers/promises";
 import { codeBy } from "../../launch/exit-code.js";
 import { type Labels, labelLines, passOn, takeRest } from "../../launch/labels.js";
 import { codeIn } from "../../launch/start-limits.js";
@@ -8,6 +9,8 @@ import type { EndSignal, LaunchedTask, TaskEnd } from "./task.js";
 export const EXIT_TIMEOUT = 124;
 /** Milliseconds in which tasks may end after SIGTERM. */
 const GRACE_MS = 5000;
+/** Milliseconds for which a failure waits for the end of the task that has caused it. */
+const CAUSE_MS = 1000;
 
 /** A job that runs. */
 export interface Running {
@@ -28,6 +31,8 @@ export interface JobOptions {
   readonly labels: Labels | undefined;
   /** Called at the end of a task, before the job counts it. */
   readonly onEnd?: (task: number, end: TaskEnd) => void;
+  /** The task whose loss made attach() fail in others, if that has happened. */
+  readonly cause?: () => number | undefined;
   /** Called at the failure of a task: starts another one in its place. Undefined: the failure is the job's. */
   readonly replace?: (task: number) => Promise<LaunchedTask> | undefined;
 }
@@ -99,12 +104,24 @@ export class ProcessJob {
     const { code, signal, lost } = end;
     // Tasks that the launcher ends have not failed.
     if (code === 0 || this.#isEnding) return;
+    await this.#causeOf(task.task);
+    if (this.#isEnding) return;
     const aborts = this.#options.onError === "abort";
     process.stderr.write(`pamir: task ${task.task} ${endText(end)}${aborts ? ", the job ends" : ""}\n`);
     const next = this.#options.replace?.(task.task);
     if (next !== undefined && (await this.#goesOn(next))) return;
     this.#first ??= lost !== undefined ? (codeIn(lost) === undefined ? 1 : 2) : codeBy(code, signal);
     if (aborts) this.end();
+  }
+
+  /**
+   * The failure of the task whose loss made another one fail is the first: resolves once its end was heard, too. If its process
+   * goes on nevertheless, the wait is over soon.
+   */
+  async #causeOf(failed: number): Promise<void> {
+    const cause = this.#options.cause?.();
+    const other = [...this.#running].find(({ task }) => task === cause && task !== failed);
+    if (other !== undefined) await Promise.race([other.ended, delay(CAUSE_MS, undefined, { ref: false })]);
   }
 
   /** Watches a task that comes in the place of another. @returns whether it was started */

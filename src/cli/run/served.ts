@@ -60,6 +60,7 @@ export class ServedJob implements Pick<Running, "end" | "endNow"> {
       onError,
       labels,
       onEnd: (task, end) => this.#onEnd(task, end),
+      cause: () => this.#server.brokenBy,
       replace: (task) => this.#replace(task),
     });
   }
