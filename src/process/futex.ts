@@ -22,9 +22,10 @@ export const SLEEP_MS = 100;
 /**
  * Longest sleep in milliseconds of a thread that pamir ends: it rings until the thread is gone. Another process may be
  * stopped between the store that takes a sleeper's flag down and the call that wakes the sleeper, so the sleeper looks again
- * by itself. A wake takes up to 0.3 ms of a core (virtual machine, cold caches), and an idle task's must be rare.
+ * by itself. A wake takes up to 0.3 ms of a core (virtual machine, cold caches), 1.7 ms if others use the cores, and an idle
+ * task's must be rare.
  */
-export const LONG_SLEEP_MS = 2000;
+export const LONG_SLEEP_MS = 5000;
 
 /** Makes what sleeps on the bell of a task slot. */
 type MakeBell = (ffi: Ffi, words: SharedWords, slot: number) => Bell;
