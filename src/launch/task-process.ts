@@ -170,7 +170,8 @@ export function startTaskProcess(
     if (child?.pid === undefined) lifecycle.end(exitBy({ failure, code: null, signal: null }));
   });
   const { stdout } = child;
-  const outputs = [stdout, child.stderr].filter((one) => one !== null);
+  // They are undefined where the process could not be started.
+  const outputs = [stdout, child.stderr].flatMap((one) => one ?? []);
   const lines: (() => void)[] = [];
   for (const from of outputs) {
     const to = from === stdout ? process.stdout : process.stderr;
