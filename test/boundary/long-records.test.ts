@@ -1,6 +1,8 @@
 // Messages to another node whose records leave their lane without a copy in between: with bodies about as long as that begins,
 // of lengths that are no multiples of 4, and with so many at once that the packets have no room for all.
 import { describe, expect, it } from "vitest";
+import type { MemRegion } from "../../src/core/region.js";
+import { type Result, SUCCESS } from "../../src/core/result.js";
 import type { Context } from "../../src/pami/context.js";
 import { NetworkedJob } from "../support/networked.js";
 import { SEED } from "../support/seed.js";
@@ -44,6 +46,41 @@ describe.each(["wasm", "ts"] as const)("long records: %s", (kernel) => {
       target.advance();
     }
     expect(wrong).toBe(0);
+    for (const { client } of job.tasks) client.close();
+  });
+
+  it("behind puts that share a long frame of an odd length: the messages come, and the puts are done", async () => {
+    const job = new NetworkedJob({ seed: SEED, limits: LIMITS, tasksPerNode: 1, kernels: [kernel] });
+    const [origin, target] = job.tasks.map(({ client }) => client.createContext()) as [Context, Context];
+    const [from, to] = job.tasks.map(({ client }) => client.createRegion(2 ** 18)) as [MemRegion, MemRegion];
+    from.bytes.set(bytesOf(LENGTHS.length - 1).subarray(0, 2 ** 18));
+    let [came, done] = [0, 0];
+    target.dispatch(DATA, () => void came++);
+    // All in the injection FIFO before the agent looks: one frame.
+    const puts = 14;
+    for (let put = 0; put < puts; put++) {
+      const place = { localOffset: put * 5001, remoteOffset: put * 5001 };
+      const onRemote = (_: unknown, result: Result) => void (result === SUCCESS && done++);
+      const last = put === puts - 1 ? { onRemote } : {};
+      const result = origin.put({
+        to: target.endpoint,
+        local: from,
+        remote: to.handle,
+        bytes: 5001,
+        ...place,
+        ...last,
+      });
+      expect(result).toBe(SUCCESS);
+    }
+    for (let sent = 0, turns = 0; (came < 8 || done < 1) && turns < 5000; turns++) {
+      if (sent < 8 && origin.send({ to: target.endpoint, dispatch: DATA, payload: new Uint8Array(40_000) }) === SUCCESS)
+        sent++;
+      await job.turn();
+      origin.advance();
+      target.advance();
+    }
+    expect([came, done]).toEqual([8, 1]);
+    expect(Buffer.compare(to.bytes.subarray(0, 70_014), from.bytes.subarray(0, 70_014))).toBe(0);
     for (const { client } of job.tasks) client.close();
   });
 });

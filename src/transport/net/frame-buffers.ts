@@ -1,6 +1,7 @@
 // Buffers for the bytes of frames. A fresh one of 64 KiB costs 1 to 4 µs, and more where its pages are touched for the first
 // time. One that is used again costs nothing, and is in the cache.
 import { SLICE_BYTES } from "../../../assembly/layout.js";
+import { alignUp } from "../../../assembly/seq.js";
 import { copyInto } from "../../support/copy.js";
 
 /** Bytes of a short buffer: egress fills a frame with so many bytes of records, and one record has a prefix more. */
@@ -37,9 +38,9 @@ export class FrameBuffers {
 export class FrameScratch {
   #bytes = new Uint8Array(0);
 
-  /** Memory for a frame, in place of that for the last one; not cleared. */
+  /** Memory for a frame, in place of that for the last one; not cleared. Its buffer has whole words. */
   take(bytes: number): Uint8Array<ArrayBuffer> {
-    if (bytes > this.#bytes.length) this.#bytes = new Uint8Array(Math.max(bytes, BUFFER_BYTES));
+    if (bytes > this.#bytes.length) this.#bytes = new Uint8Array(alignUp(Math.max(bytes, BUFFER_BYTES), 4));
     return this.#bytes.subarray(0, bytes);
   }
 
