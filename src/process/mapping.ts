@@ -5,6 +5,7 @@ import { type Ffi, noProcesses, openFfi } from "./ffi.js";
 import type { FutexSetup } from "./futex.js";
 
 const WASM_PAGE = 65536;
+/** Pages of the largest memory: pointers are u32. */
 const PAGES_MAX = 65535;
 
 /** A memory that a process has made, for other processes to map. */

@@ -27,6 +27,7 @@ import {
 } from "../support/real-job.js";
 import { replayNote, SEED } from "../support/seed.js";
 import { hasIpv6 } from "../support/udp-rig.js";
+import { UPGRADE } from "../support/websocket-rig.js";
 
 const DATA = 1;
 const LIMITS = { tasks: 2, contexts: 2, laneBytes: 16_384, heapBytes: 2 ** 23, regions: 64, fifos: 2, slots: 8 };
@@ -413,17 +414,8 @@ const HOSTILE_AT_ONCE = 40;
 /** Bytes by which memory may grow in the second half of them: a tenth of what as many sockets have. */
 const HOSTILE_GROWTH = HOSTILE_CONNECTIONS * 500;
 
-/** The request for a WebSocket of the job. */
-const UPGRADE = [
-  "GET / HTTP/1.1",
-  "Host: x",
-  "Connection: Upgrade",
-  "Upgrade: websocket",
-  "Sec-WebSocket-Version: 13",
-  "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
-  `Sec-WebSocket-Protocol: ${PROTOCOL}`,
-  "Sec-WebSocket-Extensions: permessage-deflate",
-];
+/** The request for a WebSocket of the job, also for one that compresses. */
+const ASKED = [...UPGRADE, "Sec-WebSocket-Extensions: permessage-deflate"];
 
 /** A frame of a WebSocket as a client sends it, or nearly so: most have one fault at least. */
 function drawFrame(random: (below: number) => number, bodies: readonly Uint8Array[]): Uint8Array {
@@ -455,15 +447,15 @@ function drawFrame(random: (below: number) => number, bodies: readonly Uint8Arra
 /** What a stranger sends by one connection, piece by piece. */
 function drawPieces(random: (below: number) => number, bodies: readonly Uint8Array[]): readonly Uint8Array[] {
   const bytes = (text: string): Buffer => Buffer.from(text, "latin1");
-  const request = bytes(`${UPGRADE.join("\r\n")}\r\n\r\n`);
+  const request = bytes(`${ASKED.join("\r\n")}\r\n\r\n`);
   const kind = random(8);
   // Byte by byte, and sometimes not to its end.
   if (kind === 0) return [...request.subarray(0, 1 + random(request.length))].map((byte) => Uint8Array.of(byte));
   if (kind === 1) {
     const value = "x".repeat(random(40_000));
-    const heads = [`GET /?from=${value} HTTP/1.1`, `Cookie: ${value}`, "A: 1\r\n".repeat(random(3000)) + UPGRADE[1]];
+    const heads = [`GET /?from=${value} HTTP/1.1`, `Cookie: ${value}`, "A: 1\r\n".repeat(random(3000)) + ASKED[1]];
     const at = random(heads.length);
-    const lines = at === 0 ? [heads[0], ...UPGRADE.slice(1)] : [...UPGRADE, heads[at]];
+    const lines = at === 0 ? [heads[0], ...ASKED.slice(1)] : [...ASKED, heads[at]];
     return [bytes(`${lines.join("\r\n")}\r\n\r\n`)];
   }
   if (kind === 2) return [Uint8Array.from({ length: 1 + random(2000) }, () => random(256))];

@@ -358,7 +358,6 @@ it("a view is cut once its buffer is detached or shrunk, also to code that is op
   expect(wasCut(view, BYTES)).toBe(true);
 });
 
-/** Whether drain() comes to its end. */
 describe.each(TRANSPORTS)("%s: a destination whose buffer is", (_, make) => {
   it.each(FATES)("%s while the payload comes: ERROR, and both contexts go on", async (_, fateOf) => {
     const { clients, origin, target, turn } = make();
@@ -415,6 +414,28 @@ describe.each(TRANSPORTS)("%s: a destination whose buffer is", (_, make) => {
   });
 });
 
+it.each(["wasm", "ts"] as const)(
+  "%s: a typed get from another node, into a region that is closed meanwhile: ERROR, and nothing is written",
+  async (kernel) => {
+    const { clients, origin, target, turn } = pairApart(portsJob(LIMITS, [kernel]));
+    const [own, other] = clients as [Client, Client];
+    const [from, into] = [other.createRegion(LARGE), own.createRegion(LARGE)];
+    from.bytes.fill(1);
+    into.bytes.fill(2);
+    const type = (await own.createType()).addSimple(24, 8, 700, 64).complete();
+    const results: Result[] = [];
+    const onLocal = (_: unknown, result: Result) => void results.push(result);
+    const get = { to: target.endpoint, local: into, remote: from.handle, localType: type, onLocal };
+    expect(origin.get(get)).toBe(SUCCESS);
+    into.close();
+    for (let turns = 0; turns < 5000 && results.length === 0; turns++) await turn();
+    expect(results).toEqual([ERROR]);
+    expect(into.bytes.subarray(0, 64 * 700).every((byte) => byte === 2)).toBe(true);
+    for (const client of clients) client.close();
+  },
+);
+
+/** Whether drain() comes to its end. */
 async function drained(origin: Context, until: (condition: () => boolean) => Promise<void>): Promise<boolean> {
   let isOver = false;
   const over = origin.drain().then(() => {

@@ -1,9 +1,20 @@
 // Four nodes in one thread, each with a WebSocket server of this machine: for the conformance suite of links.
 import type { Address, Link } from "../../src/link/link.js";
-import type { WebSocketLink } from "../../src/link/websocket-link.js";
+import { PROTOCOL, type WebSocketLink } from "../../src/link/websocket-link.js";
 import { type OpenWebSocketOptions, openWebSocketLink } from "../../src/link/websocket-server.js";
 import type { LinkRig } from "../conformance/link.suite.js";
 import { settler } from "./settler.js";
+
+/** The lines by which a stranger asks for a WebSocket of the job, without the empty one behind them. */
+export const UPGRADE: readonly string[] = [
+  "GET / HTTP/1.1",
+  "Host: x",
+  "Connection: Upgrade",
+  "Upgrade: websocket",
+  "Sec-WebSocket-Version: 13",
+  "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+  `Sec-WebSocket-Protocol: ${PROTOCOL}`,
+];
 
 /** An address at which no server is. */
 export async function closedServer(): Promise<Address> {
