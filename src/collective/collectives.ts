@@ -26,6 +26,7 @@ import { PamiError } from "../core/error.js";
 import type { Activity, ProgressSource } from "../core/progress.js";
 import type { MemRegion } from "../core/region.js";
 import { taskSlot } from "../memory/map.js";
+import type { RegionTable } from "../memory/regions.js";
 import type { ContextCore } from "../protocol/context-core.js";
 import type { Arrival } from "../protocol/late-handler.js";
 import type { Task } from "../protocol/task.js";
@@ -145,6 +146,10 @@ export class Collectives implements ProgressSource, GeometryHost, CreationHost {
     for (const [creation, { whole, isSplit }] of [...this.#parts]) {
       if (whole === geometry && isSplit) this.giveUp(creation, geometry.lost);
     }
+  }
+
+  get regions(): RegionTable {
+    return this.#task.regions;
   }
 
   /** A member has closed a geometry. */

@@ -35,7 +35,7 @@ export class Execution extends Operation {
   readonly #operation: Operation;
   readonly #onOver: () => void;
   #schedule: Schedule;
-  readonly #buffers: Buffers;
+  readonly buffers: Buffers;
   #piece: Piece | undefined;
   #round = -1;
   /** Transfers of this round that are not over, and 1 while they are being posted. */
@@ -62,7 +62,7 @@ export class Execution extends Operation {
     this.#operation = operation ?? this;
     this.#onOver = onOver;
     this.#schedule = schedule;
-    this.#buffers = buffers;
+    this.buffers = buffers;
   }
 
   /** Begins. It may be over at once. */
@@ -250,12 +250,12 @@ export class Execution extends Operation {
   /** All operands are in the scratch buffer. */
   #reduce(out: Span, left: Span, right: Span): void {
     const { pointer: base, elsewhere } = this.#piece as Piece;
-    this.#buffers.reducer?.reduce(base + out.offset, base + left.offset, base + right.offset, out.bytes, elsewhere);
+    this.buffers.reducer?.reduce(base + out.offset, base + left.offset, base + right.offset, out.bytes, elsewhere);
   }
 
   #buffer({ buffer }: Span): Uint8Array {
     if (buffer === "scratch") return (this.#piece?.bytes ?? NO_BYTES) as Uint8Array;
-    return this.#buffers[buffer];
+    return this.buffers[buffer];
   }
 
   #bytes(span: Span): Uint8Array {

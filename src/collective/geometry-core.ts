@@ -25,7 +25,7 @@ import { type Call, Check, callIn } from "./calls.js";
 import type { Channel } from "./channel.js";
 import { Execution, type ExecutionHost } from "./execution.js";
 import type { Extension } from "./extension.js";
-import { type Buffers, type Operation, PlainOperation, type Reducer } from "./operation.js";
+import { type Buffers, type Operation, PlainOperation, type Reducer, type RegionHolder } from "./operation.js";
 import type { Schedule } from "./schedule.js";
 import type { Piece, Scratch } from "./scratch.js";
 import type { SharedMembers } from "./shared-members.js";
@@ -57,6 +57,7 @@ export interface GeometryHost {
   dropped(geometry: GeometryCore): void;
   /** No operation of the geometry that begins from now on can succeed. */
   broken(geometry: GeometryCore): void;
+  readonly regions: RegionHolder;
   /** A member has closed the geometry. */
   closedAt(geometry: GeometryCore, endpoint: Endpoint): void;
 }
@@ -170,6 +171,10 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     return this.#shared as SharedMembers;
   }
 
+  get regions(): RegionHolder {
+    return this.#host.regions;
+  }
+
   get isShared(): boolean {
     return this.#shared !== undefined;
   }
@@ -275,6 +280,8 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     operation.number = number;
     operation.signature = signature;
     this.#active.add(operation);
+    const { buffers } = operation;
+    if (buffers !== undefined) operation.hold(this.regions, buffers.send, buffers.receive);
     const failed = this.#isBrokenAt(number)
       ? SHUTDOWN
       : this.#failures.size > 0
@@ -531,6 +538,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
   overActive(operation: Operation, result: Result, why: string): void {
     operation.result = result;
     operation.why = why;
+    operation.letGo();
     this.#heard(operation, result);
   }
 
@@ -592,6 +600,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     this.#active.remove(operation.number);
     if (operation.isPolling) this.#host.polling(this, -1);
     operation.release();
+    operation.letGo();
     const completed = (this.#active.first - 1) >>> 0;
     if (completed !== this.#completed) {
       // What has begun already may wait for the slots of the others, as they do for this one's: then all would wait.

@@ -1,5 +1,6 @@
 // What all operations under way have in common, whatever carries them.
 
+import { letGo, type RegionState } from "../core/region.js";
 import { type Callback, EAGAIN, type Result } from "../core/result.js";
 import type { Arrival } from "../protocol/late-handler.js";
 import type { Call, Check } from "./calls.js";
@@ -19,6 +20,12 @@ export interface Buffers {
   readonly send: Uint8Array;
   readonly receive: Uint8Array;
   readonly reducer: Reducer | undefined;
+}
+
+/** Keeps regions open while they are used. */
+export interface RegionHolder {
+  /** Keeps the region of a buffer open until letGo(); undefined: it lies in none of this task's. */
+  hold(buffer: Uint8Array): RegionState | undefined;
 }
 
 const NOTHING = (): void => {};
@@ -45,6 +52,9 @@ export abstract class Operation {
   /** Waits that will read the result: until then it is not begun anew. */
   waits = 0;
   cookie: unknown;
+  /** The regions of its buffers. */
+  #sendRegion: RegionState | undefined;
+  #receiveRegion: RegionState | undefined;
 
   /** Goes on, and tells whether it is over. One function for each operation, so that a wait makes none. */
   readonly look = (): boolean => {
@@ -66,6 +76,7 @@ export abstract class Operation {
     return false;
   }
 
+  abstract readonly buffers: Buffers | undefined;
   /** Whether each member reads the slots of all others: each hears what the others had completed before. */
   abstract readonly isMutual: boolean;
   /** Whether it reads words of other members, so that advance() has to be called. */
@@ -75,6 +86,20 @@ export abstract class Operation {
   /** Whether it waits for its slot, and so do all that have begun behind it. */
   get isAtSlot(): boolean {
     return false;
+  }
+
+  /** Keeps the regions of its buffers open until it is over. */
+  hold(regions: RegionHolder, send: Uint8Array, receive: Uint8Array): void {
+    this.#sendRegion = regions.hold(send);
+    this.#receiveRegion = regions.hold(receive);
+  }
+
+  /** It is over: regions that were to be closed meanwhile are. */
+  letGo(): void {
+    if (this.#sendRegion !== undefined) letGo(this.#sendRegion);
+    if (this.#receiveRegion !== undefined) letGo(this.#receiveRegion);
+    this.#sendRegion = undefined;
+    this.#receiveRegion = undefined;
   }
 
   /** Goes on as far as it can. */
@@ -93,6 +118,7 @@ export abstract class Operation {
 
 /** An operation without buffers of its own: other code ends it. */
 export class PlainOperation extends Operation {
+  readonly buffers = undefined;
   readonly isMutual = false;
   readonly isPolling = false;
 

@@ -23,6 +23,20 @@ export interface RegionState {
   closed: boolean;
   /** Whether others may use the region: its handle was read, or a one-sided operation named it. */
   exposed: boolean;
+  /** Collective operations under way that have a buffer in it: close() takes effect at the end of the last one. */
+  users: number;
+  /** Closes the region, which close() was called for while it had users. */
+  closeLater: (() => void) | undefined;
+}
+
+/** State of a region that is open. */
+export function openState(exposed: boolean): RegionState {
+  return { closed: false, exposed, users: 0, closeLater: undefined };
+}
+
+/** A collective operation with a buffer in the region is over. */
+export function letGo(state: RegionState): void {
+  if (--state.users === 0) state.closeLater?.();
 }
 
 /** A part of the job's memory. Its owner reads and writes it directly; other tasks use one-sided operations. */
@@ -47,7 +61,7 @@ export class MemRegion {
     index: number,
     generation: number,
     close: (region: MemRegion) => void,
-    state: RegionState = { closed: false, exposed: true },
+    state: RegionState = openState(true),
   ) {
     this.bytes = bytes;
     this.length = bytes.length;
@@ -70,18 +84,24 @@ export class MemRegion {
 
   /** Whether close() has been called, or the region was given away. */
   get closed(): boolean {
-    return this.#state.closed;
+    return this.#state.closed || this.#state.closeLater !== undefined;
   }
 
   /**
    * Gives the region back. Its handle is stale everywhere from now on. The memory can be used again once every context of
    * the job has passed an `advance()` that began after this. This task then frees it when it needs memory, or at the next
-   * notice of a change (of a region or task). A second call does nothing.
+   * notice of a change (of a region or task). A collective operation of this task with a buffer in the region keeps it, and
+   * its handle, until that is over. A second call does nothing.
    */
   close(): void {
-    if (this.#state.closed) return;
-    this.#state.closed = true;
-    this.#close(this);
+    if (this.closed) return;
+    const state = this.#state;
+    const end = (): void => {
+      state.closed = true;
+      this.#close(this);
+    };
+    if (state.users > 0) state.closeLater = end;
+    else end();
   }
 
   /** Calls close() at the end of a block with `using`. */

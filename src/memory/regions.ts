@@ -2,7 +2,7 @@
 // names. An entry and its pages are reused only when no context can still be using them.
 import { NONE, OPEN_BUSY, OPEN_NO_MEMORY, PAGE_SIZE, TASK_KEPT_OFFSET } from "../../assembly/layout.js";
 import { checkInteger, PamiError } from "../core/error.js";
-import { MemRegion, type RegionState } from "../core/region.js";
+import { MemRegion, openState, type RegionState } from "../core/region.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import { isToSpare, keptBytes } from "./heap.js";
 import { type MemoryMap, taskSlot } from "./map.js";
@@ -211,6 +211,12 @@ export class RegionTable {
         "transfer of a region whose handle was read, or that was named in a one-sided operation: others may be at it",
       );
     }
+    if (entry.shared.users > 0) {
+      throw new PamiError(
+        "PAMIR_INVAL",
+        "transfer of a region in which a collective operation has a buffer: it is under way",
+      );
+    }
     const { job } = this.#map;
     const accept = (): void => {
       entry.shared.closed = true;
@@ -241,7 +247,7 @@ export class RegionTable {
         return view;
       },
     });
-    const shared = { closed: false, exposed };
+    const shared = openState(exposed);
     const entry = { index, generation, pointer: place, length: bytes, extent, shared, isKept };
     const region = new MemRegion(view, index, generation, () => this.#close(entry), shared);
     if (!isOurs) this.#watch?.opened(region, shared);
@@ -259,6 +265,13 @@ export class RegionTable {
   /** The state of the open region of this task that holds all bytes of a view; undefined: there is none. */
   stateOf(view: Uint8Array): RegionState | undefined {
     return this.#find(view)?.shared;
+  }
+
+  /** Keeps the region of a view open until letGo(). undefined: the view lies in no open region. */
+  hold(view: Uint8Array): RegionState | undefined {
+    const state = this.stateOf(view);
+    if (state !== undefined) state.users++;
+    return state;
   }
 
   #find({ buffer, byteOffset, length }: Uint8Array): Entry | undefined {

@@ -21,13 +21,15 @@ export function beginActive(core: GeometryCore, requests: Requests, type: Active
   const receive = bytesOf(type, "receive", given.receive);
   if (type === "amGather") checkKinds(type, send, given.receive);
   const take = type === "amGather" ? gathered(core, own, receive) : reduced(core, requests, given, own, receive);
-  return begin(NOTHING, (came) => {
+  const operation = begin(NOTHING, (came) => {
     const blocks = came.map((block, rank) => (rank === core.rank ? own.slice() : block));
     const odd = blocks.findIndex(({ length }) => length !== own.length);
     if (odd >= 0) return `rank ${odd} has returned ${blocks[odd]?.length} bytes, not ${own.length}`;
     take(blocks);
     return "";
   });
+  if (!operation.isOver) operation.hold(core.regions, own, receive);
+  return operation;
 }
 
 type Take = (blocks: readonly Uint8Array[]) => void;

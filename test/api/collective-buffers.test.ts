@@ -1,6 +1,6 @@
 // Buffers of collective operations that members share a memory for: which member may write them when.
-import { expect, it } from "vitest";
-import { SUCCESS } from "../../src/index.js";
+import { describe, expect, it } from "vitest";
+import { type MemRegion, type Result, SUCCESS } from "../../src/index.js";
 import { contextsOf, geometryOf, until } from "../support/collective-rig.js";
 
 it("in place in shared memory, a member's part of a reduceScatter does not overwrite what others still read", async () => {
@@ -88,4 +88,94 @@ it("in place by the same array, an operation that is repeated sends what is ther
   } finally {
     await given.close();
   }
+});
+
+describe("a region that is closed while a collective operation has a buffer in it", () => {
+  const BYTES = 32_768;
+  const LENGTH = BYTES / 4;
+  const of = (value: number, length = LENGTH): Int32Array => new Int32Array(length).fill(value);
+  const all = (): Int32Array => Int32Array.from({ length: 3 * LENGTH }, (_, place) => 1 + Math.floor(place / LENGTH));
+  const cases = [
+    ["allreduce", { operation: "sum" }, ["slices", "recursive-doubling", "rabenseifner", "ring"], 1, of(6)],
+    ["reduce", { operation: "sum", root: 1 }, ["slices", "binomial", "rabenseifner"], 1, of(6)],
+    ["allgather", {}, ["direct", "ring", "bruck"], 3, all()],
+    ["gather", { root: 1 }, ["direct", "linear"], 3, all()],
+    ["amReduce", { operation: "sum", dispatch: 1 }, [undefined], 1, of(6)],
+    ["amGather", { dispatch: 1 }, [undefined], 3, all()],
+  ] as const;
+  const rows = cases.flatMap(([type, more, algorithms, blocks, expected]) =>
+    algorithms.map((algorithm) => [type, algorithm, more, blocks, expected] as const),
+  );
+
+  it.each(rows)("stays open until that is over: %s, %s", async (type, algorithm, more, blocks, expected) => {
+    // Too little for what all rounds take.
+    const given = await contextsOf(3, "wasm", 2 ** 21);
+    try {
+      const geometries = await geometryOf(given);
+      const { client } = given.members[0] as (typeof given.members)[0];
+      const isActive = type.startsWith("am");
+      for (const [rank, geometry] of geometries.entries()) geometry.dispatch(1, () => of(rank + 1));
+      for (let round = 0; round < 5; round++) {
+        const regions = geometries.map(
+          () => [client.createRegion(BYTES), client.createRegion(blocks * BYTES)] as const,
+        );
+        const wordsOf = ({ bytes, length }: MemRegion): Int32Array =>
+          new Int32Array(bytes.buffer, bytes.byteOffset, length / 4);
+        const results: Result[] = [];
+        const onDone = (_: unknown, result: Result): void => void results.push(result);
+        const others: MemRegion[] = [];
+        for (const [rank, geometry] of geometries.entries()) {
+          if (isActive && rank !== 1) continue;
+          const [send, receive] = regions[rank] as (typeof regions)[0];
+          wordsOf(send).fill(rank + 1);
+          geometry.collective(type, {
+            send: wordsOf(send),
+            receive: wordsOf(receive),
+            ...(algorithm && { algorithm }),
+            onDone,
+            ...more,
+          } as never);
+          if (results.length > 0) continue;
+          send.close();
+          receive.close();
+          expect([send.closed, receive.closed]).toEqual([true, true]);
+          // They would lie where those lay.
+          others.push(client.createRegion(BYTES), client.createRegion(blocks * BYTES));
+          for (const { bytes } of others.slice(-2)) bytes.fill(0xee);
+        }
+        await until(given, () => results.length === (isActive ? 1 : 3));
+        expect(results.every((result) => result === SUCCESS)).toBe(true);
+        expect(wordsOf(regions[1]?.[1] as MemRegion)).toEqual(expected);
+        expect(others.filter(({ bytes }) => !Buffer.alloc(bytes.length, 0xee).equals(bytes))).toEqual([]);
+        for (const region of [...others, ...regions.flat()]) region.close();
+        await until(given, () => true);
+      }
+    } finally {
+      await given.close();
+    }
+  });
+
+  it("can't be given away meanwhile", async () => {
+    const given = await contextsOf(2, "wasm");
+    try {
+      const geometries = await geometryOf(given);
+      const { client, context } = given.members[0] as (typeof given.members)[0];
+      const regions = geometries.map(() => client.createRegion(BYTES));
+      let left = 2;
+      const begin = (rank: number): void => {
+        const onDone = (): void => void left--;
+        geometries[rank]?.collective("broadcast", { buffer: (regions[rank] as MemRegion).bytes, root: 1, onDone });
+      };
+      const give = (): Result =>
+        context.send({ to: context.endpoint, dispatch: 1, payload: regions[0]?.bytes, transfer: true });
+      begin(0);
+      expect(give).toThrow(/under way/);
+      begin(1);
+      await until(given, () => left === 0);
+      context.dispatch(1, () => {});
+      expect(give()).toBe(SUCCESS);
+    } finally {
+      await given.close();
+    }
+  });
 });

@@ -96,6 +96,7 @@ class Party {
       watch: (endpoint: number) => void this.watched.add(endpoint),
       dropped: () => {},
       broken: () => {},
+      regions: { hold: () => undefined },
       closedAt: () => {},
     };
     const ranks = Array.from({ length: size }, (_, member) => member);
