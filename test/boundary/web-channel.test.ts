@@ -7,6 +7,7 @@ import {
   type Admission,
   Channel,
   DATA,
+  HELLO,
   hello,
   NONCE_BYTES,
   readControl,
@@ -89,7 +90,7 @@ describe("links", () => {
   async function joined(
     packetsMax: number,
     layout: number,
-  ): Promise<{ host: HostLink; page: PageLink; refused: string }> {
+  ): Promise<{ host: HostLink; page: PageLink; refused: string; proofs: [kind: number, isProof: boolean][] }> {
     const server = await openWebSocketLink({ listen: "ws://127.0.0.1:0/" });
     const address = server.address as string;
     const tickets = new Tickets({
@@ -102,6 +103,14 @@ describe("links", () => {
     const events = { onJoined: () => {}, onEnded: () => {} };
     const common = { tickets, nodes: 2, options: {}, silence: 60_000, layout: 1, random: randomBytes };
     const host = new HostLink(server, { ...common, ...events });
+    const proofs: [number, boolean][] = [];
+    const { onPacket } = server;
+    server.onPacket = (from, packet) => {
+      const [kind = -1] = packet;
+      const isProof = onPacket(from, packet) as boolean;
+      proofs.push([kind, isProof]);
+      return isProof;
+    };
     const { id, secret } = parseTicket(tickets.issue(60_000).ticket);
     const inner = await openWebSocketLink();
     let page: PageLink | undefined;
@@ -126,8 +135,20 @@ describe("links", () => {
       () => page?.close(),
       () => tickets.close(),
     );
-    return { host, page: page as PageLink, refused: typeof result === "string" ? result : "" };
+    return { host, page: page as PageLink, refused: typeof result === "string" ? result : "", proofs };
   }
+
+  it("are a member's once it has confirmed a ticket: its greeting proves nothing, nor does a node that is refused", async () => {
+    const { proofs } = await joined(1000, 1);
+    expect(proofs.map(([kind, isProof]) => [kind === HELLO, isProof])).toEqual([
+      [true, false],
+      [false, true],
+    ]);
+    const other = await joined(1000, 2);
+    expect(other.refused).toBe("version");
+    expect(other.proofs.filter(([, isProof]) => isProof)).toEqual([]);
+    expect(other.proofs.length).toBeGreaterThanOrEqual(2);
+  });
 
   it("get other keys after some packets, and lose none", async () => {
     const { host, page } = await joined(8, 1);
