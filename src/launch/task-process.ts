@@ -91,15 +91,14 @@ export function blocks<T>(items: readonly T[], count: number): T[][] {
   );
 }
 
-/** Node's own options, without those that name a program to evaluate. */
+/** Node's own options, without those that say what to run, or that one process alone can have. */
 function nodeOptions(): string[] {
-  const kept: string[] = [];
-  for (let i = 0; i < process.execArgv.length; i++) {
-    const option = process.execArgv[i] as string;
-    if (["-e", "--eval", "-p", "--print", "-pe"].includes(option)) i++;
-    else if (!/^--(inspect|input-type)/.test(option)) kept.push(option);
-  }
-  return kept;
+  let isKept = true;
+  return process.execArgv.filter((option) => {
+    // A value may stand behind its option. Node takes none that begins with "-".
+    if (option[0] === "-") isKept = !/^-([eip]|pe|-(eval|print|inter|input-t|inspect|debug-p|test).*)$/s.test(option);
+    return isKept;
+  });
 }
 
 /** How a process ended. */
@@ -309,12 +308,14 @@ export function startProcess(
     isDropped = links.nodes.add(send);
     for (const task of tasks) links.channels.set(task, send);
   }
-  child.on("message", (report: ProcessReport) => {
+  child.on("message", (message) => {
+    // A module that the user preloads may send anything.
+    const report = Object(message) as ProcessReport;
     if ("ask" in report) links?.nodes.take(report, send);
     else if ("report" in report) links?.onReport(report);
     // What a worker writes, the launching thread writes: it meets the same error, as where tasks are threads.
     else if ("unwritable" in report) process[report.unwritable].write("\n");
-    else {
+    else if ("ended" in report) {
       running.delete(report.ended.task);
       lifecycle.relay(report.ended, report.shown);
     }
@@ -341,6 +342,8 @@ function spawnProcess(
   const child = spawn(process.execPath, [...nodeOptions(), "--eval", PROGRAM], {
     // Then the end of the terminal does not reach it.
     detached: isDetached,
+    // With node --watch, Node would send its parent what it loads.
+    env: { ...process.env, WATCH_REPORT_DEPENDENCIES: undefined },
     // The memory is inherited: it has no name by which another process could open it.
     // Standard input is read only for a task that asks for it (input.ts).
     stdio: ["inherit", "inherit", "inherit", "ipc", ...(memory === undefined ? [] : [memory.descriptor])],

@@ -584,6 +584,18 @@ function suite(): void {
     });
   });
 
+  const SENDER = "for (const sent of [null, 'up', {}]) process.send?.(sent)";
+  it.each([
+    ["a value behind its option", ["--inspect-port", "0"], {}],
+    ["a debugger", ["--inspect=127.0.0.1:0"], {}],
+    // As node --watch sets it: Node sends a parent the modules that it loads.
+    ["node --watch", [], { WATCH_REPORT_DEPENDENCIES: "1" }],
+    ["a module that sends a parent what it likes", ["--import", `data:text/javascript,${encodeURI(SENDER)}`], {}],
+  ])("options of Node that are not for every process, or in its way: %s", async (_, options, env) => {
+    const { out, code } = await run(options, ["call"], { env: { ...process.env, ...env } });
+    expect([out, code]).toEqual(["[[7,1],[7,2]]\n", 0]);
+  });
+
   it.each(["before", "after"])("the current folder goes %s the start of the program: an error with a code", (when) => {
     const folder = mkdtempSync(join(inject("folder"), "gone-"));
     const program = join(inject("folder"), `gone-${when}.mjs`);
