@@ -2,16 +2,14 @@
 import { TASK_PIPE_DESCRIPTOR_OFFSET, TASK_PIPE_INODE_OFFSET } from "../../assembly/layout.js";
 import { nodeModule } from "../support/host.js";
 import type { Ffi } from "./ffi.js";
+import { type OpenFile, openFile } from "./open-file.js";
 import { pipeOf, type SharedWords } from "./pipe-words.js";
 
-const fs = (): typeof import("node:fs") => nodeModule("fs") as typeof import("node:fs");
 const RING = new Uint8Array(1);
 
 /** A pipe that this thread has opened. */
-interface OpenPipe {
+interface OpenPipe extends OpenFile {
   readonly inode: number;
-  readonly descriptor: number;
-  readonly close: () => void;
 }
 
 /** The pipes of the threads that this one has rung. */
@@ -41,30 +39,18 @@ export class Pipes {
     if (known?.inode === inode) return known.descriptor;
     known?.close();
     this.#open.delete(slot);
-    const opened = this.#openPath(`/proc/${pid}/fd/${this.#words.loadWord(slot + TASK_PIPE_DESCRIPTOR_OFFSET)}`);
+    const { constants, fstatSync } = nodeModule("fs") as typeof import("node:fs");
+    const path = `/proc/${pid}/fd/${this.#words.loadWord(slot + TASK_PIPE_DESCRIPTOR_OFFSET)}`;
+    const opened = openFile(this.#ffi, path, constants.O_WRONLY | constants.O_NONBLOCK);
     // The thread or its process has ended.
     if (opened === undefined) return undefined;
     // If the thread has ended, its number may be that of another file, or its process's that of another process.
-    if (fs().fstatSync(opened.descriptor).ino >>> 0 !== inode) {
+    if (fstatSync(opened.descriptor).ino >>> 0 !== inode) {
       opened.close();
       return undefined;
     }
     this.#open.set(slot, { inode, ...opened });
     return opened.descriptor;
-  }
-
-  #openPath(path: string): Omit<OpenPipe, "inode"> | undefined {
-    const { closeSync, constants, openSync } = fs();
-    try {
-      // Node closes it at the end of a worker.
-      const descriptor = openSync(path, constants.O_WRONLY | constants.O_NONBLOCK);
-      return { descriptor, close: () => closeSync(descriptor) };
-    } catch (error) {
-      if ((error as { code?: string }).code !== "ERR_ACCESS_DENIED") return undefined;
-    }
-    // node --permission without --allow-fs-write.
-    const descriptor = this.#ffi.open(path);
-    return descriptor < 0 ? undefined : { descriptor, close: () => this.#ffi.close(descriptor) };
   }
 
   /** Closes them. The next ring opens its pipe again. */

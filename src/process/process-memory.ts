@@ -9,6 +9,7 @@ import { findPackage } from "../support/packages.js";
 import { NODE_FFI, noProcesses, openFfi } from "./ffi.js";
 import { type FutexSetup, LONG_SLEEP_MS, SLEEP_MS } from "./futex.js";
 import { mapMemory, type ProcessMemorySetup } from "./mapping.js";
+import { type OpenFile, openFile } from "./open-file.js";
 import { futexWithBells } from "./pipe-bell.js";
 
 /** A word that goes through the file and through the memory. */
@@ -77,12 +78,12 @@ const PROBE_BYTES = 65_536;
  */
 export function probeProcesses(least = PROBE_BYTES): void {
   const ffi = openFfi(findFfi());
-  closeDescriptor(ffi.makeMemory(least));
+  ffi.close(ffi.makeMemory(least));
   const descriptor = ffi.makeMemory(PROBE_BYTES);
   try {
     probe(mapMemory(ffi, PROBE_BYTES, descriptor, true).shared, descriptor, PROBE_BYTES);
   } finally {
-    closeDescriptor(descriptor);
+    ffi.close(descriptor);
   }
 }
 
@@ -103,6 +104,7 @@ export function whyNoProcesses(least: number): PamiError | undefined {
 /** Makes the memory that a job's processes share. */
 export class ProcessMemories {
   readonly #ffi = openFfi(findFfi());
+  #file: OpenFile | undefined;
   setup: ProcessMemorySetup | undefined;
   futex: FutexSetup | undefined;
   /** How this thread sleeps. */
@@ -110,23 +112,29 @@ export class ProcessMemories {
 
   /** May be called again where it failed. */
   readonly make: MakeProcessMemory = (bytes) => {
-    const descriptor = this.#ffi.makeMemory(bytes);
+    const made = this.#ffi.makeMemory(bytes);
+    const file = openFile(this.#ffi, `/proc/self/fd/${made}`, "r+");
+    this.#ffi.close(made);
+    if (file === undefined) throw noProcesses("this process has no descriptor left");
+    const { descriptor } = file;
     try {
       const { shared, futex } = mapMemory(this.#ffi, bytes, descriptor);
       probe(shared, descriptor, bytes);
       this.setup = { descriptor, bytes, ffi: binaryOf(this.#ffi.path) };
       this.futex = futex;
       this.#own = taskFutexOf(futex, shared, false);
+      this.#file = file;
       return { shared, futex: this.#own, provide: providerOf(this.#own) };
     } catch (error) {
-      closeDescriptor(descriptor);
+      file.close();
       throw error;
     }
   };
 
   /** Closes the descriptor: no process can be started any more. The memory goes with its last mapping. */
   close(): void {
-    if (this.setup !== undefined) closeDescriptor(this.setup.descriptor);
+    this.#file?.close();
+    this.#file = undefined;
     this.setup = undefined;
     this.#own?.close();
   }
@@ -140,10 +148,6 @@ export function providerOf(futex: Pick<Futex, "reserve">): ProcessMemory["provid
     const text = `this host has no memory for the ${end - first} bytes of the job's tables (ENOMEM)`;
     throw new PamiError("PAMIR_MEMORY", text);
   };
-}
-
-function closeDescriptor(descriptor: number): void {
-  (nodeModule("fs") as typeof import("node:fs")).closeSync(descriptor);
 }
 
 /** Checks that the new memory is the file: its last word goes both ways. */

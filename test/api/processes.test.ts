@@ -310,6 +310,11 @@ function suite(): void {
       for (const pid of JSON.parse(out) as number[]) expect(["Z", undefined]).toContain(await endOf(pid));
     });
 
+    it("a worker that launches a job is terminated, or ends: no process and no descriptor is left, nor a warning", async () => {
+      const left = "[2,0,0]\n";
+      expect(await run([], ["thread"])).toEqual({ out: left + left, err: "", code: 0 });
+    });
+
     it("an interrupt from the terminal ends no task of a program that goes on", async () => {
       const { out, code } = await run([], ["interrupt"], { detached: true });
       expect([JSON.parse(out), code]).toEqual([[7, 1], 0]);

@@ -1,6 +1,8 @@
 // @ts-check
 // A program with a job whose tasks run in processes. Its parameters: what it does, and more for that.
-import { existsSync } from "node:fs";
+import { once } from "node:events";
+import { existsSync, readdirSync, readlinkSync } from "node:fs";
+import { parentPort, Worker } from "node:worker_threads";
 import { info, launch } from "pamir";
 import { ASK, ECHO, QUIT } from "../tasks/support.js";
 
@@ -84,6 +86,28 @@ const PROGRAMS = {
     for (let task = 1; task <= 4; task++) await busy?.ask(task, "traffic", { size: 5, sizes: [8, 5000] });
     say(jobs.flatMap(({ pids }) => pids));
     setInterval(() => {}, 60_000);
+  },
+  /** A job of a worker that is terminated, or ends by itself: what is left of it here. */
+  async thread() {
+    /** @type {(fd: string) => boolean} */
+    const isMemory = (fd) => existsSync(`/proc/self/fd/${fd}`) && readlinkSync(`/proc/self/fd/${fd}`).includes("memfd");
+    for (const order of ["terminate", "exit"]) {
+      const worker = new Worker(new URL(import.meta.url), { argv: ["threaded"] });
+      const [pids] = await once(worker, "message");
+      const isOver = once(worker, "exit");
+      if (order === "exit") worker.postMessage(order);
+      else void worker.terminate();
+      await isOver;
+      const isLeft = (/** @type {number} */ pid) => existsSync(`/proc/${pid}/exe`);
+      for (const end = performance.now() + PATIENCE; pids.some(isLeft) && performance.now() < end; )
+        await new Promise((resolve) => setTimeout(resolve, 10));
+      say([pids.length, pids.filter(isLeft).length, readdirSync("/proc/self/fd").filter(isMemory).length]);
+    }
+  },
+  async threaded() {
+    const { pids } = await crowd(2);
+    parentPort?.postMessage(pids);
+    parentPort?.once("message", () => process.exit());
   },
   /** Ends while its tasks are asleep. */
   async unref() {
