@@ -5,7 +5,10 @@ import type { Client } from "../index.js";
 export interface HostOptions {
   /** Where the server listens: `wss://HOST:PORT/PATH` or `ws://…`. Port 0: the system chooses one. */
   readonly listen: string;
-  /** The address that tickets name, if it is another one: that of a proxy in front of this server (default: `listen`). */
+  /**
+   * The address that tickets name, if it is another one (default: `listen`): that of a proxy in front of this server, or of
+   * this machine where the server listens at all addresses (`ws://0.0.0.0:PORT/`).
+   */
   readonly address?: string | undefined;
   /** The certificate of a server at `wss:`, and its key, in PEM. */
   readonly tls?: { readonly cert: string | Uint8Array; readonly key: string | Uint8Array } | undefined;

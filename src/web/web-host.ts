@@ -53,7 +53,15 @@ export async function makeHost(options: HostOptions): Promise<Host> {
   checkInteger("silence of host()", silence, SILENCE_MIN_MS, SILENCE_MAX_MS);
   if (tls !== undefined) checkTls(tls);
   const stated = address === undefined ? undefined : parseWebSocketAddress(address);
-  checkSecure("host()", stated ?? parseWebSocketAddress(listen, 0), insecure);
+  const named = stated ?? parseWebSocketAddress(listen, 0);
+  checkSecure("host()", named, insecure);
+  if (/^wss?:\/\/(0\.0\.0\.0|\[::\])[:/]/.test(named)) {
+    const what = stated === undefined ? "listen" : "address";
+    throw new PamiError(
+      "PAMIR_INVAL",
+      `${what} is ${named}: tickets need an address at which nodes find this host, in address`,
+    );
+  }
   const makeKeySchedule = await selectKeySchedules();
   const inner = await openWebSocketLink({ listen, tls });
   try {

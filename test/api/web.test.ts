@@ -145,6 +145,9 @@ describe("bad input", () => {
     ["a short silence", () => open({ silence: 99 }), "PAMIR_INVAL"],
     ["no address", () => open({ listen: 7 as never }), "PAMIR_INVAL"],
     ["an address with a query", () => open({ listen: "ws://127.0.0.1:0/?key=1" }), "PAMIR_INVAL"],
+    ["all addresses, and none for tickets", () => open({ listen: "ws://0.0.0.0:0/" }), "PAMIR_INVAL"],
+    ["the same of IPv6", () => open({ listen: "ws://[0::0]:0/" }), "PAMIR_INVAL"],
+    ["all addresses for tickets", () => open({ address: "wss://0/" }), "PAMIR_INVAL"],
     ["contexts", () => open({ contexts: 0 }), "PAMIR_INVAL"],
     ["wss: without a certificate", () => open({ listen: "wss://127.0.0.1:0/" }), "PAMIR_INVAL"],
     ["tls without a certificate", () => open({ listen: "wss://127.0.0.1:0/", tls: {} as never }), "PAMIR_INVAL"],
@@ -159,6 +162,14 @@ describe("bad input", () => {
     ["a signal", () => enter("AA", { signal: {} as never }), "PAMIR_INVAL"],
   ])("%s", async (_, call, code) => {
     expect(await codeOf(call)).toBe(code);
+  });
+
+  it("a server at all addresses, with one for tickets", async () => {
+    const port = await freePort();
+    await using job = await open({ listen: `ws://0.0.0.0:${port}/`, address: `ws://127.0.0.1:${port}/` });
+    const client = await enter(job.invite().ticket);
+    expect(client.task).toBe(1);
+    client.close();
   });
 
   it("of invite(), and of a ticket for ws:", async () => {
