@@ -233,6 +233,7 @@ async function join(
     for (let other = nodes; rank >= world && other < nodes + most - world; other++) {
       addresses.push((await find<Address>(bootstrap, `address-${other}`)) ?? null);
     }
+    checkFamilies(agent.address, addresses);
     inline = await agent.serve(addresses);
   }
   // Behind this one, every agent serves.
@@ -469,6 +470,15 @@ function bindHost(all: readonly Introduction[]): string {
   if (given === undefined && machine !== "" && all.every(isHere)) return "127.0.0.1";
   const { networkInterfaces } = nodeModule("os") as typeof import("node:os");
   return ownAddress(given, () => Object.values(networkInterfaces()));
+}
+
+/** Checks that UDP goes between these sockets. @throws PAMIR_ADDRESS */
+function checkFamilies(own: Address, addresses: readonly (Address | null)[]): void {
+  const isIpv6 = (address: Address): boolean => address.startsWith("udp:[");
+  const other = addresses.find((address) => address !== null && isIpv6(address) !== isIpv6(own));
+  if (other === undefined) return;
+  const why = "UDP does not go between IPv4 and IPv6: PAMIR_BIND_HOST names another address of a machine";
+  throw new PamiError("PAMIR_ADDRESS", `this node is at ${own}, another one at ${other}: ${why}`);
 }
 
 /** Lets `pamir top` see a node, if the job has opted in. Returns what ends that. */

@@ -470,6 +470,23 @@ describe.skipIf(!isLinux)("processes in several nodes, joined by a link", { time
     expect(errors[1]).toMatch(/port of PAMIR_OPTIONS is 65535, so node 1 would have port 65536: the last is 65535/);
   });
 
+  it.each([{}, WAYS[INLINE], { link: "websocket" }])(
+    "a node at IPv4, one at IPv6, %j: an error, or they talk",
+    async (options) => {
+      const env = { PAMIR_KEY_FILE: keyFile, PAMIR_OPTIONS: JSON.stringify(options) };
+      const script = 'test $PAMIR_RANK = 0 || export PAMIR_BIND_HOST=::1; exec "$@"';
+      const { codes, errors, said } = await start(2, [], env, 1, program, undefined, ["sh", "-c", script, "sh"]);
+      if ("link" in options) expect({ said, codes }).toEqual({ said: rightOf(2), codes: [0, 0] });
+      else {
+        expect(codes).toEqual([1, 1]);
+        const text =
+          /at udp:127\.0\.0\.1:\d+.* at udp:\[::1\]:\d+: UDP does not go between IPv4 and IPv6.*PAMIR_BIND_HOST/;
+        expect(errors[0]).toMatch(text);
+        expect(errors[0]).toContain("PAMIR_ADDRESS");
+      }
+    },
+  );
+
   it("without a key, if all that reach the addresses are trusted", async () => {
     const { said, codes } = await start(2, [], { PAMIR_INSECURE: "1" }, 1);
     expect(codes).toEqual([0, 0]);
