@@ -28,6 +28,7 @@ describe("processes that share no memory", () => {
       "",
     ],
     ["another system", ["--import", loader], ELSEWHERE, "getpid"],
+    ["add-ons are turned off", ["--no-addons"], "node --no-addons loads no koffi", "getpid"],
     ["koffi is forbidden", permissions, "node --permission takes --allow-addons for koffi", "getpid"],
     ["memfd_create() is refused", [], "memfd_create fails with errno 38", "memfd_create"],
     ["mmap() is refused", [], "mmap of 65536 bytes fails with errno 38", "mmap"],
