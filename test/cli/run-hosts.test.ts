@@ -292,6 +292,13 @@ describe.skipIf(!isLinux)("pamir run --hosts", { timeout: 60_000 }, () => {
     expect(isGone(Number(readFileSync(join(folder, "silent-shell"), "utf8")))).toBe(true);
   });
 
+  it("this host needs no remote shell: none is named", () => {
+    const { status, stderr } = run("--hosts", "localhost", "--rsh", "false", "--start-timeout", "0.001", app);
+    const tried = `tried by ${process.execPath}, for 0.001 s (--start-timeout)`;
+    expect(stderr.trim()).toBe(`pamir: no answer from host localhost: ${tried}`);
+    expect(status).toBe(2);
+  });
+
   it("while a host is awaited, it is named every five seconds; a signal ends the wait", async () => {
     const shell = script(folder, "waiting", `echo $$ > ${folder}/waiting-shell; exec sleep 1000`);
     const child = spawn(process.execPath, [cli, "run", "--hosts", "localhost,far", "--rsh", shell, app]);
@@ -530,6 +537,7 @@ describe("pamir run, wrong input", () => {
     [["--hosts", "a:x", app], /--hosts, entry 1: slots is "x", not an integer from 1 to 65536 \(PAMIR_HOSTS\)/],
     [["--hosts", "a:2,b", "-n", "4", app], /4 tasks don't fit: 2 hosts have 3 slots/],
     [["--hosts", "a", "--rsh", " ", app], /--rsh is empty/],
+    [["--hosts", "a", "--remote-pamir", " ", app], /--remote-pamir is empty/],
     [["--hosts", "a", "--start-timeout", "x", app], /--start-timeout is "x", not a number of seconds/],
     [["--hostfile", "/nonexistent", app], /--hostfile \/nonexistent: ENOENT/],
     [["--hostfile", "FILE", app], /hostfile, line 2: the field "slot=2" is none of slots=, max_slots= \(PAMIR_HOSTS\)/],

@@ -39,6 +39,7 @@ export async function runHosts(app: string, args: string[], values: Values): Pro
   const onError = oneOf("--on-error", values["on-error"], ["report", "abort"]) ?? "report";
   const shell = (values.rsh ?? "ssh").split(/\s+/).filter((word) => word !== "");
   if (shell.length === 0) throw new UsageError("--rsh is empty, not a command");
+  if (values["remote-pamir"]?.trim() === "") throw new UsageError("--remote-pamir is empty, not a command");
   const size = placements.reduce((sum, { count: tasks }) => sum + tasks, 0);
   // The most that divides the tasks of every host: nodes have equally many tasks.
   const perNode = placements.reduce((most, { count: tasks }) => greatestDivisor(most, tasks), 0);
@@ -165,15 +166,17 @@ async function awaitHosts(
   timeout: number,
   givenUp: Promise<unknown>,
 ): Promise<void> {
+  const missing = (): string[] => hosts.filter(({ isReady }) => !isReady).map(({ name }) => name);
   const awaited = (): string => {
-    const names = hosts.filter(({ isReady }) => !isReady).map(({ name }) => name);
+    const names = missing();
     return `${names.length === 1 ? "host" : "hosts"} ${names.join(", ")}`;
   };
   const stopReports = reportWaits(() => `this job waits for ${awaited()} to answer`);
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => {
-      const tried = `tried by ${shell.join(" ")}, for ${timeout / 1000} s (--start-timeout)`;
+      const command = missing().every((name) => name === HERE) ? process.execPath : shell.join(" ");
+      const tried = `tried by ${command}, for ${timeout / 1000} s (--start-timeout)`;
       reject(new UsageError(`no answer from ${awaited()}: ${tried}`));
     }, timeout);
   });
