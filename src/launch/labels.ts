@@ -4,8 +4,10 @@ import type { Socket } from "node:net";
 import type { Readable, Writable } from "node:stream";
 import { nextTurn, nodeModule } from "../support/host.js";
 
-/** How lines are labeled: with the task's number, or in a color of the task. */
-export type Labels = "plain" | "color";
+export { hasColors } from "../support/host.js";
+
+/** How lines are labeled, of each stream: with the task's number, or with that in a color of the task. */
+export type Labels = Readonly<Record<"stdout" | "stderr", boolean>>;
 
 /** Foreground colors of a terminal, without black, white and red. */
 const COLORS = [36, 33, 32, 35, 34, 96, 93, 92, 95, 94] as const;
@@ -91,17 +93,17 @@ function pausedBy(to: Writable): Set<Readable> {
   return waiting;
 }
 
-function labelOf(task: number, labels: Labels): string {
+function labelOf(task: number, hasColor: boolean): string {
   const color = COLORS[task % COLORS.length] as number;
-  return labels === "color" ? `\u001b[${color}m[${task}]\u001b[0m ` : `[${task}] `;
+  return hasColor ? `\u001b[${color}m[${task}]\u001b[0m ` : `[${task}] `;
 }
 
 /**
  * Writes what comes from a task's stream to another one, line by line. The last line gets an end if it has none.
  * @returns what ends the line that has come in part
  */
-export function labelLines(task: number, labels: Labels, from: Readable, to: Writable): () => void {
-  const label = labelOf(task, labels);
+export function labelLines(task: number, hasColor: boolean, from: Readable, to: Writable): () => void {
+  const label = labelOf(task, hasColor);
   let rest = "";
   from.setEncoding("utf8");
   from.on("data", (text: string) => {

@@ -395,7 +395,7 @@ function makeJob(
             engine,
             onError,
             isJoined: join,
-            labels: options.labels ? (hasColors() ? "color" : "plain") : undefined,
+            labels: options.labels ? hasColors() : undefined,
             futex: processes?.futex,
             processes: (processes ?? link) && {
               count: options.processes as number,

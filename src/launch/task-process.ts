@@ -173,9 +173,10 @@ export function startTaskProcess(
   const outputs = [stdout, child.stderr].flatMap((one) => one ?? []);
   const lines: (() => void)[] = [];
   for (const from of outputs) {
-    const to = from === stdout ? process.stdout : process.stderr;
+    const name = from === stdout ? "stdout" : "stderr";
+    const to = process[name];
     if (labels === undefined) from.on("data", (bytes: Uint8Array) => passOn(bytes, from, to));
-    else lines.push(labelLines(task, labels, from, to));
+    else lines.push(labelLines(task, labels[name], from, to));
   }
   const { pid } = child;
   if (pid !== undefined && !isDetached) {

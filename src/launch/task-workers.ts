@@ -89,8 +89,8 @@ export class TaskWorkers {
       worker.on("error", (error) => failures.push(error));
       worker.on("exit", ended);
       if (labels !== undefined) {
-        labelLines(task, labels, worker.stdout, output.stdout);
-        labelLines(task, labels, worker.stderr, output.stderr);
+        labelLines(task, labels.stdout, worker.stdout, output.stdout);
+        labelLines(task, labels.stderr, worker.stderr, output.stderr);
       }
     } catch (error) {
       failures.push(error);

@@ -54,10 +54,11 @@ export function environment(name: string): string | undefined {
   return isNode() && mayRead({ name: "env", variable: name }) ? process.env[name] : undefined;
 }
 
-/** Whether standard output is a terminal that shows colors. */
-export function hasColors(): boolean {
-  const { stdout } = process;
-  return stdout.isTTY === true && (stdout.hasColors?.() ?? false);
+/** Whether standard output is a terminal that shows colors, and whether standard error is. */
+export function hasColors(): Record<"stdout" | "stderr", boolean> {
+  const shows = (stream: Pick<typeof process.stdout, "isTTY" | "hasColors">): boolean =>
+    stream.isTTY === true && (stream.hasColors?.() ?? false);
+  return { stdout: shows(process.stdout), stderr: shows(process.stderr) };
 }
 
 /** Makes the exit code of this program, or of this worker, that of a failure, unless it is set. */

@@ -5,13 +5,13 @@ import { once } from "node:events";
 import { PassThrough, Writable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { expect, it } from "vitest";
-import { drained, type Labels, labelLines, passOn, takeRest } from "../../src/launch/labels.js";
+import { drained, labelLines, passOn, takeRest } from "../../src/launch/labels.js";
 import { wholeLines } from "../../src/launch/whole-lines.js";
 
 /** What comes out of pieces that a task writes. */
-async function labeled(task: number, labels: Labels, ...pieces: readonly (string | Uint8Array)[]): Promise<string> {
+async function labeled(task: number, hasColor: boolean, ...pieces: readonly (string | Uint8Array)[]): Promise<string> {
   const [from, to] = [new PassThrough(), new PassThrough()];
-  labelLines(task, labels, from, to);
+  labelLines(task, hasColor, from, to);
   for (const piece of pieces) from.write(piece);
   from.end(() => setImmediate(() => to.end()));
   return await text(to);
@@ -23,7 +23,7 @@ it.each([
   [9, "\u001b[94m[9]\u001b[0m a\n"],
   [10, "\u001b[36m[10]\u001b[0m a\n"],
 ])("task %d has a color of its own, of ten", async (task, line) => {
-  expect(await labeled(task, "color", "a\n")).toBe(line);
+  expect(await labeled(task, true, "a\n")).toBe(line);
 });
 
 it.each([
@@ -34,7 +34,7 @@ it.each([
   [["x".repeat(65_536), "y", "z"], `[3] ${"x".repeat(65_536)}y\n[3] z\n`],
   [[Uint8Array.of(0xc3), Uint8Array.of(0xa4, 10)], "[3] \u00e4\n"],
 ])("pieces %#: each line has one label", async (pieces, lines) => {
-  expect(await labeled(3, "plain", ...pieces)).toBe(lines);
+  expect(await labeled(3, false, ...pieces)).toBe(lines);
 });
 
 /** Lets streams pass on what they have. */
@@ -47,7 +47,7 @@ function unread(sources: number, lines: number): { all: PassThrough[]; to: PassT
   const to = new PassThrough({ highWaterMark: 16 });
   const all = Array.from({ length: sources }, (_, task) => {
     const from = new PassThrough({ readableHighWaterMark: 4, writableHighWaterMark: 16 });
-    labelLines(task, "plain", from, to);
+    labelLines(task, false, from, to);
     for (let line = 0; line < lines; line++) from.write(`${line}\n`);
     return from;
   });
@@ -157,7 +157,7 @@ it.skipIf(process.platform === "win32").each([
 
 it("a line that has come in part is ended on demand, once; what comes then has a label of its own", async () => {
   const [from, to] = [new PassThrough(), new PassThrough()];
-  const endLine = labelLines(3, "plain", from, to);
+  const endLine = labelLines(3, false, from, to);
   from.write("a\nb");
   await settle();
   endLine();

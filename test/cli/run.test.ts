@@ -144,6 +144,29 @@ describe.runIf(HAS_TERMINAL)("pamir run on a terminal", () => {
     }
   });
 
+  it.each(["-n 2", "-n 2 --processes 2", "-n 2 --nodes 2"])("%s: no colors in a file beside it", (options) => {
+    const [file, errors] = ["writes-errors.mjs", "errors.txt"].map((name) => join(inject("folder"), name)) as [
+      string,
+      string,
+    ];
+    writeFileSync(file, "console.log('on the terminal');\nconsole.error('in the file');\n");
+    const env = { PATH: process.env.PATH, HOME: process.env.HOME, TERM: "xterm-256color" };
+    for (const [to, shown, hidden] of [
+      ["2>", "on the terminal", "in the file"],
+      ["1>", "in the file", "on the terminal"],
+    ] as const) {
+      const command = `"${process.execPath}" "${cli}" run ${options} "${file}" ${to} "${errors}"`;
+      const { stdout } = spawnSync("script", ["-qec", command, "/dev/null"], {
+        encoding: "utf8",
+        env,
+        timeout: 60_000,
+      });
+      for (const label of ["\u001b[36m[0]\u001b[0m", "\u001b[33m[1]\u001b[0m"])
+        expect(stdout).toContain(`${label} ${shown}`);
+      expect(readFileSync(errors, "utf8").split("\n").sort()).toEqual(["", `[0] ${hidden}`, `[1] ${hidden}`]);
+    }
+  });
+
   it.each([
     ["-n 2 --processes 2 --no-labels", "", [true, true]],
     ["-n 2 --nodes 2 --no-labels", "", [true, true]],

@@ -89,12 +89,10 @@ export class ProcessJob {
     const { labels } = this.#options;
     this.#running.add(task);
     const lines: (() => void)[] = [];
-    for (const [from, to] of [
-      [task.stdout, process.stdout],
-      [task.stderr, process.stderr],
-    ] as const) {
+    for (const name of ["stdout", "stderr"] as const) {
+      const [from, to] = [task[name], process[name]];
       if (labels === undefined) from.on("data", (bytes: Uint8Array) => passOn(bytes, from, to));
-      else lines.push(labelLines(task.task, labels, from, to));
+      else lines.push(labelLines(task.task, labels[name], from, to));
       void task.exited?.then(() => takeRest(from));
     }
     const end = await task.ended;

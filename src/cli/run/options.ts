@@ -3,7 +3,7 @@ import { accessSync, closeSync, constants, openSync, readFileSync, statSync } fr
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { DEFAULT_TIMEOUT_MS } from "../../bootstrap/waits.js";
-import type { Labels } from "../../launch/labels.js";
+import { hasColors, type Labels } from "../../launch/labels.js";
 import { UsageError } from "../usage.js";
 
 export const HELP = `pamir run: runs a program as the tasks of a job; in each task, attach() gives its client
@@ -247,8 +247,7 @@ export function fileToWrite(option: string, file: string): string {
 
 /** How output is labeled. */
 export function labelsOf(values: Values): Labels | undefined {
-  if (values["no-labels"]) return undefined;
-  return process.stdout.isTTY && process.stdout.hasColors() ? "color" : "plain";
+  return values["no-labels"] ? undefined : hasColors();
 }
 
 /** The path of a program. @throws UsageError if it is no file that can be read, or one that Node runs as no program */
