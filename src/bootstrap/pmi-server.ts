@@ -187,7 +187,7 @@ export class PmiServer {
       onEnd: (error) => {
         // Bytes that are no line, or don't open.
         if (error?.code === "PAMIR_PMI" || error?.code === "PAMIR_KEY") this.#options.onRefused?.(error.message, from);
-        this.#end(connection, error === undefined ? "ended its connection" : error.message);
+        this.#end(connection, error === undefined ? "ended its connection" : `was cut off (${error.message})`);
       },
     });
   }

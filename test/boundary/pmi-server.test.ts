@@ -1,7 +1,9 @@
 // The PMI server against clients that do everything right, and against hostile ones: named rows.
+import { duplexPair } from "node:stream";
 import { describe, expect, it, vi } from "vitest";
-import { type Lines, linkedLines } from "../../src/bootstrap/lines.js";
+import { type Lines, linkedLines, StreamLines } from "../../src/bootstrap/lines.js";
 import { PmiServer, type PmiServerOptions } from "../../src/bootstrap/pmi-server.js";
+import { PlainFraming } from "../../src/bootstrap/pmi-wire.js";
 import { nextTurn } from "../../src/support/host.js";
 
 /** A client that sends whatever a test wants. */
@@ -313,6 +315,18 @@ describe("processes of no place in the job are told why", () => {
     const client = connect();
     expect(await client.ask(`cmd=initack ${fields}`)).toEqual([`cmd=initack rc=-1 pamir=refused msg=${why}`]);
     expect([client.isEnded, server.joined, refused]).toEqual([true, 1, [why.replaceAll("_", " ")]]);
+  });
+
+  it("bytes that are no line cut a rank off; the reason reads as one sentence", async () => {
+    const { lost, server } = rig();
+    const [near, far] = duplexPair();
+    server.serve(new StreamLines(far, new PlainFraming()), 1);
+    near.on("error", () => {}).write(`${INIT}\n${"x".repeat(4096)}`);
+    await vi.waitFor(() =>
+      expect(lost).toEqual([
+        [1, expect.stringMatching(/^was cut off \(malformed line of PMI-1: no line feed .*\) before it finalized$/)],
+      ]),
+    );
   });
 
   it("a rank that was lost is not given again", async () => {
