@@ -36,7 +36,9 @@ import { reasonText, secondsText } from "./text.js";
 /** Bytes of HELLO and of REPLY. */
 export const HANDSHAKE_BYTES = 72;
 
-const MAGIC = bytesOf("PAMIRRV1");
+/** The first bytes of both. */
+export const MAGIC_TEXT = "PAMIRRV1";
+const MAGIC = bytesOf(MAGIC_TEXT);
 const NONCE_BYTES = 32;
 const PROOF_OFFSET = MAGIC.length + NONCE_BYTES;
 const LENGTH_BYTES = 2;
@@ -169,7 +171,9 @@ function readHandshake(stream: Stream, timeout: number): Promise<{ message: Uint
       received.push(bytes);
       const known = received.view.subarray(0, MAGIC.length);
       if (!known.every((byte, i) => byte === MAGIC[i])) {
-        refuse("it sent bytes that are no handshake of a job");
+        // Without a key, a process begins with a line of PMI-1.
+        const isPlain = String.fromCharCode(...known.subarray(0, 4)) === "cmd=";
+        refuse(isPlain ? "it has no job key" : "it sent bytes that are no handshake of a job");
       } else if (received.length >= HANDSHAKE_BYTES) {
         settle();
         const bytes = received.view.slice();
