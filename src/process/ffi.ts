@@ -128,10 +128,7 @@ interface LoadError {
 
 function whyNotLoaded(path: string, { code, message, resource }: LoadError): string {
   if (path === NODE_FFI) return `${NODE_FFI} fails: ${message}`;
-  if (code === "ERR_DLOPEN_DISABLED")
-    return "permission" in process
-      ? "node --permission takes --allow-addons for koffi"
-      : "node --no-addons loads no koffi";
+  if (code === "ERR_DLOPEN_DISABLED") return "node --permission takes --allow-addons for koffi, and no --no-addons";
   if (code === "ERR_ACCESS_DENIED") return `node --permission takes --allow-fs-read for koffi's ${resource}`;
   return `koffi fails: ${message}`;
 }

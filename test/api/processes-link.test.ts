@@ -20,6 +20,7 @@ describe("processes that share no memory", () => {
     (option) => option !== "--allow-net" || process.allowedNodeEnvironmentFlags.has(option),
   );
   const withoutFfi = ["--no-experimental-ffi"].filter((option) => process.allowedNodeEnvironmentFlags.has(option));
+  const FORBIDDEN = "node --permission takes --allow-addons for koffi, and no --no-addons";
   it.each([
     [
       "koffi is absent",
@@ -28,8 +29,8 @@ describe("processes that share no memory", () => {
       "",
     ],
     ["another system", ["--import", loader], ELSEWHERE, "getpid"],
-    ["add-ons are turned off", ["--no-addons"], "node --no-addons loads no koffi", "getpid"],
-    ["koffi is forbidden", permissions, "node --permission takes --allow-addons for koffi", "getpid"],
+    ["add-ons are turned off", ["--no-addons"], FORBIDDEN, "getpid"],
+    ["koffi is forbidden", permissions, FORBIDDEN, "getpid"],
     ["memfd_create() is refused", [], "memfd_create fails with errno 38", "memfd_create"],
     ["mmap() is refused", [], "mmap of 65536 bytes fails with errno 38", "mmap"],
   ])("%s: the tasks talk, a warning says so once, and info() why", async (_, options, why, broken) => {
