@@ -274,16 +274,20 @@ export class RegionTable {
     return state;
   }
 
-  #find({ buffer, byteOffset, length }: Uint8Array): Entry | undefined {
-    if (buffer !== this.#memory.buffer) return undefined;
-    const place = this.#open.findIndex(
-      (region) => byteOffset >= region.pointer && byteOffset + length <= region.pointer + region.length,
-    );
-    const found = this.#open[place];
-    if (found === undefined) return undefined;
-    this.#open[place] = this.#open[0] as Entry;
-    this.#open[0] = found;
-    return found;
+  #find(view: Uint8Array): Entry | undefined {
+    if (view.buffer !== this.#memory.buffer) return undefined;
+    const open = this.#open;
+    const first = view.byteOffset;
+    const end = first + view.length;
+    // A loop makes no garbage, as findIndex() does: operations that are repeated come here.
+    for (let place = 0; place < open.length; place++) {
+      const entry = open[place] as Entry;
+      if (first < entry.pointer || end > entry.pointer + entry.length) continue;
+      open[place] = open[0] as Entry;
+      open[0] = entry;
+      return entry;
+    }
+    return undefined;
   }
 
   #countKept(bytes: number): void {
