@@ -314,7 +314,10 @@ async function attempt(
     await begin(client);
   } catch (error) {
     client.destroy();
-    throw error;
+    const mayLackKey = key === undefined && (error as PamiError).code === "PAMIR_BOOTSTRAP";
+    if (!mayLackKey || error instanceof RefusedError) throw error;
+    const hint = "; rank 0 may have a job key, and this process has none";
+    throw new PamiError("PAMIR_BOOTSTRAP", `${(error as PamiError).message}${hint}`, { cause: error });
   }
   return new PmiBootstrap(client, options);
 }

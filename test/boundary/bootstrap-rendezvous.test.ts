@@ -414,7 +414,9 @@ describe("processes with different keys", () => {
       const rank0 = failure(open(0, 2, port, { timeout: 1000, ...own, onRefused: (text) => told.push(text) }));
       const rank1 = await failure(open(1, 2, port, { timeout: 500, ...other }));
       expect(rank1.code).toBe("PAMIR_TIMEDOUT");
-      expect(rank1.message).toMatch(/closed the connection during the handshake; its job key|ended the connection/);
+      expect(rank1.message).toMatch(
+        /closed the connection during the handshake; its job key|ended the connection.*; rank 0 may have a job key/,
+      );
       expect(await rank0).toMatchObject({
         code: "PAMIR_TIMEDOUT",
         message: expect.stringMatching(
