@@ -509,6 +509,8 @@ describe("pamir run, wrong input", () => {
     [["--nodes", "2", "--engine", "thread", app], /--engine does not go with --nodes/],
     [["--nodes", "2", "--kernel", "c", app], /--kernel is "c", not "wasm" or "ts"/],
     [["--nodes", "2", "--contexts", "2", "-x", "PAMIR_OPTIONS={", app], /PAMIR_OPTIONS is "\{", not JSON/],
+    [["--nodes", "2", "-x", "PAMIR_BIND_HOST=0.0.0.0", app], /PAMIR_BIND_HOST is "0.0.0.0".*\(PAMIR_ADDRESS\)/],
+    [["--nodes", "2", "-x", "PAMIR_BIND_HOST=a host", app], /PAMIR_BIND_HOST is "a host", not an address/],
     [["--nodes", "2", "-x", "PAMIR_OPTIONS={", app], /PAMIR_OPTIONS is "\{", not JSON.*\(PAMIR_INVAL\)/],
     [
       ["--nodes", "2", "-x", 'PAMIR_OPTIONS={"context":2}', app],

@@ -1,6 +1,7 @@
 // What attach() checks in a task, for a launcher that checks it before any task. Loaded only where there is something to check.
 import { type JoinOptions, joinOptions, kernelOf, portOf } from "../../launch/join-options.js";
 import { checkLimits } from "../../launch/limits.js";
+import { ownAddress } from "../../launch/own-address.js";
 
 /**
  * Options of a job as PAMIR_OPTIONS has them.
@@ -12,4 +13,9 @@ export function checkedOptions(text: string, given: JoinOptions, nodes: number, 
   checkLimits(options, locals);
   portOf(options, nodes - 1);
   return options;
+}
+
+/** @throws PAMIR_ADDRESS if PAMIR_BIND_HOST is none that a node can have */
+export function checkBindHost(given: string | undefined): void {
+  if (given !== undefined) ownAddress(given, () => []);
 }

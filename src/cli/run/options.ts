@@ -128,14 +128,14 @@ export function oneOf<Choice extends string>(name: string, text: string | undefi
 
 /**
  * Variables for processes that call attach(): those of -x, that of --top, and PAMIR_OPTIONS with what other options say.
- * @param nodes and tasks of each: `locals` @param inherited PAMIR_OPTIONS of the tasks' environment, if -x has none
+ * @param nodes and tasks of each: `locals` @param inherited the tasks' environment, for what -x does not have
  * @throws UsageError also what attach() would find wrong in PAMIR_OPTIONS
  */
 export async function taskVariables(
   values: Values,
   nodes: number,
   locals: number,
-  inherited?: string,
+  inherited: NodeJS.ProcessEnv = {},
 ): Promise<Record<string, string>> {
   const found: Record<string, string> = { ...(values.top ? { PAMIR_TOP: "1" } : {}), ...variables(values.variable) };
   const given = Object.entries({
@@ -143,10 +143,11 @@ export async function taskVariables(
     contexts: count("--contexts", values.contexts),
     heapBytes: count("--heap-bytes", values["heap-bytes"]),
   }).filter(([, value]) => value !== undefined);
-  const text = found.PAMIR_OPTIONS ?? inherited;
-  if (given.length === 0 && text === undefined) return found;
-  const { checkedOptions } = await import("./checks.js");
+  const { PAMIR_OPTIONS: text, PAMIR_BIND_HOST: host } = { ...inherited, ...found };
+  if (given.length === 0 && text === undefined && host === undefined) return found;
+  const { checkBindHost, checkedOptions } = await import("./checks.js");
   try {
+    checkBindHost(host);
     const options = checkedOptions(text ?? "{}", Object.fromEntries(given), nodes, locals);
     if (given.length > 0) found.PAMIR_OPTIONS = JSON.stringify(options);
   } catch (error) {
