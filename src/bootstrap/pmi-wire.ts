@@ -9,6 +9,9 @@
 import { PamiError } from "../core/error.js";
 import { quote } from "./text.js";
 
+/** With which a process that has a job key begins a connection, in place of a line. */
+export const MAGIC_TEXT = "PAMIRRV1";
+
 /** Longest line without its line feed, in bytes: a put of the longest names and value has 1,384. */
 export const LINE_MAX = 2048;
 /** Longest value, in bytes. */
@@ -101,6 +104,7 @@ function checkPrintable(line: string): void {
 }
 
 function malformed(line: string, why: string): PamiError {
+  if (line.startsWith(MAGIC_TEXT)) return new PamiError("PAMIR_PMI", "it has a job key, and this process has none");
   return new PamiError("PAMIR_PMI", `malformed line of PMI-1: ${why}: ${quote(line)}`);
 }
 

@@ -15,7 +15,7 @@ import { needModule } from "./node.js";
 import { OWN_KVSNAME, PmiClient, RefusedError } from "./pmi-client.js";
 import { PmiServer, RENDEZVOUS_VERSION } from "./pmi-server.js";
 import { PlainFraming } from "./pmi-wire.js";
-import { ClosedError, HandshakeError, MAGIC_TEXT, sealLines } from "./sealed-lines.js";
+import { ClosedError, HandshakeError, sealLines } from "./sealed-lines.js";
 import { ranksText, reasonText, runsOf, secondsText } from "./text.js";
 import { DEFAULT_TIMEOUT_MS, GRACE_MS, type OnWait, reportWait } from "./waits.js";
 
@@ -88,10 +88,8 @@ async function serveRendezvous(
   const refusals: string[] = [];
   let refused = 0;
   const told = new Set<string>();
-  const onRefused = (reason: string, from = ""): void => {
+  const onRefused = (why: string, from = ""): void => {
     refused++;
-    const isSealed = reason.includes(`"${MAGIC_TEXT}`);
-    const why = isSealed ? reason.replace(/malformed .*/s, "it has a job key, and this process has none") : reason;
     if (told.size < TOLD_REFUSALS && !told.has(why)) {
       told.add(why);
       options.onRefused?.(`${from}${why}`);

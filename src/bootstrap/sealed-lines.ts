@@ -30,14 +30,12 @@ import { after } from "../support/host.js";
 import { JOB_KEY_BYTES } from "./key.js";
 import { type Lines, type Stream, StreamLines } from "./lines.js";
 import { needModule } from "./node.js";
-import { bytesOf, type Framing, LINE_MAX, Received, textOf } from "./pmi-wire.js";
+import { bytesOf, type Framing, LINE_MAX, MAGIC_TEXT, Received, textOf } from "./pmi-wire.js";
 import { reasonText, secondsText } from "./text.js";
 
 /** Bytes of HELLO and of REPLY. */
 export const HANDSHAKE_BYTES = 72;
 
-/** The first bytes of both. */
-export const MAGIC_TEXT = "PAMIRRV1";
 const MAGIC = bytesOf(MAGIC_TEXT);
 const NONCE_BYTES = 32;
 const PROOF_OFFSET = MAGIC.length + NONCE_BYTES;

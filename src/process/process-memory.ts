@@ -115,7 +115,7 @@ export class ProcessMemories {
     const made = this.#ffi.makeMemory(bytes);
     const file = openFile(this.#ffi, `/proc/self/fd/${made}`, "r+");
     this.#ffi.close(made);
-    if (file === undefined) throw noProcesses("this process has no descriptor left");
+    if (file === undefined) throw noProcesses("this process has no descriptor left, or /proc is missing");
     const { descriptor } = file;
     try {
       const { shared, futex } = mapMemory(this.#ffi, bytes, descriptor);
