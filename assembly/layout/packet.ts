@@ -15,6 +15,7 @@
 //    20  number    u32    DATA: the packet number, from 1 on, the same each time it is sent; else 0
 //    24  body             in a sealed packet of a session encrypted: it means nothing until the packet is opened
 //        tag       16 B   in a sealed packet: after the body, over all bytes before it
+//  A datagram has one packet, or an ACKNOWLEDGE and another packet behind it.
 // ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
 export const PACKET_MAGIC: u32 = 0x50;
 export const PACKET_VERSION: u32 = 1;

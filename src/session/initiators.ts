@@ -55,6 +55,7 @@ export class Initiators {
   readonly #initiators: readonly Initiator[];
   readonly #silence: number;
   readonly #onUnanswered: SessionsOptions["onUnanswered"];
+  readonly #accompany: (node: number, now: number) => void;
   /** All connections that a context serves or has left, by their references. */
   readonly #connections = new Map<number, Connection>();
   /** Those that have yielded before they were accepted: an answer may still come. */
@@ -63,12 +64,15 @@ export class Initiators {
   readonly #packet: Packet;
   #isServing = false;
 
+  /** @param accompany is called just before data goes to a node: what it holds goes in the same datagram */
   constructor(
     state: NodeState,
     options: Pick<SessionsOptions, "initiators" | "txQueueBytes" | "silence" | "onUnanswered">,
+    accompany: (node: number, now: number) => void,
   ) {
     const { initiators = 8, txQueueBytes, silence = SILENCE_DEFAULT, onUnanswered } = options;
     this.#onUnanswered = onUnanswered;
+    this.#accompany = accompany;
     this.#state = state;
     this.#silence = silence;
     this.#queues = new TxQueues(state, txQueueBytes);
@@ -158,6 +162,7 @@ export class Initiators {
       const packet = maySend ? queue.take() : undefined;
       if (packet === undefined) break;
       connection.quota--;
+      this.#accompany(queue.node, now);
       session.begin(packet, now, queue.length === 0 || connection.quota === 0);
     }
     // Without room it goes on in resume().

@@ -56,6 +56,8 @@ export class Responders {
   readonly #waiting = new Set<Responder>();
   /** Those that acknowledge at the end of a batch of received packets. */
   readonly #prompt: Responder[] = [];
+  /** Whether the end of the batch is awaited. */
+  #isSoon = false;
   /** With a key: the serial numbers of connect packets that have come, of the latest incarnation of each node. */
   readonly #connects = new Map<number, { readonly epoch: number; readonly serials: ReplayWindow }>();
 
@@ -248,13 +250,26 @@ export class Responders {
   /** Acknowledges at the end of the batch: packets that have come together cost one acknowledgment. */
   #acknowledgeSoon(responder: Responder): void {
     if (this.#prompt.includes(responder)) return;
-    if (this.#prompt.push(responder) > 1) return;
+    this.#prompt.push(responder);
+    if (this.#isSoon) return;
+    this.#isSoon = true;
     const soon = this.#options.soon ?? ((call: () => void) => call());
     soon(() => {
+      this.#isSoon = false;
       const now = this.#state.time.now();
       for (const one of this.#prompt) if (this.#isOpen(one)) this.#acknowledge(one, now);
       this.#prompt.length = 0;
     });
+  }
+
+  /** Data goes to a node now: an acknowledgment for it that is to be sent at the end of the batch goes in the same datagram. */
+  accompany(node: number, now: number): void {
+    const index = this.#prompt.findIndex(({ parameters }) => parameters.node === node);
+    if (index === -1) return;
+    const [responder] = this.#prompt.splice(index, 1) as [Responder];
+    if (!this.#isOpen(responder)) return;
+    const packet = this.#acknowledgment(responder, now);
+    this.#state.out.hold(this.#addressOf(responder), packet, responder.parameters.seals?.toOrigin);
   }
 
   #isOpen(responder: Responder): boolean {
@@ -349,11 +364,18 @@ export class Responders {
       this.#waiting.add(responder);
       return;
     }
+    const packet = this.#acknowledgment(responder, now);
+    this.#state.out.send(this.#addressOf(responder), packet, responder.parameters.seals?.toOrigin);
+  }
+
+  #acknowledgment(responder: Responder, now: number): Packet {
     this.#state.counts.acknowledgments++;
-    const packet = responder.acknowledge(this.#packet, this.#state.job, now);
-    const { from, node, seals } = responder.parameters;
-    const { routes, out } = this.#state;
-    out.send(routes.isSealed ? routes.to(node) : from, packet, seals?.toOrigin);
+    return responder.acknowledge(this.#packet, this.#state.job, now);
+  }
+
+  #addressOf({ parameters: { from, node } }: Responder): Address {
+    const { routes } = this.#state;
+    return routes.isSealed ? routes.to(node) : from;
   }
 
   disconnected(packet: ReceivedPacket): void {

@@ -21,6 +21,8 @@ export interface Outgoing {
   readonly hasRoom: boolean;
   /** Sends a packet, sealed if there is a seal. */
   send(to: Address, packet: Packet, seal: Seal | undefined): void;
+  /** Keeps a packet for the next send(), which follows at once: both go in one datagram, if that is to the same address. */
+  hold(to: Address, packet: Packet, seal: Seal | undefined): void;
 }
 
 /** Counters of all sessions of a node. */

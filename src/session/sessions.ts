@@ -11,8 +11,11 @@ import {
   PACKET_CONNECT,
   PACKET_DATA,
   PACKET_DISCONNECT,
+  PACKET_KIND_SHIFT,
+  PACKET_LENGTH_OFFSET,
   PACKET_REFUSE,
   PACKET_RIGHT,
+  PACKET_SIZE,
 } from "../../assembly/layout.js";
 import type { Address } from "../link/link.js";
 import { Initiators } from "./initiators.js";
@@ -46,7 +49,7 @@ export class Sessions {
     };
     this.#state = new NodeState({ ...options, onLost });
     this.streams = new Streams(kernel, memory, arena, options.deliver);
-    this.#initiators = new Initiators(this.#state, options);
+    this.#initiators = new Initiators(this.#state, options, (node, now) => this.#responders.accompany(node, now));
     this.#responders = new Responders(this.#state, this.streams, options);
     this.#packet = new ReceivedPacket(kernel, memory, arena, job);
     options.link.receiveInto?.((bytes) => {
@@ -155,8 +158,17 @@ export class Sessions {
     this.#initiators.resume(now);
   }
 
-  /** Takes a packet from the link. The caller owns the bytes again when this returns. */
+  /**
+   * Takes what a link has brought: a packet, or an acknowledgment with a packet behind it (link-queue.ts). The caller owns the
+   * bytes again when this returns.
+   */
   receive(from: Address, bytes: Uint8Array): void {
+    const held = heldBytes(bytes);
+    if (held > 0) this.#receivePacket(from, bytes.subarray(0, held));
+    this.#receivePacket(from, held > 0 ? bytes.subarray(held) : bytes);
+  }
+
+  #receivePacket(from: Address, bytes: Uint8Array): void {
     const packet = this.#packet;
     const { dropped, keySchedule, time } = this.#state;
     const rule = packet.load(from, bytes);
@@ -188,4 +200,17 @@ export class Sessions {
   get inUse(): { initiators: number; responders: number; txQueues: number; buffered: number } {
     return { ...this.#initiators.inUse, responders: this.#responders.inUse, buffered: this.streams.buffered };
   }
+}
+
+/** Bytes of an acknowledgment that a packet follows, which ends with the datagram; 0: it has no such two. */
+function heldBytes(bytes: Uint8Array): number {
+  if (bytes[PACKET_KIND_SHIFT >>> 3] !== PACKET_ACKNOWLEDGE) return 0;
+  const first = statedLength(bytes, 0);
+  if (first < PACKET_SIZE || first % 4 !== 0 || first + PACKET_SIZE > bytes.length) return 0;
+  return first + statedLength(bytes, first) === bytes.length ? first : 0;
+}
+
+function statedLength(bytes: Uint8Array, at: number): number {
+  const low = at + PACKET_LENGTH_OFFSET;
+  return (bytes[low] as number) | ((bytes[low + 1] as number) << 8);
 }

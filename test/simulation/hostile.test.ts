@@ -12,6 +12,8 @@ import {
   PACKET_CONNECT,
   PACKET_DATA,
   PACKET_HALF,
+  PACKET_JOB_OFFSET,
+  PACKET_LENGTH_OFFSET,
   PACKET_NUMBER_OFFSET,
   PACKET_REFUSE,
   PACKET_SEALED,
@@ -90,6 +92,51 @@ describe("packets of the corpus", () => {
     get(new DataView(packet.buffer));
     expect(node.dropped.malformed).toEqual([...Array(rule).fill(undefined), 1]);
     expect([droppedOf(node.dropped), node.counts.taken]).toEqual([1, taken]);
+    exchange();
+    expect(given).toHaveLength(2);
+  });
+});
+
+describe("an acknowledgment with something behind it", () => {
+  const joined = (...parts: readonly DataView[]): DataView =>
+    new DataView(
+      new Uint8Array(Buffer.concat(parts.map(({ buffer }) => new Uint8Array(buffer as ArrayBuffer)))).buffer,
+    );
+
+  const ofAnotherJob = (packet: DataView): DataView => {
+    packet.setUint32(PACKET_JOB_OFFSET, JOB + 1, true);
+    return packet;
+  };
+
+  it.each([
+    ["another acknowledgment", (packet: DataView) => packet, [0, 2]],
+    ["a packet of another job", ofAnotherJob, [1, 1]],
+    ["zeros", () => new DataView(new ArrayBuffer(PACKET_SIZE)), [1, 0]],
+    ["less than a header", () => new DataView(new ArrayBuffer(PACKET_SIZE - 4)), [1, 0]],
+    ["nothing", () => new DataView(new ArrayBuffer(0)), [0, 1]],
+  ] as const)("%s: each packet counts once, as dropped or taken", (_, behind, counts) => {
+    const { node, given, seen, get, exchange } = running();
+    const before = node.counts.taken;
+    get(joined(seen(PACKET_ACKNOWLEDGE), behind(seen(PACKET_ACKNOWLEDGE))));
+    expect([droppedOf(node.dropped), node.counts.taken - before]).toEqual(counts);
+    exchange();
+    expect(given).toHaveLength(2);
+  });
+
+  it.each([0, 1, 20, 23, 25, 26, 100, 0xffff])("that says it has %i bytes: one packet, dropped", (length) => {
+    const { node, given, seen, get, exchange } = running();
+    const first = seen(PACKET_ACKNOWLEDGE);
+    first.setUint16(PACKET_LENGTH_OFFSET, length, true);
+    get(joined(first, seen(PACKET_DATA)));
+    expect(droppedOf(node.dropped)).toBe(1);
+    exchange();
+    expect(given).toHaveLength(2);
+  });
+
+  it.each([PACKET_CONNECT, PACKET_DATA, PACKET_ACCEPT])("no packet of kind %i has another behind it", (kind) => {
+    const { node, given, seen, get, exchange } = running();
+    get(joined(seen(kind), seen(PACKET_ACKNOWLEDGE)));
+    expect(droppedOf(node.dropped)).toBe(1);
     exchange();
     expect(given).toHaveLength(2);
   });

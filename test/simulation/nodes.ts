@@ -42,6 +42,8 @@ export interface SimulationOptions extends Omit<NetworkOptions, "random"> {
   readonly sessions?: Partial<SessionsOptions>;
   /** The job key of all nodes; undefined: packets are not sealed. */
   readonly key?: Uint8Array | undefined;
+  /** Microseconds after which acknowledgments that are due at once are sent (default: none), as by an event loop's turn. */
+  readonly turnMicroseconds?: number | undefined;
   /** Options of single nodes. */
   readonly sessionsOf?: (node: number) => Partial<SessionsOptions>;
   /** Whether delivered segments are kept (default), or only counted. */
@@ -63,6 +65,8 @@ export interface SimulatedNode {
   life: IncarnationArena | undefined;
   /** A frozen node does nothing, and packets to it are lost. */
   isFrozen: boolean;
+  /** What is to be called once it is not frozen any more. */
+  readonly thawed: (() => void)[];
   /** Microseconds by which its clock is ahead. */
   skew: number;
 }
@@ -102,6 +106,7 @@ export class Simulation {
       epoch: 1,
       life: undefined,
       isFrozen: false,
+      thawed: [],
       skew: 0,
     }));
     for (const node of this.nodes) this.start(node);
@@ -115,6 +120,7 @@ export class Simulation {
     node.life?.end();
     node.life = new IncarnationArena(this.arena);
     const { epoch } = node;
+    node.thawed.length = 0;
     const sessions = new Sessions({
       kernel: this.#kernel,
       memory: this.#memory,
@@ -130,6 +136,7 @@ export class Simulation {
       addressOf: String,
       deliver: (segment) => this.#give(segment, epoch),
       keySchedule: this.#keySchedule,
+      soon: this.#soonOf(node),
       silence: SILENCE,
       onLost: (other, why, refused) => {
         if (refused !== 0) this.refused.push([node.number, other, refused]);
@@ -156,8 +163,23 @@ export class Simulation {
     };
   }
 
+  /** Calls back after a turn of a node's event loop; while the node is frozen, it has none. */
+  #soonOf(node: SimulatedNode): SessionsOptions["soon"] {
+    const { turnMicroseconds } = this.#options;
+    if (turnMicroseconds === undefined) return undefined;
+    const { epoch } = node;
+    const soon = (call: () => void): void =>
+      this.network.at(this.network.now + turnMicroseconds, () => {
+        if (node.epoch !== epoch) return;
+        if (node.isFrozen) node.thawed.push(call);
+        else call();
+      });
+    return soon;
+  }
+
   /** Lets a node that was frozen go on. */
   wake(node: SimulatedNode): void {
+    for (const call of node.thawed.splice(0)) call();
     node.sessions.resume(); // its link may have said so meanwhile
     this.#wake(node);
   }

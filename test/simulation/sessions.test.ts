@@ -9,11 +9,13 @@ import {
   PACKET_DATA,
   PACKET_DISCONNECT,
   PACKET_HALF,
+  PACKET_LENGTH_OFFSET,
   PACKET_REFUSE,
   PACKET_SESSION_OFFSET,
   PACKET_SIZE,
 } from "../../assembly/layout.js";
 import type { Link } from "../../src/link/link.js";
+import { NO_FAULTS } from "../../src/link/simulated-network.js";
 import { keyOf, Simulation, type SimulationOptions } from "./nodes.js";
 
 interface Observed {
@@ -669,4 +671,81 @@ function secondsFor(segments: number, hopMicroseconds: number, longer: number): 
 it("the path gets longer, from 1 to 41 ms: the session is soon as fast as one that began with 41 ms", () => {
   const [begun, longer] = [secondsFor(10_000, 20_500, 0), secondsFor(10_000, 500, 20_000)];
   expect(longer).toBeLessThan(2 * begun + 1);
+});
+
+describe("an acknowledgment that is due when data goes to the same node", () => {
+  const ROUNDS = 20;
+
+  /** What the datagrams of a simulation have, each as the kinds and lengths of its packets. */
+  function datagrams(options: Omit<SimulationOptions, "seed" | "nodes">) {
+    const simulation = new Simulation({ seed: 41, nodes: 2, turnMicroseconds: 5, ...options });
+    const seen: { readonly kinds: string[]; readonly bytes: number }[] = [];
+    simulation.network.isLost = (_from, _to, bytes) => {
+      const view = new DataView(bytes.slice().buffer);
+      const kinds: string[] = [];
+      for (let at = 0; at < bytes.length; at += view.getUint16(at + PACKET_LENGTH_OFFSET, true))
+        kinds.push(KINDS[view.getUint8(at + 2)] as string);
+      seen.push({ kinds, bytes: bytes.length });
+      return false;
+    };
+    return { simulation, seen };
+  }
+
+  /** Nodes 0 and 1 answer each other within a turn, so many times. */
+  function pingPong(bytes: number, options: Omit<SimulationOptions, "seed" | "nodes"> = {}) {
+    let given = 0;
+    const { simulation, seen } = datagrams({
+      ...options,
+      sessionsOf: (node) => ({
+        deliver: () => {
+          if (++given >= 2 * ROUNDS) return;
+          simulation.network.at(simulation.network.now, () => simulation.submit(node, 1 - node, new Uint8Array(bytes)));
+        },
+      }),
+    });
+    simulation.submit(0, 1, new Uint8Array(bytes));
+    expect(simulation.run()).toBe(true);
+    expect(given).toBe(2 * ROUNDS);
+    const counts = simulation.nodes.map(({ sessions: { counts, dropped } }) => [
+      counts.acknowledgments,
+      counts.retransmitted,
+      dropped.malformed,
+    ]);
+    return { seen, counts };
+  }
+
+  it.each([undefined, keyOf(41)])("D4 goes in one datagram with it, key: %s", (key) => {
+    const { seen, counts } = pingPong(64, { key });
+    const pairs = seen.filter(({ kinds }) => kinds.join() === "acknowledge,data");
+    // All but those of the first round, in which sessions open, and the last one, which nothing follows.
+    expect(pairs.length).toBeGreaterThanOrEqual(2 * ROUNDS - 4);
+    expect(seen.length - pairs.length).toBeLessThan(12);
+    expect(counts).toEqual([
+      [ROUNDS, 0, []],
+      [ROUNDS, 0, []],
+    ]);
+  });
+
+  it("D4 goes alone if both have no room in a packet of the link", () => {
+    const { seen, counts } = pingPong(1300, { packetBytes: 1400 });
+    expect(seen.filter(({ kinds }) => kinds.length > 1)).toEqual([]);
+    expect(counts.map(([acknowledgments]) => acknowledgments)).toEqual([ROUNDS, ROUNDS]);
+    for (const { bytes } of seen) expect(bytes).toBeLessThanOrEqual(1400);
+  });
+
+  it("D4 goes alone, after a turn, if there is no data for its node", () => {
+    const { simulation, seen } = datagrams({});
+    for (let i = 0; i < ROUNDS; i++) simulation.network.at(1000 * i, () => simulation.submit(0, 1, text(i)));
+    expect(simulation.run()).toBe(true);
+    expect(simulation.given.get("0>4")).toEqual(expected(ROUNDS));
+    expect(seen.filter(({ kinds }) => kinds.length > 1)).toEqual([]);
+    expect(seen.filter(({ kinds }) => kinds[0] === "acknowledge")).toHaveLength(ROUNDS);
+  });
+
+  it("D4 D8 a datagram with both that is lost, or comes twice, costs neither", () => {
+    for (const faults of [{ loss: 0.2 }, { duplicate: 0.5 }, { reorder: 0.5, reorderMicroseconds: 100 }]) {
+      const { seen } = pingPong(64, { key: keyOf(42), faults: { ...NO_FAULTS, ...faults } });
+      expect(seen.some(({ kinds }) => kinds.length > 1)).toBe(true);
+    }
+  });
 });

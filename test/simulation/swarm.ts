@@ -93,6 +93,7 @@ function draw(random: Random, nodesMin: number, nodesMax: number) {
     count: 50 + random(random(2) === 0 ? 200 : 2000),
     span: 1e4 * 10 ** random(3),
     isSealed: random(2) === 0,
+    turnMicroseconds: random(2) === 0 ? 1 + random(100) : undefined,
   };
 }
 
