@@ -14,6 +14,10 @@ export abstract class LinkDecorator implements Link {
     return this.link.packetBytes;
   }
 
+  get receive(): Link["receive"] {
+    return this.link.receive;
+  }
+
   get onMove(): Link["onMove"] {
     return this.link.onMove;
   }

@@ -49,6 +49,12 @@ export interface Link {
    * @param allocate gives memory of so many bytes that is used for nothing else; undefined: there is none
    */
   receiveInto?(allocate: (bytes: number) => Uint8Array | undefined): void;
+  /**
+   * Takes some of the packets that have come, without a turn of the event loop; not there: only such a turn brings them. If none
+   * has come, another thread that waits for the processor may run first. So a thread may call this while it spins.
+   * @returns whether there were any
+   */
+  readonly receive?: (() => boolean) | undefined;
   /** Ends the link: it calls nothing any more. Packets on their way to it are lost, and those from it may be. */
   close(): void;
 }

@@ -33,6 +33,7 @@ export function openDatagrams(library: CLibrary, host: string, port: number): Da
   const setsockopt = library.func("setsockopt", "int", ["int", "int", "int", "void *", "uint"]);
   const sendto = library.func("sendto", "int64_t", ["int", "void *", "size_t", "int", "uintptr_t", "uint"]);
   const recvmmsg = library.func("recvmmsg", "int", ["int", "uintptr_t", "uint", "int", "uintptr_t"]);
+  const schedYield = library.func("sched_yield", "int", []);
   /** That of a target, then those of the origins of a batch. */
   const addresses = new DataView(new ArrayBuffer((1 + BATCH) * ADDRESS_BYTES));
   // The headers, and behind them the vectors to which they point: one buffer, so that all of it lives as long as the calls.
@@ -47,6 +48,8 @@ export function openDatagrams(library: CLibrary, host: string, port: number): Da
     const vector = firstVector + VECTOR_WORDS * i;
     headers[vector + 1] = BigInt(DATAGRAM_BYTES);
     headers[HEADER_WORDS * i + NAME] = BigInt(addressesAt + ADDRESS_BYTES * (1 + i));
+    // The kernel writes the same length.
+    headers[HEADER_WORDS * i + NAME_LENGTH] = BigInt(ADDRESS_BYTES);
     headers[HEADER_WORDS * i + VECTORS] = BigInt(headersAt + 8 * vector);
     headers[HEADER_WORDS * i + VECTOR_COUNT] = 1n;
   }
@@ -86,12 +89,12 @@ export function openDatagrams(library: CLibrary, host: string, port: number): Da
       }
       return sendto(descriptor, packet, packet.length, MSG_DONTWAIT, addressesAt, ADDRESS_BYTES) === packet.length;
     },
+    yieldProcessor: () => void schedYield(),
     receiveInto(allocate) {
       const bytes = allocate(BATCH * DATAGRAM_BYTES);
       if (bytes !== undefined) receiveInto(bytes);
     },
     receive(take) {
-      for (let i = 0; i < BATCH; i++) headers[HEADER_WORDS * i + NAME_LENGTH] = BigInt(ADDRESS_BYTES);
       const count = recvmmsg(descriptor, headersAt, BATCH, MSG_DONTWAIT, 0);
       for (let i = 0; i < count; i++) {
         const at = ADDRESS_BYTES * (1 + i);

@@ -31,6 +31,8 @@ const SEND_PACKETS = 64;
 const RECEIVE_BUFFER_BYTES = [4_194_304, 1_048_576, 262_144];
 /** Calls to receive in a row, before Node looks at what else has happened. */
 const RECEIVE_CALLS = 4;
+/** The most packets between two attempts to find the rest of a burst are 2 to this power, less 1. */
+const SKIP_MAX_LOG = 4;
 /** Addresses that the link remembers in their parsed form. */
 const PEERS_MAX = 4096;
 
@@ -63,6 +65,8 @@ export interface DatagramCalls {
    * @returns whether there may be more
    */
   receive(take: (packet: Uint8Array, host: string, port: number) => void): boolean;
+  /** Lets another thread run that waits for this one's processor. */
+  yieldProcessor(): void;
   /** See Link. */
   receiveInto(allocate: (bytes: number) => Uint8Array | undefined): void;
 }
@@ -95,6 +99,7 @@ export class UdpLink implements Link {
   readonly counts = { sent: 0, received: 0, refused: 0, noAddress: 0, failed: 0 };
   /** Errors of the system, by code (ECONNREFUSED, EMSGSIZE, ENETUNREACH, …). Each has lost a packet, or reports a lost one. */
   readonly errors = new Map<string, number>();
+  readonly receive: Link["receive"];
   readonly #socket: DatagramSocket;
   readonly #family: 4 | 6;
   readonly #calls: DatagramCalls | undefined;
@@ -106,6 +111,9 @@ export class UdpLink implements Link {
   /** Buffers whose packets wait for the kernel, in the order of sending. */
   readonly #waiting = new Queue<Uint8Array<ArrayBuffer>>();
   #hasRefused = false;
+  /** Attempts to receive a rest of a burst that found none, in a row, and packets before the next attempt. */
+  #inVain = 0;
+  #toSkip = 0;
   #isClosed = false;
   /** The sender of the last packet. */
   #lastHost = "";
@@ -123,7 +131,9 @@ export class UdpLink implements Link {
     this.#socket = socket;
     // Node 18.0 to 18.3 gave the number 6.
     this.#family = family.endsWith("6") ? 6 : 4;
-    this.#calls = options.calls;
+    const { calls } = options;
+    this.#calls = calls;
+    this.receive = calls && (() => this.#receiveOrYield(calls));
     this.#sendPackets = sendPackets;
     socket.on("message", this.#onMessage);
     socket.on("error", this.#onError);
@@ -196,11 +206,25 @@ export class UdpLink implements Link {
     this.#received(packet, address, port);
     // Node makes an ArrayBuffer for each packet.
     free(packet);
-    // The rest of a burst.
-    for (let calls = 0; calls < RECEIVE_CALLS && !this.#isClosed; calls++) {
-      if (this.#calls?.receive(this.#received) !== true) return;
-    }
+    if (this.#calls !== undefined && this.#toSkip-- <= 0) this.#receiveRest(this.#calls);
   };
+
+  #receiveOrYield(calls: DatagramCalls): boolean {
+    if (this.#isClosed) return false;
+    const { received } = this.counts;
+    calls.receive(this.#received);
+    if (this.counts.received > received) return true;
+    calls.yieldProcessor();
+    return false;
+  }
+
+  /** Receives the rest of a burst. An attempt in vain takes 5 µs, so that after several the next ones are skipped. */
+  #receiveRest(calls: DatagramCalls): void {
+    const { received } = this.counts;
+    for (let count = 0; count < RECEIVE_CALLS && !this.#isClosed; count++) if (!calls.receive(this.#received)) break;
+    this.#inVain = received === this.counts.received ? Math.min(this.#inVain + 1, SKIP_MAX_LOG) : 0;
+    this.#toSkip = 2 ** this.#inVain - 1;
+  }
 
   readonly #received = (packet: Uint8Array, address: string, port: number): void => {
     if (this.#isClosed) return;

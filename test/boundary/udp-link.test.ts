@@ -305,6 +305,77 @@ describe("foreign calls", () => {
     expect(to.send(from.address, new Uint8Array(8))).toBe(true);
   });
 
+  it("a burst comes whole after many single packets, and single packets after it", async () => {
+    const [from, to] = [await openByCalls("udp:127.0.0.1:0"), await openByCalls("udp:127.0.0.1:0")];
+    const came: number[] = [];
+    to.onPacket = (_, packet) => void came.push(packet[0] as number);
+    const send = (first: number): void => void from.send(to.address, Uint8Array.of(first, 0, 0, 0));
+    for (const burst of [...Array(40).fill(1), 30, 1, 1, 20, 3, 1]) {
+      const begin = came.length;
+      for (let i = 0; i < burst; i++) send(i);
+      await until(() => came.length === begin + burst);
+      expect(came.slice(begin)).toEqual(Array.from({ length: burst }, (_, i) => i));
+    }
+  });
+
+  it("looks for the rest of a burst less often where there was none, and at each packet where there was", async () => {
+    const socket = createSocket("udp4");
+    socket.bind(0, "127.0.0.1");
+    await once(socket, "listening");
+    let looks = 0;
+    let hasRest = false;
+    const link = new UdpLink(socket, {
+      calls: {
+        descriptor: -1,
+        ownPort: () => {},
+        send: () => false,
+        receive: (take) => {
+          looks++;
+          if (hasRest) take(new Uint8Array(4), "127.0.0.1", 1);
+          return false;
+        },
+        yieldProcessor: () => {},
+        receiveInto: () => {},
+      },
+    });
+    links.push(link);
+    const from = await open("udp:127.0.0.1:0");
+    const looksOf = async (packets: number): Promise<number> => {
+      looks = 0;
+      for (let i = 0; i < packets; i++) {
+        const { received } = link.counts;
+        from.send(link.address, new Uint8Array(4));
+        await until(() => link.counts.received > received);
+      }
+      return looks;
+    };
+    // At the packets 1, 3, 7, 15, 31, 47 and 63.
+    expect(await looksOf(64)).toBe(7);
+    hasRest = true;
+    await looksOf(16);
+    expect(await looksOf(16)).toBe(16);
+  });
+
+  it("receive(): what has come is taken without a turn of the event loop, and says whether there was any", async () => {
+    const [from, to] = [await openByCalls("udp:127.0.0.1:0"), await openByCalls("udp:127.0.0.1:0")];
+    const came: [string, number][] = [];
+    to.onPacket = (address, packet) => void came.push([address, packet.length]);
+    expect(to.receive?.()).toBe(false);
+    for (const length of [4, 1452, 60_000]) from.send(to.address, new Uint8Array(length));
+    // On loopback, a datagram is there when it is sent.
+    expect(to.receive?.()).toBe(true);
+    expect(came).toEqual([4, 1452, 60_000].map((length) => [from.address, length]));
+    expect(to.receive?.()).toBe(false);
+    from.send(to.address, new Uint8Array(8));
+    to.close();
+    expect(to.receive?.()).toBe(false);
+    expect([came.length, to.counts.received]).toEqual([3, 3]);
+  });
+
+  it("without foreign calls there is no receive()", async () => {
+    expect((await open("udp:127.0.0.1:0")).receive).toBeUndefined();
+  });
+
   it("what the system does not take at once goes by Node, and nothing overtakes it", async () => {
     const socket = createSocket("udp4");
     socket.bind(0, "127.0.0.1");
@@ -320,6 +391,7 @@ describe("foreign calls", () => {
           return takes;
         },
         receive: () => false,
+        yieldProcessor: () => {},
         receiveInto: () => {},
       },
     });
