@@ -160,6 +160,7 @@ export class LinkNode {
       this.pipe.flush();
     };
     this.agent = new Agent(kernel, memory, map, this.pipe, parts.isInline ?? true);
+    this.agent.receive = link.receive;
   }
 
   /**

@@ -75,6 +75,11 @@ const BUSY_MS = 0.2;
 export const RESTLESS_MS = 1;
 /** Turns of the event loop last so many times as long as a spin: a datagram to another process and back takes some 90 µs. */
 const TURNS_A_SPIN = 4;
+/**
+ * Looks for datagrams of such a spin, in which one is a turn. A turn takes 5 µs, and brings a datagram 6 µs later than a call to
+ * receive it, which takes 2 µs. Of a ping-pong, with every look a turn, half a round trip took 22 instead of 16.5 µs.
+ */
+const LOOKS_A_TURN = 32;
 /** Milliseconds after which a thread that finds something at each look yields to its event loop. */
 const TURN_MS = 4;
 
@@ -92,10 +97,15 @@ export class Parker {
   readonly mayBlock: boolean;
   /** Why no event comes while this thread blocks; empty if events do. */
   readonly whyPrivate: string;
+  readonly #receive: (() => void) | undefined;
   /** Whether only this task rings its bell: no other task has this memory. */
   readonly #isAlone: boolean;
   /** Ends the asynchronous sleep, if only this task rings. */
   #wake: (() => void) | undefined;
+  /** The turn of the event loop that spinning waits of this thread share; whether it was asked for; and what ends it. */
+  #turning: Promise<void> | undefined;
+  #isTurning = false;
+  #endTurn = (): void => {};
   /** The one asynchronous sleep of this thread. All its asynchronous waits share it. */
   #asleep: Promise<unknown> | undefined;
   /** Waits in that sleep. */
@@ -110,7 +120,10 @@ export class Parker {
   /** Milliseconds of the last sleep. */
   #slept = 0;
 
-  /** @param whyPrivate the reason why no event comes while this thread blocks; empty if events do */
+  /**
+   * @param whyPrivate the reason why no event comes while this thread blocks; empty if events do
+   * @param receive takes events that have come; undefined: only a turn of the event loop brings them
+   */
   constructor(
     kernel: Kernel,
     memory: Memory,
@@ -121,6 +134,7 @@ export class Parker {
     keepalive: Keepalive,
     witness: ParkerWitness,
     whyPrivate = "",
+    receive?: () => void,
   ) {
     this.#kernel = kernel;
     this.#memory = memory;
@@ -132,6 +146,7 @@ export class Parker {
     this.#keepalive = keepalive;
     this.#witness = witness;
     this.whyPrivate = whyPrivate;
+    this.#receive = receive;
     this.#isAlone = whyPrivate !== "" && map.locals === 1;
     this.mayBlock = mayBlock();
   }
@@ -140,6 +155,7 @@ export class Parker {
   ring(): void {
     this.#kernel.ring(this.#slot);
     this.#wake?.();
+    this.#endTurn();
   }
 
   /**
@@ -238,16 +254,20 @@ export class Parker {
     return this.#isAlone && spin > 0 && this.#cores > 1 && isNode() && spins.pays(this.#clock) && this.#isBusy();
   }
 
-  /** Lets the event loop turn for a while: a packet then needs not wake this thread. Returns whether the wait is over. */
+  /** Looks for packets for a while: one then needs not wake this thread. Returns whether the wait is over. */
   async #spinTurns(awaited: Awaited, milliseconds: number): Promise<boolean> {
     const { spins } = awaited;
     let last = this.#clock.now();
     const end = last + TURNS_A_SPIN * milliseconds;
     let preempted = false;
-    while (last < end && !preempted) {
-      await nextTurn();
+    for (let looks = 0; last < end && !preempted; looks++) {
+      if (this.#receive === undefined || looks % LOOKS_A_TURN === 0) await this.#turnOrRing();
+      else {
+        this.#receive();
+        // What the caller, or the agent, has left to microtasks.
+        await undefined;
+      }
       const now = this.#clock.now();
-      this.#hadTurn(now);
       if (awaited.poll(1)) {
         this.won(spins);
         return true;
@@ -257,6 +277,24 @@ export class Parker {
     }
     this.#lost(spins, last, preempted);
     return false;
+  }
+
+  /** Resolves after a turn of the event loop, or when the bell rings within it: a packet then needs not wait for its end. */
+  #turnOrRing(): Promise<void> {
+    this.#turning ??= new Promise((resolve) => {
+      this.#endTurn = () => {
+        this.#turning = undefined;
+        resolve();
+      };
+      if (this.#isTurning) return;
+      this.#isTurning = true;
+      setImmediate(() => {
+        this.#isTurning = false;
+        this.#hadTurn(this.#clock.now());
+        this.#endTurn();
+      });
+    });
+    return this.#turning;
   }
 
   /** Lets timers, I/O and messages run, if the thread has only run microtasks for TURN_MS: each wait found work at once. */

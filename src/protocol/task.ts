@@ -115,9 +115,11 @@ export class Task {
     }
     // plain: written before any task.
     const cores = memory.words[(map.job + JOB_CORES_OFFSET) >>> 2] as number;
-    const { keepalive } = this;
-    this.parker = new Parker(kernel, memory, map, task, cores, clock, keepalive, observers.witness, parts.whyPrivate);
-    this.remote?.serve(task, () => this.parker.ring());
+    const { keepalive, remote } = this;
+    const { witness } = observers;
+    const { whyPrivate } = parts;
+    this.parker = new Parker(kernel, memory, map, task, cores, clock, keepalive, witness, whyPrivate, remote?.receive);
+    remote?.serve(task, () => this.parker.ring());
   }
 
   /** The node's agent, if it has no thread of its own. */

@@ -108,6 +108,8 @@ export interface Remote {
   serve(slot: number, wake: () => void): void;
   /** Where the agent has no thread: one turn of it, in each advance(). Returns whether it has done something. */
   turn(): boolean;
+  /** As of a link: takes frames that have come, without a turn of the event loop. */
+  readonly receive?: (() => boolean) | undefined;
   /** Whether turn() would do something. */
   readonly hasWork: boolean;
   /** Whether the agent awaits something for which no thread rings its bell: memory, or a lock. */

@@ -132,7 +132,7 @@ describe.each<Build>(["wasm", "twin"])("%s", (build) => {
 });
 
 /** A Parker of the one task of a node, whose events the event loop brings. Each look takes 0.01 ms, and a sleep `sleepMs`. */
-function benchAlone(cores = 2) {
+function benchAlone(cores = 2, receive?: () => void) {
   const { producer, memory, map } = makeRig({ producer: "twin" });
   let now = 1;
   let looks = 0;
@@ -151,6 +151,7 @@ function benchAlone(cores = 2) {
     new Keepalive(),
     witness,
     "tests share no memory",
+    receive,
   );
   const awaited: Awaited = {
     kind: 0,
@@ -187,6 +188,21 @@ function benchAlone(cores = 2) {
       isOver = true;
       return { sleeps: word(TASK_SLEEPS_OFFSET) - slept, turns: turns - turned };
     },
+    /** Waits, in a loop that turns by itself, until `isOver`. Returns the turns. */
+    async waitFor(isOver: () => boolean) {
+      let turned = 0;
+      let goesOn = true;
+      const turn = (): void => {
+        turned++;
+        if (goesOn) setImmediate(turn);
+      };
+      setImmediate(turn);
+      const all = { ...awaited, spins: new Spins(), poll: isOver };
+      await parker.waitAsync(all, Number.POSITIVE_INFINITY, SPIN_MS, () => false);
+      goesOn = false;
+      return turned;
+    },
+    ring: () => parker.ring(),
     spins: () => [TASK_SPINS_WON_OFFSET, TASK_SPINS_LOST_OFFSET].map(word),
     pause(milliseconds: number) {
       now += milliseconds;
@@ -206,6 +222,34 @@ describe("the one task of a node, whose event loop brings what comes", () => {
     // Four times the length of a spin, by looks of 0.01 ms.
     expect(turns).toBeGreaterThanOrEqual(19);
     expect(parker.spins()).toEqual([1, 1]);
+  });
+
+  it("what receive() takes needs no turn, but every 32nd look is one", async () => {
+    let received = 0;
+    const parker = benchAlone(2, () => void received++);
+    expect(await parker.waitFor(() => received === 31)).toBeLessThanOrEqual(2);
+    received = 0;
+    const turns = await parker.waitFor(() => received === 31 * 5);
+    expect(turns).toBeGreaterThanOrEqual(5);
+    expect(turns).toBeLessThanOrEqual(7);
+  });
+
+  it("a ring ends the wait for a turn: no second turn is needed, and others that wait for it go on", async () => {
+    const parker = benchAlone();
+    let hasCome = false;
+    let immediates = 0;
+    const both = Promise.all([parker.waitFor(() => hasCome), parker.waitFor(() => hasCome)]);
+    // As a packet does: within the turn, and before those of setImmediate().
+    setImmediate(() => immediates++);
+    await Promise.resolve();
+    hasCome = true;
+    parker.ring();
+    for (let i = 0; i < 20; i++) await Promise.resolve();
+    expect(immediates).toBe(0);
+    expect(await both).toEqual([0, 0]);
+    // The turn that nothing waits for any more does no harm.
+    await new Promise(setImmediate);
+    expect(await parker.waitFor(() => immediates === 1)).toBeLessThanOrEqual(1);
   });
 
   it("turns that were in vain are not repeated for a while", async () => {

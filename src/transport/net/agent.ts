@@ -48,6 +48,8 @@ const LAST_TURNS = 100;
 
 export class Agent implements Remote {
   readonly addresses: Addresses;
+  /** Its host sets it. */
+  receive: Remote["receive"];
   readonly #kernel: Kernel;
   readonly #map: MemoryMap;
   readonly #pipe: Pipe;
