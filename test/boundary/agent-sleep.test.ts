@@ -110,5 +110,19 @@ describe.each(["wasm", "ts"] as const)("%s", (name) => {
       kernel.storeWord(lock, 0);
       await expect.poll(take, { timeout: 5000 }).toBe(1);
     });
+
+    it("takes what has come while it spins, without a turn of the event loop", async () => {
+      const { map, memory, kernel, agent, say, take } = rig;
+      let looks = 0;
+      agent.receive = () => {
+        // Nothing else runs on this thread meanwhile.
+        if (++looks !== 3) return false;
+        say(ONE);
+        return true;
+      };
+      served = serveNode(agent, kernel, memory, map);
+      expect(looks).toBe(3);
+      expect(take()).toBe(1);
+    });
   });
 });
