@@ -157,6 +157,8 @@ if (how === "collective") {
 let stopped = 0;
 // Task 0 stops task 1, until that is given up, and for so long, and lets it go on.
 if (how === "stop" && client.task === 0) {
+  // Not before task 1 is here: what it awaits earlier would end with another error.
+  while (ready === 0) await context.progress(PATIENCE);
   const pid = /** @type {number} */ (pids[1]);
   const start = performance.now();
   process.kill(pid, "SIGSTOP");
@@ -167,6 +169,7 @@ if (how === "stop" && client.task === 0) {
   while (isAlive(pid)) await sleep();
 }
 if (how === "stop" && client.task === 1) {
+  await say(0, 2);
   if (waits === "blocking") context.advanceUntil(() => false, PATIENCE);
   else await context.progress(PATIENCE);
   await sleep(PATIENCE.timeout);
