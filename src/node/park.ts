@@ -104,7 +104,7 @@ export class Parker {
   #wake: (() => void) | undefined;
   /** The turn of the event loop that spinning waits of this thread share; whether it was asked for; and what ends it. */
   #turning: Promise<void> | undefined;
-  #isTurning = false;
+  #isTurnAsked = false;
   #endTurn = (): void => {};
   /** The one asynchronous sleep of this thread. All its asynchronous waits share it. */
   #asleep: Promise<unknown> | undefined;
@@ -286,10 +286,10 @@ export class Parker {
         this.#turning = undefined;
         resolve();
       };
-      if (this.#isTurning) return;
-      this.#isTurning = true;
-      setImmediate(() => {
-        this.#isTurning = false;
+      if (this.#isTurnAsked) return;
+      this.#isTurnAsked = true;
+      void nextTurn().then(() => {
+        this.#isTurnAsked = false;
         this.#hadTurn(this.#clock.now());
         this.#endTurn();
       });

@@ -264,6 +264,7 @@ export class Responders {
 
   /** Data goes to a node now: an acknowledgment for it that is to be sent at the end of the batch goes in the same datagram. */
   accompany(node: number, now: number): void {
+    if (this.#prompt.length === 0) return;
     const index = this.#prompt.findIndex(({ parameters }) => parameters.node === node);
     if (index === -1) return;
     const [responder] = this.#prompt.splice(index, 1) as [Responder];

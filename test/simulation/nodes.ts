@@ -168,13 +168,12 @@ export class Simulation {
     const { turnMicroseconds } = this.#options;
     if (turnMicroseconds === undefined) return undefined;
     const { epoch } = node;
-    const soon = (call: () => void): void =>
+    return (call) =>
       this.network.at(this.network.now + turnMicroseconds, () => {
         if (node.epoch !== epoch) return;
         if (node.isFrozen) node.thawed.push(call);
         else call();
       });
-    return soon;
   }
 
   /** Lets a node that was frozen go on. */
