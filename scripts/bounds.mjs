@@ -31,7 +31,7 @@ export const LATER_MAX = 93_050;
  * sixth for strangers that hold all connections, a quarter for acknowledgments that go with data, which `import "pamir"` has not
  * at first.
  */
-export const WEB_MAX = 34_350;
+export const WEB_MAX = 34_420;
 
 /** Bytes of pamir.wasm: 400 of them are for descriptors and rget FIFOs that go to other nodes, 50 for pages of extents. */
 export const WASM_MAX = 16_450;

@@ -52,7 +52,7 @@ export interface SessionsOptions {
   readonly initiators?: number | undefined;
   /** Responders (default 64). */
   readonly responders?: number | undefined;
-  /** Bytes of content that may be queued for one node, or in flight to it (default 4 MiB). */
+  /** Bytes of content that may be queued for one node, or in flight to it (default 6 MiB). */
   readonly txQueueBytes?: number | undefined;
   /** Microseconds without an answer after which a node is given up (default SILENCE_DEFAULT). */
   readonly silence?: number | undefined;

@@ -24,6 +24,7 @@ import { BUFFER_BYTES, FrameBuffers } from "./frame-buffers.js";
 import type { Frame, OnFrame, Pipe } from "./frames.js";
 
 const NO_BYTES: Uint8Array = new Uint8Array(0);
+const PROBE: Encoded = { kind: FRAME_PROBE, head: NO_BYTES, data: NO_BYTES };
 /** Bytes of a frame for which it is worth to begin a segment in a packet that has others already. */
 const PIECE_MIN = 256;
 
@@ -31,12 +32,31 @@ const PIECE_MIN = 256;
 const PROBE_FIRST = 1_000_000;
 const PROBE_DOUBLED_MAX = 5;
 
-/** A frame on its way out. */
-interface Outgoing extends Encoded {
+/**
+ * A frame on its way out. A class, since all must have one shape: copies by spread had new ones, and took a tenth of the time
+ * of an agent that sends messages of 1 MiB.
+ */
+class Outgoing {
   readonly from: Endpoint;
   readonly to: Endpoint;
+  readonly kind: number;
+  head: Uint8Array;
+  data: Uint8Array;
   /** Bytes of head and data that have gone. */
-  at: number;
+  at = 0;
+
+  constructor(from: Endpoint, to: Endpoint, { kind, head, data }: Encoded) {
+    this.from = from;
+    this.to = to;
+    this.kind = kind;
+    this.head = head;
+    this.data = data;
+  }
+}
+
+/** Bytes from one offset to another. Most frames go as a whole: then a view of their bytes is there already. */
+function part(bytes: Uint8Array, begin: number, end: number): Uint8Array {
+  return begin === 0 && end >= bytes.length ? bytes : bytes.subarray(begin, end);
 }
 
 /** The bytes of an incomplete frame that have come. */
@@ -143,20 +163,26 @@ export class SessionPipe implements Pipe {
   send(from: Endpoint, to: Endpoint, frame: Frame): void {
     const task = taskOf(to);
     const node = this.#places.nodeOf(task);
-    const outgoing = { from, to, ...encode(frame), at: 0 };
+    const outgoing = new Outgoing(from, to, encode(frame));
     // Its bytes go into packets at once. Behind others, or without room, they wait in a buffer for flush().
-    if (this.#queues.has(node) || !this.#send(node, outgoing)) this.#push(node, this.#kept(outgoing));
+    if (this.#queues.has(node) || !this.#send(node, outgoing)) {
+      this.#keep(outgoing);
+      this.#push(node, outgoing);
+    }
     this.#talkedTo.add(node);
     if (!this.#hasLeft) this.#probe(node, task, 0, this.#now());
   }
 
-  /** What has not gone of a frame, with bytes of its own. */
-  #kept({ head, data, at, ...rest }: Outgoing): Outgoing {
+  /** Gives what has not gone of a frame bytes of its own. */
+  #keep(frame: Outgoing): void {
+    const { head, data, at } = frame;
     const gone = Math.max(0, at - head.length);
     const bytes = data.length - gone;
     const own = bytes === 0 ? NO_BYTES : this.#buffers.take(bytes).subarray(0, bytes);
     copyInto(own, 0, data.subarray(gone));
-    return { ...rest, head: head.subarray(at), data: own, at: 0 };
+    frame.head = head.subarray(at);
+    frame.data = own;
+    frame.at = 0;
   }
 
   #push(node: number, frame: Outgoing): void {
@@ -175,7 +201,7 @@ export class SessionPipe implements Pipe {
 
   /** Sets the time of a node's next probe. */
   #probe(node: number, task: number, doubled: number, now: number): void {
-    const at = now + Math.min(PROBE_FIRST * 2 ** doubled, this.#probeMax);
+    const at = now + Math.min(PROBE_FIRST << doubled, this.#probeMax);
     const probe = this.#probes.get(node);
     if (probe === undefined) this.#probes.set(node, { at, doubled, task });
     else {
@@ -202,14 +228,8 @@ export class SessionPipe implements Pipe {
     for (const [node, { at, doubled, task }] of this.#probes) {
       if (at <= now) {
         // Any endpoint of this node and any of that node will do.
-        this.#push(node, {
-          from: endpointOf(this.#places.first, 0),
-          to: endpointOf(task, 0),
-          kind: FRAME_PROBE,
-          head: NO_BYTES,
-          data: NO_BYTES,
-          at: 0,
-        });
+        const [from, to] = [endpointOf(this.#places.first, 0), endpointOf(task, 0)];
+        this.#push(node, new Outgoing(from, to, PROBE));
         this.#probe(node, task, Math.min(doubled + 1, PROBE_DOUBLED_MAX), now);
       } else if (at < this.#probeNext) this.#probeNext = at;
     }
@@ -243,9 +263,9 @@ export class SessionPipe implements Pipe {
       const bytes = Math.min(left, left > contentMax && room >= PIECE_MIN ? room : contentMax);
       // A packet is full: it need not wait for those that follow.
       if (room >= 0 && room < bytes) this.#segments.pump(node);
-      const first = head.subarray(frame.at, frame.at + bytes);
+      const first = part(head, frame.at, frame.at + bytes);
       const inData = Math.max(0, frame.at - head.length);
-      const rest = data.subarray(inData, inData + bytes - first.length);
+      const rest = part(data, inData, inData + bytes - first.length);
       const isLast = frame.at + bytes === size;
       if (!this.#segments.submit(node, from, to, isLast ? kind : kind | FRAME_MORE, first, rest)) return false;
       frame.at += bytes;
