@@ -411,8 +411,10 @@ it.each(SEALS)(
 const HOSTILE_CONNECTIONS = byEffort({ quick: 1000, normal: 1500, deep: 20_000 });
 /** Those that are open at a time. */
 const HOSTILE_AT_ONCE = 40;
-/** Bytes by which memory may grow in the second half of them: a tenth of what as many sockets have. */
+/** Bytes by which memory may grow with half of them: a tenth of what as many sockets have. */
 const HOSTILE_GROWTH = HOSTILE_CONNECTIONS * 500;
+/** Floods of half of them, behind a first one. */
+const HOSTILE_FLOODS = 3;
 
 /** The request for a WebSocket of the job, also for one that compresses. */
 const ASKED = [...UPGRADE, "Sec-WebSocket-Extensions: permessage-deflate"];
@@ -538,8 +540,10 @@ it.each(SEALS)(
       return reachable();
     };
     const before = await flood();
-    const after = await flood();
-    expect(after - before).toBeLessThan(HOSTILE_GROWTH);
+    let after = before;
+    // What V8 makes once, such as code, is up to 1.5 MB with some seeds: a single flood does not tell it from a leak.
+    for (let i = 0; i < HOSTILE_FLOODS; i++) after = await flood();
+    expect((after - before) / HOSTILE_FLOODS).toBeLessThan(HOSTILE_GROWTH);
     await Promise.all([exchange(given), flood()]);
     const { dropped } = (given.job.tasks[0] as (typeof given.job.tasks)[0]).sessions;
     expect(dropped.malformed.reduce((sum, count = 0) => sum + count, 0)).toBeGreaterThan(0);
