@@ -34,6 +34,10 @@ export abstract class LinkDecorator implements Link {
     this.link.onPacket = callback;
   }
 
+  receiveInto(allocate: (bytes: number) => Uint8Array | undefined): void {
+    this.link.receiveInto?.(allocate);
+  }
+
   abstract send(to: Address, packet: Uint8Array): boolean;
   abstract close(): void;
 }

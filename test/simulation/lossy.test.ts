@@ -59,6 +59,24 @@ describe(`a lossy link (${replayNote()})`, () => {
     expect(came).toEqual(["x", "room"]);
   });
 
+  it("has the abilities of its link: it receives into its caller's memory, and without a turn", () => {
+    const { link } = recorded();
+    const memory = new Uint8Array(8);
+    const given: unknown[] = [];
+    const able: Link = {
+      ...link,
+      receiveInto: (allocate) => given.push(allocate(8)),
+      receive: () => given.push("receive") > 0,
+    };
+    const lossy = new LossyLink(able, {}, () => 0);
+    lossy.receiveInto((bytes) => memory.subarray(0, bytes));
+    expect(lossy.receive?.()).toBe(true);
+    expect(given).toEqual([memory, "receive"]);
+    const unable = new LossyLink(link, {}, () => 0);
+    unable.receiveInto(() => memory);
+    expect(unable.receive).toBe(undefined);
+  });
+
   it("repeats nothing that is refused, and tells of no refusal of packets that it holds or repeats", () => {
     const { link, sent } = recorded();
     const carry = link.send;
