@@ -14,8 +14,6 @@ import { SparseWords } from "./sparse-words.js";
  * is copied twice: with 4 MiB, 57 % of the frames of messages of 1 MiB did, and now 7 %.
  */
 const TX_QUEUE_BYTES = 6_291_456;
-/** Bytes of acknowledged packets that are kept for reuse: about as many as are in flight. */
-const SPARE_BYTES = 6_291_456;
 
 /** The transmit queue of one target node. It exists only while it has something to send. */
 export class TxQueue {
@@ -217,7 +215,8 @@ export class TxQueues {
   acknowledged(queue: TxQueue, packets: readonly Packet[]): void {
     for (const packet of packets) {
       queue.bytes -= packet.contentBytes;
-      if (this.#spare.length * this.#state.packetBytes < SPARE_BYTES) this.#spare.push(packet);
+      // As many are kept for reuse as may be in flight to a node.
+      if (this.#spare.length * this.#state.packetBytes < TX_QUEUE_BYTES) this.#spare.push(packet);
     }
   }
 

@@ -36,7 +36,7 @@ const PROBE_DOUBLED_MAX = 5;
  * A frame on its way out. A class, since all must have one shape: copies by spread had new ones, and took a tenth of the time
  * of an agent that sends messages of 1 MiB.
  */
-class Outgoing {
+class OutgoingFrame {
   readonly from: Endpoint;
   readonly to: Endpoint;
   readonly kind: number;
@@ -54,7 +54,7 @@ class Outgoing {
   }
 }
 
-/** Bytes from one offset to another. Most frames go as a whole: then a view of their bytes is there already. */
+/** Bytes from one offset to another. Of a frame that goes as a whole, there is a view already. */
 function part(bytes: Uint8Array, begin: number, end: number): Uint8Array {
   return begin === 0 && end >= bytes.length ? bytes : bytes.subarray(begin, end);
 }
@@ -118,7 +118,7 @@ export class SessionPipe implements Pipe {
   /** Bytes of the longest frame that a node takes. */
   readonly #frameMax: number;
   /** By node: frames that wait to go there. */
-  readonly #queues = new Map<number, Queue<Outgoing>>();
+  readonly #queues = new Map<number, Queue<OutgoingFrame>>();
   /** Nodes to which something was sent, or from which something came. */
   readonly #talkedTo = new Set<number>();
   /** Tasks from which frames came, and tasks that have ended. */
@@ -163,7 +163,7 @@ export class SessionPipe implements Pipe {
   send(from: Endpoint, to: Endpoint, frame: Frame): void {
     const task = taskOf(to);
     const node = this.#places.nodeOf(task);
-    const outgoing = new Outgoing(from, to, encode(frame));
+    const outgoing = new OutgoingFrame(from, to, encode(frame));
     // Its bytes go into packets at once. Behind others, or without room, they wait in a buffer for flush().
     if (this.#queues.has(node) || !this.#send(node, outgoing)) {
       this.#keep(outgoing);
@@ -174,7 +174,7 @@ export class SessionPipe implements Pipe {
   }
 
   /** Gives what has not gone of a frame bytes of its own. */
-  #keep(frame: Outgoing): void {
+  #keep(frame: OutgoingFrame): void {
     const { head, data, at } = frame;
     const gone = Math.max(0, at - head.length);
     const bytes = data.length - gone;
@@ -185,7 +185,7 @@ export class SessionPipe implements Pipe {
     frame.at = 0;
   }
 
-  #push(node: number, frame: Outgoing): void {
+  #push(node: number, frame: OutgoingFrame): void {
     let queue = this.#queues.get(node);
     if (queue === undefined) {
       queue = new Queue();
@@ -229,7 +229,7 @@ export class SessionPipe implements Pipe {
       if (at <= now) {
         // Any endpoint of this node and any of that node will do.
         const [from, to] = [endpointOf(this.#places.first, 0), endpointOf(task, 0)];
-        this.#push(node, new Outgoing(from, to, PROBE));
+        this.#push(node, new OutgoingFrame(from, to, PROBE));
         this.#probe(node, task, Math.min(doubled + 1, PROBE_DOUBLED_MAX), now);
       } else if (at < this.#probeNext) this.#probeNext = at;
     }
@@ -252,7 +252,7 @@ export class SessionPipe implements Pipe {
   }
 
   /** Submits the segments of a frame, as far as there is room; whether all of it is on its way. */
-  #send(node: number, frame: Outgoing): boolean {
+  #send(node: number, frame: OutgoingFrame): boolean {
     const { from, to, kind, head, data } = frame;
     const size = head.length + data.length;
     const { contentMax } = this.#segments;
