@@ -28,10 +28,10 @@ export const LATER_MAX = 93_050;
 /**
  * Bytes that `pamir/web` adds on a page, minified and gzipped: 8 KB for seals, 22 for sessions, links and the agent of a node,
  * a third of one for round trips that are longer than a context's turn, a third for frames and packets that are not copied, a
- * sixth for strangers that hold all connections, a quarter for acknowledgments that go with data, which `import "pamir"` has not
+ * sixth for strangers that hold all connections, a sixth for finding ws, a quarter for acknowledgments that go with data, which `import "pamir"` has not
  * at first.
  */
-export const WEB_MAX = 34_420;
+export const WEB_MAX = 34_585;
 
 /** Bytes of pamir.wasm: 400 of them are for descriptors and rget FIFOs that go to other nodes, 50 for pages of extents. */
 export const WASM_MAX = 16_450;

@@ -166,7 +166,7 @@ describe("imports point one way", () => {
 
   // A launcher speaks PMI-1 and has a job key, which programs never need: an entry of the package would be for it alone.
   rule(
-    "src/cli uses the package by the name 'pamir'; only src/cli/run imports more: src/bootstrap, labels, exit codes, input, the guard, and checks of options; and limits of starting, which need no package",
+    "src/cli uses the package by the name 'pamir'; only src/cli/run imports more: src/bootstrap, where packages are found, labels, exit codes, input, the guard, and checks of options; and limits of starting, which need no package",
     () =>
       files("src/cli", /\.ts$/)
         .flatMap(imports)
@@ -176,7 +176,9 @@ describe("imports point one way", () => {
             to !== "src/launch/start-limits" &&
             !(
               from.startsWith("src/cli/run/") &&
-              /^src\/(bootstrap\/|launch\/(input|labels|exit-code|guard|join-options|limits|own-address)$)/.test(to)
+              /^src\/(bootstrap\/|support\/packages$|launch\/(input|labels|exit-code|guard|join-options|limits|own-address)$)/.test(
+                to,
+              )
             ),
         )
         .map(({ from, to }) => `${from} imports ${to}`),

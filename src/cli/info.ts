@@ -1,7 +1,7 @@
 // `pamir info`.
 import { parseArgs } from "node:util";
 import { info } from "pamir";
-import { type FoundLauncher, launcherHere, whyNoProcesses } from "./run/launcher.js";
+import { type FoundLauncher, launcherHere, optionalPackages, whyNoProcesses } from "./run/launcher.js";
 
 export const infoHelp = `pamir info: what this pamir is, what this host gives it, and which launcher started this process
 
@@ -26,7 +26,7 @@ export async function printInfo(args: string[]): Promise<number> {
   }
   const why = await whyNoProcesses();
   const processes = { shareMemory: why === "", why };
-  const all = { ...info(), node: process.version, launcher: launcherHere(), processes };
+  const all = { ...info(), node: process.version, launcher: launcherHere(), processes, packages: optionalPackages() };
   if (values.json) {
     process.stdout.write(`${JSON.stringify(all, null, 2)}\n`);
     return 0;
@@ -49,6 +49,8 @@ export async function printInfo(args: string[]): Promise<number> {
         ["SIMD", yes(all.simd)],
         ["worker threads", yes(all.workerThreads)],
         ["Atomics.waitAsync", yes(all.waitAsync)],
+        ["koffi", all.packages.koffi ?? "not installed"],
+        ["ws", all.packages.ws ?? "not installed"],
         ["sockets for top", all.sockets ?? "none"],
       ],
     ],

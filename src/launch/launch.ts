@@ -204,7 +204,8 @@ export async function launch(
   if (options.processes !== undefined) checkInteger("processes", options.processes, 1, Math.max(1, tasks - first));
   const sources = await loadSources(options, tasks);
   if (isNode()) {
-    const { processes, link }: Shared = options.processes === undefined ? {} : await loadProcesses(options, tasks);
+    const { processes, link }: Shared =
+      options.processes === undefined ? {} : await loadProcesses(options, tasks, checked);
     try {
       const { job, mapped } = makeJob(checked, tasks, limits, options, names, [], sources, undefined, processes, link);
       void job.exited.then(() => processes?.close());
@@ -256,10 +257,15 @@ async function loadSources(options: LaunchOptions, tasks: number): Promise<Sourc
 }
 
 /** @throws PAMIR_NO_PROCESSES, PAMIR_INVAL for a value that can't be copied to another process */
-async function loadProcesses(options: LaunchOptions, tasks: number): Promise<Shared> {
+async function loadProcesses(options: LaunchOptions, tasks: number, entry: Entry | null): Promise<Shared> {
   checkCopied(options.args, options.workerOptions);
   const [kernel] = checkKernels(options.kernel, tasks);
-  return (await import("./processes.js")).openProcesses(options, tasks, kernel as KernelName);
+  return (await import("./processes.js")).openProcesses(
+    options,
+    tasks,
+    kernel as KernelName,
+    typeof entry === "string" ? entry : undefined,
+  );
 }
 
 /** Checks that another process can have copies. @throws PAMIR_INVAL */

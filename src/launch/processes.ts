@@ -21,12 +21,21 @@ type ProcessOptions = NodeOptions & {
 
 let hasWarned = false;
 
-/** @param kernel of the first task @throws PAMIR_NO_PROCESSES */
-export async function openProcesses(options: ProcessOptions, tasks: number, kernel: KernelName): Promise<Shared> {
+/**
+ * @param kernel of the first task
+ * @param entry URL of the task module, beside which koffi may lie
+ * @throws PAMIR_NO_PROCESSES
+ */
+export async function openProcesses(
+  options: ProcessOptions,
+  tasks: number,
+  kernel: KernelName,
+  entry?: string,
+): Promise<Shared> {
   checkMaySpawn();
-  const failure = whyNoProcesses(leastBytes(options, tasks));
+  const failure = whyNoProcesses(leastBytes(options, tasks), entry);
   noteProcesses(failure?.message ?? "");
-  if (failure === undefined) return { processes: new ProcessMemories() };
+  if (failure === undefined) return { processes: new ProcessMemories(entry) };
   const { message } = failure;
   const { maxTasks = tasks, join = false } = options;
   // The caller alone has no node to be joined with, and its monitor ends at once.

@@ -6,7 +6,7 @@ import type { Futex } from "../kernel/kernel.js";
 import type { MakeProcessMemory, ProcessMemory } from "../node/memory.js";
 import { nodeModule } from "../support/host.js";
 import { findPackage } from "../support/packages.js";
-import { NODE_FFI, noProcesses, openFfi } from "./ffi.js";
+import { type Ffi, NODE_FFI, noProcesses, openFfi } from "./ffi.js";
 import { type FutexSetup, LONG_SLEEP_MS, SLEEP_MS } from "./futex.js";
 import { mapMemory, type ProcessMemorySetup } from "./mapping.js";
 import { type OpenFile, openFile } from "./open-file.js";
@@ -16,11 +16,12 @@ import { futexWithBells } from "./pipe-bell.js";
 const PROBE = 0x70616d69;
 
 /**
- * What makes foreign calls: the path of koffi, beside this package or beside the program; else NODE_FFI, which is experimental.
+ * What makes foreign calls: the path of koffi, where findPackage() finds it; else NODE_FFI, which is experimental.
+ * @param entry URL of the module of the job's tasks
  * @throws PAMIR_NO_PROCESSES
  */
-export function findFfi(): string {
-  const path = findPackage("koffi");
+export function findFfi(entry?: string): string {
+  const path = findPackage("koffi", entry);
   if (path !== undefined) return path;
   if (nodeModule("module")?.isBuiltin(NODE_FFI)) return NODE_FFI;
   throw noProcesses("the package koffi is not installed (npm install koffi), and this Node has no node:ffi");
@@ -74,10 +75,11 @@ const PROBE_BYTES = 65_536;
 /**
  * Tries whether this process can share a memory with others.
  * @param least bytes of the smallest memory that will do: a limit may forbid so large a file
+ * @param entry URL of the module of the job's tasks
  * @throws PAMIR_NO_PROCESSES
  */
-export function probeProcesses(least = PROBE_BYTES): void {
-  const ffi = openFfi(findFfi());
+export function probeProcesses(least = PROBE_BYTES, entry?: string): void {
+  const ffi = openFfi(findFfi(entry));
   ffi.close(ffi.makeMemory(least));
   const descriptor = ffi.makeMemory(PROBE_BYTES);
   try {
@@ -90,10 +92,11 @@ export function probeProcesses(least = PROBE_BYTES): void {
 /**
  * Why this process shares no memory with others; undefined: it can.
  * @param least bytes of the smallest memory that will do
+ * @param entry URL of the module of the job's tasks
  */
-export function whyNoProcesses(least: number): PamiError | undefined {
+export function whyNoProcesses(least: number, entry?: string): PamiError | undefined {
   try {
-    probeProcesses(least);
+    probeProcesses(least, entry);
     return undefined;
   } catch (error) {
     if ((error as PamiError).code === "PAMIR_NO_PROCESSES") return error as PamiError;
@@ -103,12 +106,17 @@ export function whyNoProcesses(least: number): PamiError | undefined {
 
 /** Makes the memory that a job's processes share. */
 export class ProcessMemories {
-  readonly #ffi = openFfi(findFfi());
+  readonly #ffi: Ffi;
   #file: OpenFile | undefined;
   setup: ProcessMemorySetup | undefined;
   futex: FutexSetup | undefined;
   /** How this thread sleeps. */
   #own: Futex | undefined;
+
+  /** @param entry URL of the module of the job's tasks @throws PAMIR_NO_PROCESSES */
+  constructor(entry?: string) {
+    this.#ffi = openFfi(findFfi(entry));
+  }
 
   /** May be called again where it failed. */
   readonly make: MakeProcessMemory = (bytes) => {

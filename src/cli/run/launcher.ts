@@ -2,6 +2,7 @@
 import { info, launch, type PamiError } from "pamir";
 import { type Address, addressText } from "../../bootstrap/address.js";
 import { findLauncher, type PmiWay } from "../../bootstrap/environment.js";
+import { findPackage } from "../../support/packages.js";
 
 /** What attach() finds in the environment. */
 export interface FoundLauncher {
@@ -26,6 +27,11 @@ export function launcherHere(): FoundLauncher {
   } catch (error) {
     return { name: undefined, error: (error as Error).message };
   }
+}
+
+/** Where the optional packages are that this command would use. They are looked up, and not loaded. */
+export function optionalPackages(): { koffi: string | null; ws: string | null } {
+  return { koffi: findPackage("koffi") ?? null, ws: findPackage("ws") ?? null };
 }
 
 function meetingOf(place: PmiWay | Address | undefined): string | undefined {
