@@ -1,7 +1,7 @@
 // How the processes of a job find each other: a few small values, and barriers, before any link exists.
 import { PamiError } from "../core/error.js";
-import { after } from "../support/host.js";
 import { decodeText, encodeText } from "../support/text.js";
+import { after } from "../support/timers.js";
 import type { PmiClient } from "./pmi-client.js";
 
 /** Where a process of a launcher's server says why it has failed: that server hands on no reason. */

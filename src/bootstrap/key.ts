@@ -10,7 +10,7 @@
 // no command line, no error and no log.
 import type { Stats } from "node:fs";
 import { PamiError } from "../core/error.js";
-import { after } from "../support/host.js";
+import { after } from "../support/timers.js";
 import { needModule } from "./node.js";
 import { quote, reasonText, secondsText } from "./text.js";
 

@@ -1,7 +1,7 @@
 // A connection that carries lines in both directions: over a socket, or between two parts of one process.
 import type { Duplex } from "node:stream";
 import { PamiError } from "../core/error.js";
-import { after } from "../support/host.js";
+import { after } from "../support/timers.js";
 import type { Framing } from "./pmi-wire.js";
 import { reasonText } from "./text.js";
 

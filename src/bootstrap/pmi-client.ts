@@ -5,7 +5,7 @@
 // that error.
 import { PamiError } from "../core/error.js";
 import { systemClock } from "../support/clock.js";
-import { after } from "../support/host.js";
+import { after } from "../support/timers.js";
 import type { Lines } from "./lines.js";
 import { needModule } from "./node.js";
 import { encodeLine, KEY_MAX, KVSNAME_MAX, type PmiLine, parseLine, VALUE_MAX } from "./pmi-wire.js";

@@ -6,7 +6,7 @@
 //
 // Answers of this server that say more than PMI-1 asks for have a field `pamir`, which other clients ignore.
 import { PamiError } from "../core/error.js";
-import { after } from "../support/host.js";
+import { after } from "../support/timers.js";
 import type { Lines } from "./lines.js";
 import { encodeLine, KEY_MAX, KVSNAME_MAX, messageOf, type PmiLine, parseLine, VALUE_MAX } from "./pmi-wire.js";
 import { quote, runsOf, secondsText } from "./text.js";

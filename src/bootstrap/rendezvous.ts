@@ -5,8 +5,8 @@
 import type { Server, Socket } from "node:net";
 import { PamiError } from "../core/error.js";
 import { systemClock } from "../support/clock.js";
-import { after } from "../support/host.js";
 import { promise } from "../support/promise.js";
+import { after } from "../support/timers.js";
 import { type Address, addressText } from "./address.js";
 import { type LocalPlace, PmiBootstrap } from "./bootstrap.js";
 import { checkKey, makeKey } from "./key.js";

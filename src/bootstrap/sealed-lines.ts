@@ -26,7 +26,7 @@
 // The first line of the initiator proves that it has seen the REPLY. Until then, the acceptor sends no line.
 // Keys of a connection are not ephemeral: the job key opens recorded connections of its job.
 import { PamiError } from "../core/error.js";
-import { after } from "../support/host.js";
+import { after } from "../support/timers.js";
 import { JOB_KEY_BYTES } from "./key.js";
 import { type Lines, type Stream, StreamLines } from "./lines.js";
 import { needModule } from "./node.js";

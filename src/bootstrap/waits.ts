@@ -1,6 +1,6 @@
 // Tells every five seconds what a process awaits that finds the others of its job.
 import { systemClock } from "../support/clock.js";
-import { after } from "../support/host.js";
+import { after } from "../support/timers.js";
 
 /** Milliseconds of a wait for other processes, if nothing says otherwise. A batch system may start them minutes apart. */
 export const DEFAULT_TIMEOUT_MS = 300_000;

@@ -1,6 +1,6 @@
 // `pamir top`: a live view of the jobs that opted in, over the sockets of their monitors and nodes.
-import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
+import { pause } from "../support/timers.js";
 import { look } from "./top/look.js";
 import { textOf } from "./top/text.js";
 import { UsageError, wholeNumber } from "./usage.js";
@@ -49,7 +49,7 @@ export async function top(args: string[]): Promise<number> {
     return 1;
   }
   for (;;) {
-    await sleep(interval);
+    await pause(interval);
     const now = await look(pid);
     if (values.json) {
       process.stdout.write(`${JSON.stringify(now.seen, null, 2)}\n`);

@@ -8,8 +8,9 @@ import { engineSlot, type MemoryMap } from "../memory/map.js";
 import { RESTLESS_MS } from "../node/park.js";
 import { mayAgentSpin, Spins } from "../node/spins.js";
 import { systemClock } from "../support/clock.js";
-import { after, nextTurn } from "../support/host.js";
+import { nextTurn } from "../support/host.js";
 import { Keepalive } from "../support/keepalive.js";
+import { after } from "../support/timers.js";
 import type { Agent } from "../transport/net/agent.js";
 
 /**

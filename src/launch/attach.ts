@@ -11,8 +11,9 @@ import { type JobMemory, type JobMemoryRequest, kernelIn, makeJobMemory, taskErr
 import type { Client, OnLeave } from "../pami/client.js";
 import type { LookAtSlots } from "../protocol/slots.js";
 import { diagnostics } from "../support/diagnostics.js";
-import { after, environment, type NodePort, nodeModule } from "../support/host.js";
+import { environment, type NodePort, nodeModule } from "../support/host.js";
 import type { MessagePortLike } from "../support/like.js";
+import { after } from "../support/timers.js";
 import {
   BOOTSTRAP,
   isTaskName,

@@ -6,7 +6,7 @@ import { sharedAtomics } from "../kernel/atomics.js";
 import type { Memory } from "../kernel/kernel.js";
 import type { MemoryMap } from "../memory/map.js";
 import { hasLeft, interruptTask, markDead, markEngineDead } from "../node/liveness.js";
-import { after } from "../support/host.js";
+import { after } from "../support/timers.js";
 import { BOOTSTRAP, type TaskBootstrap, type TaskNews, type TaskReport } from "./bootstrap.js";
 import type { EngineSetup } from "./engine-worker.js";
 import { Lifecycle } from "./lifecycle.js";

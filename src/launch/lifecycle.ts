@@ -2,7 +2,7 @@
 // the error, marks the task dead, and tells the job. A worker that pamir has started is terminated. A worker that a program
 // has started is asked to leave by a message. In case it blocks, and reads no message, it also gets an interrupt.
 import type { ErrorParts, TaskErrors } from "../core/task-errors.js";
-import { after } from "../support/host.js";
+import { after } from "../support/timers.js";
 import { errorOf } from "./failure.js";
 import type { TaskExit } from "./monitor.js";
 

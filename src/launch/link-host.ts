@@ -1,8 +1,9 @@
 // The host of a node whose link is real: the clock and the timers of this thread, and cryptographic random numbers.
 
 import { systemClock } from "../support/clock.js";
-import { after, nextTurn } from "../support/host.js";
+import { nextTurn } from "../support/host.js";
 import { randomWords } from "../support/randomness.js";
+import { after } from "../support/timers.js";
 import type { LinkNodeHost } from "./link-node.js";
 
 /**

@@ -3,8 +3,8 @@
 import type { ErrorParts } from "../core/task-errors.js";
 import { type DumpData, type NodeDump, withText } from "../observe/dump.js";
 import { type Recorded, type Trace, traceFrom } from "../observe/trace.js";
-import { after } from "../support/host.js";
 import { promise } from "../support/promise.js";
+import { after } from "../support/timers.js";
 import type { Sent } from "../transport/net/port-pipe.js";
 import type { TaskNews, TaskReport } from "./bootstrap.js";
 import type { Nodes } from "./monitor.js";
@@ -29,8 +29,6 @@ interface Question {
 
 /** Milliseconds in which the last frames of a task that has left are read. */
 const READ_MS = 1000;
-/** Longest time of a timer, in milliseconds. */
-const TIMER_MAX = 2 ** 31 - 1;
 
 /** The task on the thread that launched the job, if the caller has joined. */
 const CALLER = 0;
@@ -107,7 +105,7 @@ export class Switchboard implements Nodes {
     const question: Question = { missing: new Set(this.#tasks.keys()), answers: new Map(), over };
     this.#questions.set(ask, question);
     if (question.missing.size === 0) over();
-    const stop = after(Math.min(timeout, TIMER_MAX), over);
+    const stop = after(timeout, over);
     for (const task of [...question.missing]) this.#deliver(task, { ask, what });
     await isOver;
     stop();

@@ -2,7 +2,8 @@
 // one is there. From elsewhere, a datagram to a port without a socket brings back an ICMP error (RFC 1122, section 4.1.3.3),
 // which the system reports to a connected socket. A TCP connection to a port without a server is refused.
 import type { Socket } from "node:dgram";
-import { after, nodeModule } from "../support/host.js";
+import { nodeModule } from "../support/host.js";
+import { after } from "../support/timers.js";
 import type { Address } from "./link.js";
 import { parseUdpAddress, type UdpEndpoint } from "./udp-address.js";
 

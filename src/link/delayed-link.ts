@@ -1,7 +1,7 @@
 // Decorates any link with the way that packets have to go: each leaves some milliseconds after it was sent, in order. A program
 // can thus be tried on one machine as between distant ones.
 import type { Clock } from "../support/clock.js";
-import { after } from "../support/host.js";
+import { after } from "../support/timers.js";
 import { type Address, checkPacket, type Link } from "./link.js";
 import { LinkDecorator } from "./link-decorator.js";
 

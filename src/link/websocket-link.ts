@@ -10,7 +10,7 @@
 import { PACKET_BYTES_MAX } from "../../assembly/layout.js";
 import { checkInteger, PamiError } from "../core/error.js";
 import { systemClock } from "../support/clock.js";
-import { after } from "../support/host.js";
+import { after } from "../support/timers.js";
 import { type Address, checkPacket, type Link, PACKET_BYTES_MIN } from "./link.js";
 import { parseWebSocketAddress } from "./websocket-address.js";
 

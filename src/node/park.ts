@@ -17,6 +17,7 @@ import { taskSlot } from "../memory/map.js";
 import { type Clock, stampOf } from "../support/clock.js";
 import { isNode, mayBlock, nextTurn } from "../support/host.js";
 import type { Keepalive } from "../support/keepalive.js";
+import { after } from "../support/timers.js";
 import { sleepOn } from "./bell.js";
 import { Doorbell } from "./doorbell.js";
 import type { Spins } from "./spins.js";
@@ -207,13 +208,13 @@ export class Parker {
   ): Promise<boolean> {
     const deadline = timeout === Number.POSITIVE_INFINITY ? timeout : this.#clock.now() + timeout;
     /** Set at the first sleep and cleared after the last, so that no timer work delays a woken wait. */
-    let timer: ReturnType<typeof setTimeout> | undefined;
+    let stopTimer: (() => void) | undefined;
     const timeUp = () => {
-      timer = undefined;
+      stopTimer = undefined;
       this.ring();
     };
     const { patience } = this.#witness;
-    const told = patience < timeout ? setTimeout(() => awaited.lasts?.(), patience) : undefined;
+    const stopTelling = patience < timeout ? after(patience, () => awaited.lasts?.()) : undefined;
     try {
       for (let hasSpun = spun; ; hasSpun = false) {
         if (!hasSpun && this.spin(awaited, Math.min(spin, timeout))) return true;
@@ -223,7 +224,7 @@ export class Parker {
         if (deadline !== Number.POSITIVE_INFINITY) {
           const left = deadline - this.#clock.now();
           if (left <= 0) return false;
-          timer ??= setTimeout(timeUp, left);
+          stopTimer ??= after(left, timeUp);
         }
         // No further promise between the ring and the caller: with three more, a call on one core took 59.5 µs, not 56.5.
         const rung = this.#armAsync(awaited);
@@ -242,8 +243,8 @@ export class Parker {
         if (turn !== undefined) await turn;
       }
     } finally {
-      if (timer !== undefined) clearTimeout(timer);
-      if (told !== undefined) clearTimeout(told);
+      stopTimer?.();
+      stopTelling?.();
       const turn = this.turn();
       if (turn !== undefined) await turn;
     }
@@ -324,22 +325,17 @@ export class Parker {
     return undefined;
   }
 
-  /** Begins an asynchronous sleep. Returns the timer that ends it, if the wait is restless(). */
-  #beginSleep(awaited: Awaited, now: number): ReturnType<typeof setTimeout> | undefined {
+  /** Begins an asynchronous sleep. Returns what stops the timer that ends it, if the wait is restless(). */
+  #beginSleep(awaited: Awaited, now: number): (() => void) | undefined {
     this.sleepers++;
     this.#keepalive.begin();
     this.#fallsAsleep(awaited, now);
-    return awaited.restless() ? setTimeout(() => this.ring(), RESTLESS_MS) : undefined;
+    return awaited.restless() ? after(RESTLESS_MS, () => this.ring()) : undefined;
   }
 
   /** Ends an asynchronous sleep. */
-  #endSleep(
-    awaited: Awaited,
-    start: number,
-    rung: Promise<unknown>,
-    timer: ReturnType<typeof setTimeout> | undefined,
-  ): void {
-    if (timer !== undefined) clearTimeout(timer);
+  #endSleep(awaited: Awaited, start: number, rung: Promise<unknown>, stopTimer: (() => void) | undefined): void {
+    stopTimer?.();
     if (this.#asleep === rung) this.#asleep = undefined;
     this.#keepalive.end();
     this.sleepers--;

@@ -2,7 +2,7 @@
 // the same, however many promises wait.
 import { nameOf } from "../core/endpoint.js";
 import { PamiError } from "../core/error.js";
-import { after } from "../support/host.js";
+import { after } from "../support/timers.js";
 import type { GeometryContext } from "./context.js";
 import type { ProgressOptions } from "./waits.js";
 
@@ -49,7 +49,7 @@ export class LedWaits {
       isLate = true;
       awaited.wake();
     };
-    const forget = timeout === Number.POSITIVE_INFINITY ? wake : after(timeout, timeUp);
+    const forget = after(timeout, timeUp);
     signal?.addEventListener("abort", wake, { once: true });
     this.#all.add(awaited);
     let leads = false;

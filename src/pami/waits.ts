@@ -13,7 +13,7 @@ import type { AbortSignalLike } from "../support/like.js";
 
 /** Options of the waits. */
 export interface WaitOptions {
-  /** Milliseconds after which the wait gives up. Default: no limit. */
+  /** Milliseconds after which the wait gives up: any number from 0 to Infinity. Default: no limit. */
   timeout?: number | undefined;
 }
 

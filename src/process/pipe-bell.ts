@@ -3,7 +3,8 @@
 // Atomics.waitAsync() 10.2, by a worker that sleeps on the futex and posts a message 50.8 (Node 20, both sides asleep, Zen 5).
 import { TASK_PARKED_OFFSET, TASK_PIPE_DESCRIPTOR_OFFSET, TASK_PIPE_INODE_OFFSET } from "../../assembly/layout.js";
 import type { Bell, Futex } from "../kernel/kernel.js";
-import { every, nodeModule } from "../support/host.js";
+import { nodeModule } from "../support/host.js";
+import { every } from "../support/timers.js";
 import type { Ffi } from "./ffi.js";
 import { type FutexSetup, futexOf } from "./futex.js";
 import { pipeAwake, pipeSleep, type SharedWords } from "./pipe-words.js";

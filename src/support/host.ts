@@ -98,23 +98,6 @@ export function isIsolated(): boolean {
   return (globalThis as { crossOriginIsolated?: boolean }).crossOriginIsolated ?? true;
 }
 
-/**
- * Calls something once, after some milliseconds; what is returned prevents it.
- * @param isHeld whether it keeps a thread of Node running until then
- */
-export function after(milliseconds: number, call: () => void, isHeld = true): () => void {
-  const timer = setTimeout(call, milliseconds);
-  if (!isHeld) timer.unref();
-  return () => clearTimeout(timer);
-}
-
-/** In Node: calls something each so many milliseconds, while something else keeps the thread running. Returns what ends it. */
-export function every(milliseconds: number, call: () => void): () => void {
-  const timer = setInterval(call, milliseconds);
-  timer.unref();
-  return () => clearInterval(timer);
-}
-
 /** A name that is used nowhere else. */
 export function uniqueName(): string {
   return Math.random().toString(36).slice(2) + Date.now().toString(36);

@@ -2,7 +2,7 @@
 // them. It opens and seals each packet, so a node can state no other as the origin. Addresses are numbers of nodes.
 import { type Address, checkPacket, type Link } from "../link/link.js";
 import type { WebSocketLink } from "../link/websocket-link.js";
-import { after } from "../support/host.js";
+import { after } from "../support/timers.js";
 import {
   type Admission,
   Channel,

@@ -11,7 +11,7 @@ import { nodeLimits } from "../node/limits.js";
 import { kernelIn, makeJobMemory } from "../node/memory.js";
 import type { Client, OnLeave } from "../pami/client.js";
 import { BuddyArena } from "../session/buddy-arena.js";
-import { after } from "../support/host.js";
+import { after } from "../support/timers.js";
 
 /** Milliseconds for which a node that leaves awaits the last acknowledgments at the most. */
 const LEAVE_MS = 10_000;

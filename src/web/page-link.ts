@@ -3,7 +3,7 @@
 import { type Address, checkPacket, type Link } from "../link/link.js";
 import type { WebSocketLink } from "../link/websocket-link.js";
 import type { KeySchedule } from "../session/key-schedule.js";
-import { after } from "../support/host.js";
+import { after } from "../support/timers.js";
 import {
   type Admission,
   Channel,

@@ -4,7 +4,7 @@ import type { Address } from "../link/link.js";
 import type { MakeKeySchedule } from "../seal/select.js";
 import type { KeySchedule } from "../session/key-schedule.js";
 import { systemClock } from "../support/clock.js";
-import { after } from "../support/host.js";
+import { after } from "../support/timers.js";
 import { ID_BYTES, SECRET_BYTES, ticketText } from "./ticket.js";
 
 /** Expired tickets that the host remembers: their use gets an error of its own. */

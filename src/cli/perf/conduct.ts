@@ -2,6 +2,7 @@
 // machine changed is repeated.
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
+import { pause } from "../../support/timers.js";
 import type { Native } from "./native.js";
 import type { PerfOptions } from "./options.js";
 import { Missing, type Order } from "./peers.js";
@@ -102,7 +103,7 @@ class Bracket {
   async #before(): Promise<number> {
     let before = this.#last ?? (await this.#measure());
     for (; this.#patience > 0 && before > BEST_SPREAD * this.best; this.#patience--) {
-      await new Promise((resolve) => setTimeout(resolve, 100));
+      await pause(100);
       before = await this.#measure();
     }
     return before;

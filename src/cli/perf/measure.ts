@@ -2,6 +2,7 @@
 import { execFileSync } from "node:child_process";
 import { readlinkSync } from "node:fs";
 import { PerformanceObserver } from "node:perf_hooks";
+import { pause } from "../../support/timers.js";
 import { CACHE_LINE, type Figures, SAMPLES_MAX, WINDOW, type Work } from "./work.js";
 
 /** Nanoseconds, monotonic. */
@@ -171,7 +172,7 @@ export class CollectionCounter {
 
   /** The entries come through the event loop, which stands still while the thread measures. */
   async count(): Promise<number> {
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await pause(20);
     this.#observer.disconnect();
     return this.#times.filter((time) => time >= this.#begin && time <= this.#end).length;
   }

@@ -7,6 +7,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { pause } from "../../support/timers.js";
 import type { Order } from "./peers.js";
 import { type Figures, isCollective } from "./work.js";
 
@@ -180,7 +181,7 @@ export function nativeUcx(name: "ucx" | "ucx-uct"): Native {
       try {
         let lines = "";
         for (let attempt = 1; lines === ""; attempt++) {
-          await new Promise((resolve) => setTimeout(resolve, 150 * attempt));
+          await pause(150 * attempt);
           lines = await run(...command(0, ["127.0.0.1"]), seconds, env).catch((error: Error) => {
             if (attempt === 4) throw error;
             return "";

@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import { MessageChannel, type MessagePort, Worker } from "node:worker_threads";
 import { info, type KernelName, launch } from "pamir";
+import { after } from "../../support/timers.js";
 import { withFolder } from "./clean-up.js";
 import {
   type Figures,
@@ -42,16 +43,16 @@ export function limitOf({ seconds }: Order): number {
 /** Waits for a run, and ends one that takes too long. */
 export async function within<T>(milliseconds: number, run: Promise<T>, end: () => unknown): Promise<T> {
   let late = false;
-  const timer = setTimeout(() => {
+  const stop = after(milliseconds, () => {
     late = true;
     end();
-  }, milliseconds);
+  });
   try {
     const result = await run;
     if (late) throw new Error(`ended: not done after ${milliseconds / 1000} s`);
     return result;
   } finally {
-    clearTimeout(timer);
+    stop();
   }
 }
 

@@ -8,6 +8,7 @@
 //
 // Before its first frame, the starter writes a line: a login shell may have written others.
 import type { Readable, Writable } from "node:stream";
+import { every } from "../../support/timers.js";
 
 /** Version of the frames. */
 const PROTOCOL = 3;
@@ -77,7 +78,7 @@ export interface FrameReceiver {
 export class Frames {
   readonly #output: Writable;
   readonly #receiver: FrameReceiver;
-  readonly #alive: NodeJS.Timeout;
+  readonly #stopAlive: () => void;
   #bytes: Buffer = Buffer.alloc(0);
   #isGreeted: boolean;
   #isOver = false;
@@ -93,10 +94,9 @@ export class Frames {
     input.on("error", () => this.#end(undefined));
     // A pipe that the other side has closed: the input's end says so, too.
     output.on("error", () => {});
-    this.#alive = setInterval(() => {
+    this.#stopAlive = every(ALIVE_MS, () => {
       if (this.#isGreeted) this.send(FRAME.alive);
-    }, ALIVE_MS);
-    this.#alive.unref();
+    });
   }
 
   /** Sends a frame. @returns whether the stream has room for more; otherwise "drain" tells when */
@@ -116,7 +116,7 @@ export class Frames {
   /** Takes no more frames, and ends the output behind those that were sent. */
   close(): void {
     this.#isOver = true;
-    clearInterval(this.#alive);
+    this.#stopAlive();
     this.#output.end();
   }
 
@@ -154,7 +154,7 @@ export class Frames {
   #end(why: string | undefined): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    clearInterval(this.#alive);
+    this.#stopAlive();
     this.#receiver.onEnd(why);
   }
 }

@@ -5,6 +5,7 @@ import { resolve } from "node:path";
 import { type HostSlots, type Placement, parseHostFile, parseHosts, placeTasks } from "../../bootstrap/hosts.js";
 import { makeKey } from "../../bootstrap/key.js";
 import { Guard } from "../../launch/guard.js";
+import { after } from "../../support/timers.js";
 import { UsageError } from "../usage.js";
 import type { Order } from "./frames.js";
 import type { Running } from "./job.js";
@@ -172,19 +173,19 @@ async function awaitHosts(
     return `${names.length === 1 ? "host" : "hosts"} ${names.join(", ")}`;
   };
   const stopReports = reportWaits(() => `this job waits for ${awaited()} to answer`);
-  let timer: NodeJS.Timeout | undefined;
+  let stop = (): void => {};
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
+    stop = after(timeout, () => {
       const command = missing().every((name) => name === HERE) ? process.execPath : shell.join(" ");
       const tried = `tried by ${command}, for ${timeout / 1000} s (--start-timeout)`;
       reject(new UsageError(`no answer from ${awaited()}: ${tried}`));
-    }, timeout);
+    });
   });
   try {
     const all = Promise.all(hosts.map(({ ready }) => ready));
     await Promise.race([all, ...hosts.map(({ refused }) => refused), late, givenUp]);
   } finally {
-    clearTimeout(timer);
+    stop();
     stopReports();
   }
 }

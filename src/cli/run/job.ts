@@ -1,8 +1,8 @@
 // The tasks of a job whose processes this launcher has started: their output, the first failure, their end.
-import { setTimeout as delay } from "node:timers/promises";
 import { codeBy } from "../../launch/exit-code.js";
 import { type Labels, labelLines, passOn, takeRest } from "../../launch/labels.js";
 import { codeIn } from "../../launch/start-limits.js";
+import { after, pause } from "../../support/timers.js";
 import type { EndSignal, LaunchedTask, TaskEnd } from "./task.js";
 
 /** The exit code of a job whose time was up. */
@@ -42,7 +42,7 @@ export class ProcessJob {
   readonly #running = new Set<LaunchedTask>();
   #first: number | undefined;
   #isEnding = false;
-  #timer: NodeJS.Timeout | undefined;
+  #stopTimer = (): void => {};
 
   constructor(options: JobOptions) {
     this.#options = options;
@@ -61,7 +61,7 @@ export class ProcessJob {
   /** Takes tasks. @returns the exit code of the first that failed, or 0, once all have ended */
   async run(tasks: readonly LaunchedTask[]): Promise<number> {
     await Promise.all(tasks.map((task) => this.#watch(task)));
-    clearTimeout(this.#timer);
+    this.#stopTimer();
     return this.#first ?? 0;
   }
 
@@ -72,7 +72,7 @@ export class ProcessJob {
     this.#first ??= code;
     this.#killAll("SIGTERM");
     // run() clears the timer once the tasks have ended: if there are none, the timer would hold this process.
-    if (this.#running.size > 0) this.#timer = setTimeout(() => this.#killAll("SIGKILL"), GRACE_MS);
+    if (this.#running.size > 0) this.#stopTimer = after(GRACE_MS, () => this.#killAll("SIGKILL"));
   }
 
   /** Ends all tasks at once. */
@@ -119,7 +119,7 @@ export class ProcessJob {
   async #causeOf(failed: number): Promise<void> {
     const cause = this.#options.cause?.();
     const other = [...this.#running].find(({ task }) => task === cause && task !== failed);
-    if (other !== undefined) await Promise.race([other.ended, delay(CAUSE_MS, undefined, { ref: false })]);
+    if (other !== undefined) await Promise.race([other.ended, pause(CAUSE_MS, false)]);
   }
 
   /** Watches a task that comes in the place of another. @returns whether it was started */

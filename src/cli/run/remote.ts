@@ -6,6 +6,7 @@ import { VERSION } from "pamir";
 import type { Guard } from "../../launch/guard.js";
 import { takeRest } from "../../launch/labels.js";
 import { descriptorsText, startText } from "../../launch/start-limits.js";
+import { after } from "../../support/timers.js";
 import { UsageError } from "../usage.js";
 import { FRAME, Frames, type Order } from "./frames.js";
 import { RemoteOutput } from "./held.js";
@@ -121,9 +122,9 @@ export class RemoteHost {
     // Frames of their ends would be dropped; task 0 lets go of the input at its end.
     for (const task of this.#tasks) task.lose(`the connection to host ${this.name} is closed`);
     this.#end("SIGTERM");
-    const timer = setTimeout(() => this.#end("SIGKILL"), GRACE_MS);
+    const stop = after(GRACE_MS, () => this.#end("SIGKILL"));
     await this.closed;
-    clearTimeout(timer);
+    stop();
   }
 
   #greet(version: string, isRight: boolean): void {

@@ -2,7 +2,6 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, writeSync } from "node:fs";
 import { resolve } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { info, type Job, launch, type TaskExit } from "pamir";
@@ -10,6 +9,7 @@ import { EXIT_PIPE } from "../../launch/exit-code.js";
 import { serveInput } from "../../launch/input.js";
 import { OUTPUT_MS } from "../../launch/labels.js";
 import { codeIn } from "../../launch/start-limits.js";
+import { after, pause } from "../../support/timers.js";
 import { UsageError } from "../usage.js";
 import { EXIT_TIMEOUT, type Running } from "./job.js";
 import {
@@ -98,7 +98,7 @@ async function supervise(running: Running, time: number | undefined): Promise<nu
     }
     code = given;
     running.end();
-    void running.ended.finally(() => setTimeout(() => process.exit(given), OUTPUT_MS).unref()).catch(() => {});
+    void running.ended.finally(() => after(OUTPUT_MS, () => process.exit(given), false)).catch(() => {});
   };
   for (const [signal, given] of Object.entries(EXIT_SIGNALS)) process.on(signal, () => end(given));
   for (const stream of [process.stdout, process.stderr]) {
@@ -109,19 +109,15 @@ async function supervise(running: Running, time: number | undefined): Promise<nu
       endNow(code === "EPIPE" ? EXIT_PIPE : 1, EXIT_PIPE);
     });
   }
-  const timer = setTimeout(
-    () => {
-      process.stderr.write(`pamir run: the job has not ended after ${time} s, and is ended\n`);
-      end(EXIT_TIMEOUT);
-    },
-    (time ?? 0) * 1000,
-  );
-  if (time === undefined) clearTimeout(timer);
+  const stop = after((time ?? Number.POSITIVE_INFINITY) * 1000, () => {
+    process.stderr.write(`pamir run: the job has not ended after ${time} s, and is ended\n`);
+    end(EXIT_TIMEOUT);
+  });
   try {
     const first = await running.ended;
     return code ?? first;
   } finally {
-    clearTimeout(timer);
+    stop();
   }
 }
 
@@ -181,7 +177,7 @@ async function runThreads(app: string, argv: string[], values: Values): Promise<
       end,
       endNow(code) {
         // These go on without this process, so the monitor's order to kill them must be out.
-        if (values.detach) return Promise.race([launched.terminate(), delay(ORDER_MS)]);
+        if (values.detach) return Promise.race([launched.terminate(), pause(ORDER_MS)]);
         if (values.processes === undefined && code !== EXIT_PIPE) endBySignal(code);
       },
     };

@@ -1,19 +1,18 @@
 // Tells every five seconds which processes a job still waits for.
 import type { PmiServer } from "../../bootstrap/pmi-server.js";
 import { runsOf } from "../../bootstrap/text.js";
+import { every } from "../../support/timers.js";
 
 const REPORT_MS = 5000;
 
 /** Writes lines to standard error. @param what is awaited, or undefined at times when nothing is @returns what ends it */
 export function reportWaits(what: () => string | undefined): () => void {
   let waited = 0;
-  const timer = setInterval(() => {
+  return every(REPORT_MS, () => {
     const text = what();
     waited = text === undefined ? 0 : waited + REPORT_MS;
     if (text !== undefined) process.stderr.write(`pamir run: for ${waited / 1000} s, ${text}\n`);
-  }, REPORT_MS);
-  timer.unref();
-  return () => clearInterval(timer);
+  });
 }
 
 /** What is awaited of tasks: some attach or have attached, others run and have not. Undefined if nothing is. */
