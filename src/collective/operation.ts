@@ -9,6 +9,8 @@ import type { Elsewhere } from "./scratch.js";
 /** How elements are combined. Pointers are those of the job's memory, or of memory elsewhere. */
 export interface Reducer {
   readonly elementBytes: number;
+  /** Operands and results begin at a multiple of this. The kernels' are checked where they come in, and have 1 here. */
+  readonly align: number;
   /** Whether the user's code runs in it: it may throw. */
   readonly isUser: boolean;
   /** `out = left op right`; left comes from lower ranks. `out` may be one of the others. */

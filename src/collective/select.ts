@@ -500,7 +500,7 @@ export function callOf(request: Request, signature: number, algorithm: string, s
   const list = (counts: readonly number[] | undefined, ofRoot: number): readonly number[] =>
     !isVector ? [] : (counts ?? Array.from({ length: size }, (_, rank) => (rank === root ? ofRoot : 0)));
   return {
-    what: `${isExclusive ? "exclusive " : ""}${describeKind(signature)}${commutes ? " that commutes" : ""}`,
+    what: `${isExclusive ? "exclusive " : ""}${describeKind(signature, reducer?.elementBytes)}${commutes ? " that commutes" : ""}`,
     root,
     bytes: type.endsWith("v") ? 0 : bytes,
     counts: all?.counts.join() ?? "",

@@ -340,9 +340,9 @@ export class SharedMembers {
     this.#blocks[rank] = copy;
   }
 
-  /** Pointer to a view's bytes, if they lie in the job's memory; else 0. */
-  pointerOf({ buffer, byteOffset, length }: Uint8Array): number {
-    return buffer === this.memory.buffer && length > 0 ? byteOffset : 0;
+  /** Pointer to a view's bytes, if they lie in the job's memory, at a multiple of `align`; else 0. */
+  pointerOf({ buffer, byteOffset, length }: Uint8Array, align = 1): number {
+    return buffer === this.memory.buffer && length > 0 && byteOffset % align === 0 ? byteOffset : 0;
   }
 
   /** Copies bytes of the job's memory to a view. */

@@ -283,17 +283,17 @@ export class SharedOperation extends Operation {
   }
 
   /** Publishes a view: inline if it fits, else where it lies, or in a copy. */
-  publishView(slot: number, view: Uint8Array): number {
+  publishView(slot: number, view: Uint8Array, align?: number): number {
     if (view.length <= MEMBER_INLINE_BYTES) {
       this.shared.write(slot, view);
       return 0;
     }
-    return this.pointerTo(view);
+    return this.pointerTo(view, align);
   }
 
   /** Pointer to a view's bytes in the job's memory, or to a copy of them there; NONE: there is no memory. */
-  pointerTo(view: Uint8Array): number {
-    const pointer = this.shared.pointerOf(view);
+  pointerTo(view: Uint8Array, align?: number): number {
+    const pointer = this.shared.pointerOf(view, align);
     if (pointer !== 0 || view.length === 0) return pointer;
     const copy = this.take(view.length);
     if (copy !== NONE) this.shared.write(copy, view);

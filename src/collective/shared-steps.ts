@@ -328,6 +328,7 @@ export class SliceReduceSteps extends Steps implements Operands {
   override readonly hasSlices = true;
   readonly #rank: number;
   readonly #isUser: boolean;
+  readonly #align: number;
   readonly #slices: readonly { readonly offset: number; readonly bytes: number }[];
   readonly #root: number | undefined;
   readonly #isScattered: boolean;
@@ -349,7 +350,7 @@ export class SliceReduceSteps extends Steps implements Operands {
     this.sources = allRanks(shared.size);
     this.readers = others(shared);
     this.#rank = shared.rank;
-    const { elementBytes, isUser } = buffers.reducer as Reducer;
+    const { elementBytes, align, isUser } = buffers.reducer as Reducer;
     this.#isUser = isUser;
     const places = counts && prefixSums(counts);
     this.#slices =
@@ -357,8 +358,9 @@ export class SliceReduceSteps extends Steps implements Operands {
       slices(buffers.send.length, elementBytes, shared.size);
     this.#root = root;
     this.#isScattered = counts !== undefined;
-    const place = shared.pointerOf(buffers.receive);
-    this.#isInPlace = place !== 0 && place === shared.pointerOf(buffers.send);
+    this.#align = align;
+    const place = shared.pointerOf(buffers.receive, align);
+    this.#isInPlace = place !== 0 && place === shared.pointerOf(buffers.send, align);
   }
 
   /** Takes all memory that it needs: an operation that has some never waits for more. */
@@ -369,14 +371,14 @@ export class SliceReduceSteps extends Steps implements Operands {
     if (bytes > 0 && shared.size > 1) {
       // The result goes straight to its place if that is in the job's memory, and this member gets it. Not where partial
       // results would overwrite this member's own operand.
-      const place = this.#getsAll ? shared.pointerOf(buffers.receive) : 0;
-      const isOverOperand = shared.size > 2 && place === shared.pointerOf(buffers.send);
+      const place = this.#getsAll ? shared.pointerOf(buffers.receive, this.#align) : 0;
+      const isOverOperand = shared.size > 2 && place === shared.pointerOf(buffers.send, this.#align);
       const spare = partialBytes(buffers.reducer as Reducer, shared.size, bytes);
       this.#out = place === 0 || isOverOperand ? operation.take(bytes) : place + offset;
       this.#partials = spare === 0 ? 0 : operation.take(spare);
       if (this.#out === NONE || this.#partials === NONE) return NONE;
     }
-    return operation.publishView(slot, buffers.send);
+    return operation.publishView(slot, buffers.send, this.#align);
   }
 
   operandOf(rank: number): number {

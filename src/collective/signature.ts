@@ -52,8 +52,8 @@ export function describeDifference(rank: number, own: number, other: number, the
   return one === two ? `${both} ${hidden}` : both;
 }
 
-/** "allreduce() of f64 by sum" */
-export function describeKind(signature: number): string {
+/** "allreduce() of f64 by sum" @param elementBytes named where they are not those of the type */
+export function describeKind(signature: number, elementBytes?: number): string {
   const type = COLLECTIVE_TYPES[signature & 31] ?? "an unknown operation";
   const operation = ((signature >>> 5) & 15) - 1;
   const element = ((signature >>> 9) & 31) - 1;
@@ -61,6 +61,8 @@ export function describeKind(signature: number): string {
   if (element >= 0) names.push(`of ${nameOf(ELEMENT_TYPES, ({ number }) => number === element)}`);
   if (operation === USER_OPERATION) names.push("by a function");
   else if (operation >= 0) names.push(`by ${nameOf(OPERATIONS, (number) => number === operation)}`);
+  const typed = Object.values(ELEMENT_TYPES).find(({ number }) => number === element);
+  if (elementBytes !== undefined && elementBytes !== typed?.bytes) names.push(`with elements of ${elementBytes} bytes`);
   return names.join(" ");
 }
 

@@ -8,13 +8,21 @@ import type { Callback } from "../core/result.js";
 /** An operation of the user's. */
 export interface UserOperation<View extends ArrayBufferView = ArrayBufferView> {
   /**
-   * Writes `left op right` to `out`, element by element; left comes from lower ranks. The views have the class of `send`, and
-   * equal lengths. `out` may be one of the others. They are valid during the call. If it throws at a member, the operation
-   * fails at all members; the error is the `cause` where it was thrown.
+   * Writes `left op right` to `out`, element by element; left comes from lower ranks. The views have the class of `send`, equal
+   * lengths, and whole elements, of which a call may get any number. Each view begins at a multiple of the largest power of two
+   * that divides the bytes of an element, at most 8: so bytes of which `elementBytes` is a multiple of 8 may be read by a
+   * `Float64Array` over `left.buffer`. `out` may be one of the others. The views are valid during the call. If it throws at a
+   * member, the operation fails at all members; the error is the `cause` where it was thrown.
    */
   readonly combine: (left: View, right: View, out: View) => void;
   /** Whether `left op right` equals `right op left` (default false); the same at all members. It may be grouped in any way. */
   readonly commutative?: boolean | undefined;
+  /**
+   * Bytes of an element, such as a struct, that `combine` takes as a whole (default: those of the array's class, or of `type`;
+   * so a byte of bytes is an element by itself). The same at all members, a multiple of the default. The vectors have whole
+   * elements, and no algorithm cuts one: `16` for complex numbers in a `Float64Array`, `type.extent` for elements of a type.
+   */
+  readonly elementBytes?: number | undefined;
 }
 
 /** Parameters that all operations take. */
@@ -53,25 +61,25 @@ export interface RootedParameters<View extends ArrayBufferView = ArrayBufferView
 export interface GathervParameters<View extends ArrayBufferView = ArrayBufferView> extends RootedParameters<View> {
   /** Elements of each member's block. Only the root needs them. */
   readonly counts?: ArrayLike<number> | undefined;
-  /** Where each block begins in the root's view, in elements (default: one behind the other). */
+  /** Where each block begins in the root's view, in elements (default: one behind the other). Any whole number for a count of 0. */
   readonly displacements?: ArrayLike<number> | undefined;
 }
 
 export interface AllgathervParameters<View extends ArrayBufferView = ArrayBufferView> extends ExchangeParameters<View> {
   /** Elements of each member's block. */
   readonly counts: ArrayLike<number>;
-  /** Where each block begins in `receive`, in elements (default: one behind the other). */
+  /** Where each block begins in `receive`, in elements (default: one behind the other). Any whole number for a count of 0. */
   readonly displacements?: ArrayLike<number> | undefined;
 }
 
 export interface AlltoallvParameters<View extends ArrayBufferView = ArrayBufferView> extends ExchangeParameters<View> {
   /** Elements of the block for each member. `sendDisplacements`: where it begins in `send`, in elements. */
   readonly sendCounts: ArrayLike<number>;
-  /** Default: one behind the other. */
+  /** Default: one behind the other. Any whole number for a count of 0. */
   readonly sendDisplacements?: ArrayLike<number> | undefined;
   /** Elements of the block from each member. `receiveDisplacements`: where it begins in `receive`, in elements. */
   readonly receiveCounts: ArrayLike<number>;
-  /** Default: one behind the other. */
+  /** Default: one behind the other. Any whole number for a count of 0. */
   readonly receiveDisplacements?: ArrayLike<number> | undefined;
 }
 
@@ -97,7 +105,7 @@ export interface ScanParameters<View extends ArrayBufferView = ArrayBufferView> 
 
 export interface ReduceScatterParameters<View extends ArrayBufferView = ArrayBufferView>
   extends ReductionParameters<View> {
-  /** Elements of the result that each member gets (default: as many as any other). */
+  /** Elements of the result that each member gets (default: as many as any other). With `elementBytes`, those count. */
   readonly counts?: ArrayLike<number> | undefined;
 }
 
@@ -195,6 +203,8 @@ export type Given = CollectiveParameters & {
   payload?: ArrayBufferView | null;
 };
 
+/** The names of what a function comes with. */
+export const OPERATION_KEYS: Keys<UserOperation> = { combine: true, commutative: true, elementBytes: true };
 const COMMON: Keys<CollectiveParameters> = { algorithm: true, onDone: true, cookie: true };
 const EXCHANGE: Keys<ExchangeParameters> = { ...COMMON, send: true, receive: true };
 const ROOTED: Keys<RootedParameters> = { ...EXCHANGE, root: true };

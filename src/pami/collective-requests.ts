@@ -6,7 +6,7 @@ import type { Request } from "../collective/select.js";
 import { prefixSums } from "../collective/shape.js";
 import type { Blocks } from "../collective/shared-steps.js";
 import { type CollectiveType, signatureOf, USER_OPERATION } from "../collective/signature.js";
-import { checkFlag } from "../core/check.js";
+import { checkFlag, checkKeys } from "../core/check.js";
 import { checkInteger, PamiError, show } from "../core/error.js";
 import {
   ELEMENT_TYPES,
@@ -18,7 +18,7 @@ import {
   type Operation,
 } from "../core/reduction.js";
 import type { Memory } from "../kernel/kernel.js";
-import type { Given, UserOperation } from "./collective-parameters.js";
+import { type Given, OPERATION_KEYS, type UserOperation } from "./collective-parameters.js";
 
 /** A request, and what all members must agree on. */
 export interface Prepared {
@@ -62,7 +62,7 @@ export class Requests {
 
   /** The view that the caller has left out, if this member gets anything. */
   made(type: CollectiveType | ActiveType, given: Given): ArrayBufferView | undefined {
-    const { send, receive, root = 0, counts, displacements, type: elementType } = given;
+    const { send, receive, root = 0, counts, displacements, operation, type: elementType } = given;
     if (receive !== undefined || !ArrayBuffer.isView(send)) return undefined;
     const isRoot = this.#rank === root;
     const length = bytesOf(type, "send", send).length / bytesPerElement(send);
@@ -78,7 +78,9 @@ export class Requests {
     if (type === "reduceScatter") {
       if (counts === undefined) return viewLike(send, length / this.#size);
       const list = listOf(type, "counts", counts, this.#size);
-      const entries = elementType === undefined ? 1 : (ELEMENT_TYPES[elementType]?.bytes ?? 0) / bytesPerElement(send);
+      const named = elementType === undefined ? undefined : (ELEMENT_TYPES[elementType]?.bytes ?? 0);
+      const elementBytes = structBytesOf(operation) ?? named ?? bytesPerElement(send);
+      const entries = elementBytes / bytesPerElement(send);
       return viewLike(send, (list[this.#rank] as number) * entries);
     }
     return undefined;
@@ -227,7 +229,7 @@ export class Requests {
     const offsets =
       displacements === undefined
         ? prefixSums(bytes)
-        : listOf(type, "displacements", displacements, this.#size).map((place) => place * elementBytes);
+        : placesOf(type, displacements, list).map((place) => place * elementBytes);
     const endOf = (rank: number): number => (offsets[rank] as number) + (bytes[rank] as number);
     for (const rank of offsets.keys()) {
       if (endOf(rank) > limit) {
@@ -258,12 +260,14 @@ export class Requests {
     const operands = bytesOf(type, send === null ? "receive" : "send", send ?? receive);
     const view = (send ?? receive) as ArrayBufferView;
     const element = this.#elementType(type, given.type, view, operation);
-    const { bytes: elementBytes, number } = ELEMENT_TYPES[element];
+    const { number } = ELEMENT_TYPES[element];
+    const elementBytes = elementBytesOf(type, element, operation);
     if (operands.length % elementBytes !== 0) {
-      const text = `${type}() of ${operands.length} bytes: an element of type ${element} has ${elementBytes}`;
-      throw new PamiError("PAMIR_INVAL", text);
+      const what =
+        structBytesOf(operation) === undefined ? `an element of type ${element}` : "an element (elementBytes)";
+      throw new PamiError("PAMIR_INVAL", `${type}() of ${operands.length} bytes: ${what} has ${elementBytes}`);
     }
-    const { reducer, operationNumber, isOrdered } = this.#reducer(type, element, operation, view);
+    const { reducer, operationNumber, isOrdered } = this.#reducer(type, element, operation, view, elementBytes);
     let result = gets ? bytesOf(type, "receive", receive) : NOTHING;
     const isInPlace = send === null || isSamePlace(operands, result);
     if (gets) this.#checkElements(type, element, given.type, "receive", receive as ArrayBufferView);
@@ -291,7 +295,7 @@ export class Requests {
       isExclusive: exclusive,
       isOrdered,
     };
-    const lengths = [operands.length, Number(exclusive), Number(isOrdered), ...(sent?.counts ?? [])];
+    const lengths = [operands.length, elementBytes, Number(exclusive), Number(isOrdered), ...(sent?.counts ?? [])];
     return {
       request,
       signature: signatureOf(type, operationNumber, number, type === "reduce" ? root : size, ...lengths),
@@ -367,8 +371,9 @@ export class Requests {
     element: ElementType,
     operation: Operation | UserOperation | undefined,
     view: ArrayBufferView,
+    elementBytes: number,
   ): { reducer: Reducer; operationNumber: number; isOrdered: boolean } {
-    const { bytes: elementBytes, number } = ELEMENT_TYPES[element];
+    const { number } = ELEMENT_TYPES[element];
     if (typeof operation === "string") {
       const operationNumber = OPERATIONS[operation];
       const key = operationNumber * 32 + number;
@@ -377,6 +382,7 @@ export class Requests {
         const kernel = this.#kernel;
         reducer = {
           elementBytes,
+          align: 1,
           isUser: false,
           reduce: (out, left, right, bytes, elsewhere) =>
             (elsewhere ?? kernel).reduce(operationNumber, number, out, left, right, (bytes / elementBytes) >>> 0),
@@ -392,6 +398,7 @@ export class Requests {
     if (typeof operation?.combine !== "function") {
       throw new PamiError("PAMIR_INVAL", `operation of ${type}() is ${show(operation)}, not a name or { combine }`);
     }
+    checkKeys(`operation of ${type}()`, operation, OPERATION_KEYS);
     const { combine, commutative = false } = operation;
     checkFlag(`commutative of operation of ${type}()`, commutative);
     const { buffer } = this.#memory;
@@ -399,6 +406,7 @@ export class Requests {
       viewOn(view, from, pointer, bytes / bytesPerElement(view));
     const reducer: Reducer = {
       elementBytes,
+      align: alignOf(elementBytes),
       isUser: true,
       reduce(out, left, right, bytes, elsewhere) {
         const from = elsewhere?.buffer ?? buffer;
@@ -407,6 +415,39 @@ export class Requests {
     };
     return { reducer, operationNumber: USER_OPERATION, isOrdered: !commutative };
   }
+}
+
+/** What the views of `combine` are aligned to, at most: an operand that lies elsewhere is copied. */
+const ALIGN_MAX = 8;
+
+function alignOf(elementBytes: number): number {
+  let align = 1;
+  while (align < ALIGN_MAX && elementBytes % (2 * align) === 0) align *= 2;
+  return align;
+}
+
+/** The `elementBytes` of a function, unchecked. */
+function structBytesOf(operation: Operation | UserOperation | undefined): number | undefined {
+  return typeof operation === "object" ? operation?.elementBytes : undefined;
+}
+
+/** Bytes of an element of a reduction. @throws PAMIR_INVAL */
+function elementBytesOf(
+  type: CollectiveType,
+  element: ElementType,
+  operation: Operation | UserOperation | undefined,
+): number {
+  const { bytes } = ELEMENT_TYPES[element];
+  const own = structBytesOf(operation);
+  if (own === undefined) return bytes;
+  checkInteger(`elementBytes of ${type}()`, own, 1, 2 ** 32);
+  if (own % bytes !== 0) {
+    throw new PamiError(
+      "PAMIR_INVAL",
+      `elementBytes of ${type}() is ${own}, no multiple of the ${bytes} bytes of ${element}`,
+    );
+  }
+  return own;
 }
 
 function isReduction(type: CollectiveType): boolean {
@@ -452,7 +493,7 @@ export function bytesOf(type: CollectiveType | ActiveType, name: string, view: u
   }
 }
 
-function listOf(type: CollectiveType | ActiveType, name: string, list: unknown, size: number): number[] {
+function listOf(type: CollectiveType | ActiveType, name: string, list: unknown, size: number, least = 0): number[] {
   const isList = Array.isArray(list) || (ArrayBuffer.isView(list) && !(list instanceof DataView));
   const values: unknown[] = isList ? Array.from(list as ArrayLike<unknown>) : [];
   if (values.length !== size || !isList) {
@@ -462,8 +503,19 @@ function listOf(type: CollectiveType | ActiveType, name: string, list: unknown, 
       `${name} of ${type}() are ${show(list)}${length}, not a list of ${size} numbers`,
     );
   }
-  for (const value of values) checkInteger(`${name} of ${type}()`, value, 0, 2 ** 32);
+  const most = least === 0 ? 2 ** 32 : Number.MAX_SAFE_INTEGER;
+  for (const value of values) checkInteger(`${name} of ${type}()`, value, least, most);
   return values as number[];
+}
+
+/** Where blocks begin, in elements. That of an empty block is any whole number, which is ignored, as in MPI. */
+function placesOf(type: CollectiveType | ActiveType, displacements: unknown, counts: readonly number[]): number[] {
+  const places = listOf(type, "displacements", displacements, counts.length, Number.MIN_SAFE_INTEGER);
+  for (const [rank, place] of places.entries()) {
+    if (counts[rank] === 0) places[rank] = 0;
+    else checkInteger(`displacements of ${type}()`, place, 0, 2 ** 32);
+  }
+  return places;
 }
 
 /** @throws PAMIR_INVAL if two views hold elements of different types */

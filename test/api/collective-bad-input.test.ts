@@ -456,3 +456,64 @@ it.each(VECTORS)("counts and displacements of %s() are arrays of numbers, of any
     await given.close();
   }
 });
+
+/** Where an empty block may be said to lie: nowhere, so anywhere. */
+const ANYWHERE = [-1, 3, 2 ** 32 + 1, -(2 ** 53 - 1), 2 ** 53 - 1];
+/** What two members call if rank 0 has no block, with its place; and what they get. Blocks of rank 1 have two elements. */
+const EMPTY: readonly (readonly [string, (geometry: Geometry, place: number) => Promise<unknown>, unknown])[] = [
+  [
+    "allgatherv",
+    (g, place) =>
+      g.allgatherv({ send: new Int16Array(2 * g.rank).fill(8), counts: [0, 2], displacements: [place, 0] }, OPTIONS),
+    [Int16Array.of(8, 8), Int16Array.of(8, 8)],
+  ],
+  [
+    "gatherv",
+    (g, place) =>
+      g.gatherv({ send: new Int16Array(2 * g.rank).fill(8), counts: [0, 2], displacements: [place, 1] }, OPTIONS),
+    [Int16Array.of(0, 8, 8), undefined],
+  ],
+  [
+    "scatterv",
+    (g, place) => {
+      const parameters = { send: Int16Array.of(7, 8), receive: new Int16Array(2 * g.rank) };
+      return g.scatterv({ ...parameters, counts: [0, 2], displacements: [place, 0] }, OPTIONS);
+    },
+    [new Int16Array(0), Int16Array.of(7, 8)],
+  ],
+  [
+    "alltoallv",
+    (g, place) => {
+      const parameters = { send: Int16Array.of(8, 9), receive: new Int16Array(2), sendCounts: [0, 2 * g.rank] };
+      const places = { sendDisplacements: [place, 0], receiveDisplacements: [place, 0] };
+      return g.alltoallv({ ...parameters, ...places, receiveCounts: [0, 2 * g.rank] }, OPTIONS);
+    },
+    [new Int16Array(2), Int16Array.of(8, 9)],
+  ],
+];
+
+it.each(
+  RIGS.flatMap(([name, rig]) => EMPTY.map(([type, call, expected]) => [type, name, rig, call, expected] as const)),
+)("displacements of empty blocks of %s() are ignored: %s", async (type, _, rig, call, expected) => {
+  const given = await rig();
+  try {
+    const geometries = await geometryOf(given);
+    for (const place of ANYWHERE) {
+      const results = await settled(
+        given,
+        geometries.map((geometry) => call(geometry, place)),
+      );
+      const values = results.map((result) => (result.status === "fulfilled" ? result.value : result.reason));
+      expect(values, `${type}, ${place}`).toEqual(expected);
+    }
+    // Whole numbers they are nevertheless, and those of other blocks lie in the view.
+    const [root] = geometries as [Geometry];
+    await expect(call(root, 0.5)).rejects.toMatchObject({
+      code: "PAMIR_INVAL",
+      message: expect.stringMatching(/displacements.* is 0.5/),
+    });
+    await expect(call(root, Number.NaN)).rejects.toMatchObject({ code: "PAMIR_INVAL" });
+  } finally {
+    await given.close();
+  }
+});

@@ -211,8 +211,13 @@ async function run(type: CollectiveType, carrier: Carrier, size: number): Promis
   }
 }
 
-/** A function commutes at one member, and not at the others. */
-async function functionsDiffer(type: CollectiveType, carrier: Carrier): Promise<void> {
+/** A function differs at rank 1 from that at the others. @param options of the function, there and elsewhere, and their words */
+async function functionsDiffer(
+  type: CollectiveType,
+  carrier: Carrier,
+  options: readonly [object, object],
+  words: readonly [string, string],
+): Promise<void> {
   const job = new MortalJob(3, carrier, {}, true);
   try {
     const endpoints = job.members.map(({ endpoint }) => endpoint);
@@ -220,11 +225,12 @@ async function functionsDiffer(type: CollectiveType, carrier: Carrier): Promise<
     const combine = (): void => {};
     const outcomes = await job.outcomes((member) => {
       const geometry = geometries.get(member) as Geometry;
-      const operation = { combine, commutative: geometry.rank === 1 };
+      const operation = { combine, ...options[geometry.rank === 1 ? 0 : 1] };
       const named = geometry as unknown as Record<CollectiveType, (given: object) => Promise<unknown>>;
-      return named[type]({ send: new Int32Array(3), operation });
+      return named[type]({ send: new Int32Array(9), operation });
     });
-    const text = `rank 1 has begun ${type}() of i32 by a function that commutes, rank 0 ${type}() of i32 by a function`;
+    const [one, other] = words.map((word) => `${type}() of i32 by a function${word}`);
+    const text = `rank 1 has begun ${one}, rank 0 ${other}`;
     for (const error of outcomes.values()) expect((error as Error).message).toMatch(text);
   } finally {
     await job.close();
@@ -232,7 +238,13 @@ async function functionsDiffer(type: CollectiveType, carrier: Carrier): Promise<
 }
 
 describe.each(["one memory", "ports"] as const)("%s", (carrier) => {
-  it.each(REDUCTIONS)("%s: a function commutes at one member alone", (type) => functionsDiffer(type, carrier));
+  it.each(REDUCTIONS)("%s: a function commutes at one member alone", (type) =>
+    functionsDiffer(type, carrier, [{ commutative: true }, {}], [" that commutes", ""]),
+  );
+
+  it.each(REDUCTIONS)("%s: elements have other bytes at one member", (type) =>
+    functionsDiffer(type, carrier, [{ elementBytes: 12 }, {}], [" with elements of 12 bytes", ""]),
+  );
 
   it.each(COLLECTIVE_TYPES.flatMap((type) => [2, 3, 5].map((size) => [type, size] as const)))(
     `%s of %i members: one calls something else (${replayNote()})`,

@@ -1,45 +1,12 @@
 // Functions of the user's that throw: the operation fails at all members, wherever they are, and the next one works.
 import { expect, it } from "vitest";
 import { type CollectiveType, ERROR, type Geometry, type UserOperation } from "../../src/index.js";
-import { contextsOf, geometryOf, type Members, settled, tasksOf } from "../support/collective-rig.js";
-import { NetworkedJob } from "../support/networked.js";
+import { geometryOf, settled, tasksOf } from "../support/collective-rig.js";
+import { limitsOf, RIGS } from "../support/collective-rigs.js";
 import { portsJob } from "../support/ports-job.js";
-import { SEED } from "../support/seed.js";
 import { PATIENCE } from "./support.js";
 
 const OPTIONS = { timeout: PATIENCE };
-const limitsOf = (tasks: number) => ({
-  tasks,
-  contexts: 1,
-  laneBytes: 16_384,
-  heapBytes: 2 ** 24,
-  regions: 64,
-  fifos: 2,
-  slots: 8,
-});
-
-const RIGS: readonly (readonly [string, number, (size: number) => Promise<Members>])[] = [
-  ["contexts", 2, (size) => contextsOf(size, "wasm")],
-  ["contexts", 5, (size) => contextsOf(size, "ts")],
-  ...[2, 3, 5, 8].map(
-    (size) => ["ports", size, async () => tasksOf(portsJob(limitsOf(size), ["wasm", "ts"]))] as const,
-  ),
-  [
-    "two nodes of several tasks",
-    6,
-    async (size) =>
-      tasksOf(
-        new NetworkedJob({
-          seed: SEED,
-          limits: limitsOf(size),
-          kernels: ["wasm", "ts"],
-          isFaithful: true,
-          tasksPerNode: 4,
-        }),
-      ),
-  ],
-];
-
 /** In a slot; in a message; in one that waits for its receiver. */
 const LENGTHS = [1, 40, 5000];
 const TYPES = ["reduce", "allreduce", "scan", "reduceScatter"] as const satisfies readonly CollectiveType[];

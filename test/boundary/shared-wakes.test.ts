@@ -151,6 +151,7 @@ class Crowd {
     const tasks = ranks.map((rank) => this.rig.task(rank));
     const reducer: Reducer = {
       elementBytes: 1,
+      align: 1,
       isUser: false,
       reduce(out, left, right, length) {
         for (let at = 0; at < length; at++) {

@@ -215,6 +215,7 @@ export function runGeometry(
     const { schedule, send, receive } = members[rank] as Expected["members"][number];
     const reducer: Reducer = {
       elementBytes: operator.elementBytes,
+      align: 1,
       isUser: false,
       reduce(out, left, right, bytes, elsewhere) {
         const all = elsewhere === undefined ? party.memory : new Uint8Array(elsewhere.buffer);

@@ -112,6 +112,7 @@ class CountingMember {
     } as unknown as Kernel;
     const reducer: Reducer = {
       elementBytes: 8,
+      align: 1,
       isUser: false,
       reduce: (out, left, right, length) => {
         for (const operand of [left, right]) mark(count().read, operand, length);

@@ -231,6 +231,7 @@ export class Member {
 
   readonly #sum: Reducer = {
     elementBytes: 4,
+    align: 1,
     isUser: false,
     reduce: (out, left, right, bytes) => {
       const { world } = this;

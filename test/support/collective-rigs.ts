@@ -1,0 +1,38 @@
+// Members in all that carries their bytes: one memory, ports, nodes of several tasks.
+import { contextsOf, type Members, tasksOf } from "./collective-rig.js";
+import { NetworkedJob } from "./networked.js";
+import { portsJob } from "./ports-job.js";
+import { SEED } from "./seed.js";
+
+export const limitsOf = (tasks: number) => ({
+  tasks,
+  contexts: 1,
+  laneBytes: 16_384,
+  heapBytes: 2 ** 24,
+  regions: 64,
+  fifos: 2,
+  slots: 8,
+});
+
+/** A name, the number of members, and what makes them. */
+export const RIGS: readonly (readonly [string, number, (size: number) => Promise<Members>])[] = [
+  ["contexts", 2, (size) => contextsOf(size, "wasm")],
+  ["contexts", 5, (size) => contextsOf(size, "ts")],
+  ...[2, 3, 5, 8].map(
+    (size) => ["ports", size, async () => tasksOf(portsJob(limitsOf(size), ["wasm", "ts"]))] as const,
+  ),
+  [
+    "two nodes of several tasks",
+    6,
+    async (size) =>
+      tasksOf(
+        new NetworkedJob({
+          seed: SEED,
+          limits: limitsOf(size),
+          kernels: ["wasm", "ts"],
+          isFaithful: true,
+          tasksPerNode: 4,
+        }),
+      ),
+  ],
+];
