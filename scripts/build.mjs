@@ -250,6 +250,13 @@ for (const { entryPoints, outdir, path } of [
     ],
   });
 }
+await build({
+  entryPoints: ["src/cli/run/task-output.ts"],
+  outfile: "dist/task-output.cjs",
+  platform: "node",
+  format: "cjs",
+  target: "es2022",
+});
 await merge(commands, ["cli"], /^(node:|\.\/index\.js$)/, [
   ["cli", "cli-chunk"],
   ["cli-run", "cli-run"],

@@ -166,7 +166,7 @@ describe("imports point one way", () => {
 
   // A launcher speaks PMI-1 and has a job key, which programs never need: an entry of the package would be for it alone.
   rule(
-    "src/cli uses the package by the name 'pamir'; only src/cli/run imports more: src/bootstrap, where packages are found, labels, exit codes, input, the guard, and checks of options; and limits of starting and timers, which need no package",
+    "src/cli uses the package by the name 'pamir'; only src/cli/run imports more: src/bootstrap, where packages are found, labels, exit codes, input, the guard, what Node loads first, and checks of options; and limits of starting and timers, which need no package",
     () =>
       files("src/cli", /\.ts$/)
         .flatMap(imports)
@@ -176,7 +176,7 @@ describe("imports point one way", () => {
             !["src/launch/start-limits", "src/support/timers"].includes(to) &&
             !(
               from.startsWith("src/cli/run/") &&
-              /^src\/(bootstrap\/|support\/packages$|launch\/(input|labels|exit-code|guard|join-options|limits|own-address)$)/.test(
+              /^src\/(bootstrap\/|support\/packages$|launch\/(input|labels|exit-code|guard|join-options|limits|own-address|preload)$)/.test(
                 to,
               )
             ),

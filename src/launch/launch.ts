@@ -131,6 +131,8 @@ export interface LauncherOptions {
   readonly detached: boolean;
   /** Name of the channel by which rank 0 gets standard input, if it is a thread: see input.ts. */
   readonly input: string;
+  /** Path of a module that Node loads first where tasks are main threads. */
+  readonly preload: string;
 }
 
 const LAUNCH_KEYS: Keys<Omit<LaunchOptions, "memoryBase" | "launcher">> = {
@@ -407,6 +409,7 @@ function makeJob(
               count: options.processes as number,
               isMain: link === undefined && areMain(options, count),
               source: link?.source ?? sources.process,
+              preload: options.launcher?.preload,
               isDetached: options.launcher?.detached === true,
               job: map.job,
               memory: processes?.setup,

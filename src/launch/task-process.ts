@@ -16,6 +16,7 @@ import type { Lifecycle } from "./lifecycle.js";
 import type { BootstrapAnswer, BootstrapRequest } from "./link-bootstrap.js";
 import type { LinkedNodes, LinkSetup, LostNode } from "./linked-nodes.js";
 import type { MonitorOrders, TaskExit } from "./monitor.js";
+import { withPreload } from "./preload.js";
 import { codeIn, startText } from "./start-limits.js";
 
 /** What the processes of a job have in common. */
@@ -33,6 +34,8 @@ export interface ProcessesSetup {
   readonly labels?: Labels | undefined;
   /** Whether each task is the main thread of a process. */
   readonly isMain: boolean;
+  /** What Node loads before a task that is such a thread. */
+  readonly preload?: string | undefined;
   /** Whether the processes go on if the launching process dies. */
   readonly isDetached: boolean;
 }
@@ -131,9 +134,10 @@ function ownIdentity(): ProcessIdentity {
 /** Starts a process whose main thread is a task. @returns its number; undefined: the task has ended, or is about to */
 export function startTaskProcess(
   { entry, bootstraps: [start], workerOptions }: MonitorOrders,
-  { memory, labels, isDetached }: ProcessesSetup,
+  setup: ProcessesSetup,
   lifecycle: Lifecycle,
 ): number | undefined {
+  const { labels, isDetached } = setup;
   const { task } = start as TaskBootstrap;
   let child: ChildProcess | undefined;
   function exitBy(how: Omit<ProcessEnd, "child">): TaskExit {
@@ -154,14 +158,7 @@ export function startTaskProcess(
   }
   lifecycle.add(task, { terminate });
   try {
-    child = spawnTask(
-      entry as string,
-      start as TaskBootstrap,
-      workerOptions,
-      memory as ProcessMemorySetup,
-      isDetached,
-      labels,
-    );
+    child = spawnTask(entry as string, start as TaskBootstrap, workerOptions, setup);
   } catch (error) {
     lifecycle.end(exitBy({ failure: error as Error, code: null, signal: null }));
     return undefined;
@@ -218,15 +215,13 @@ function spawnTask(
   entry: string,
   start: TaskBootstrap,
   { argv = [], env = process.env }: { argv?: string[]; env?: NodeJS.ProcessEnv },
-  memory: ProcessMemorySetup,
-  isDetached: boolean,
-  labels: Labels | undefined,
+  { memory, labels, isDetached, preload }: ProcessesSetup,
 ): ChildProcess {
   const { spawn } = nodeModule("child_process") as typeof import("node:child_process");
   const { fileURLToPath } = nodeModule("url") as typeof import("node:url");
   const launched: LaunchedTask = {
     start: { ...start, memory: undefined, module: undefined, futex: undefined },
-    memory: { ...memory, descriptor: OUTPUT_END },
+    memory: { ...(memory as ProcessMemorySetup), descriptor: OUTPUT_END },
     launcher: ownIdentity(),
     isDetached,
   };
@@ -234,8 +229,12 @@ function spawnTask(
   return spawn(process.execPath, [...nodeOptions(), fileURLToPath(entry), ...argv], {
     // Leads a process group: a signal of the terminal reaches the launcher alone.
     detached: true,
-    env: { ...env, [LAUNCHED]: JSON.stringify(launched) },
-    stdio: [(start.rank ?? start.task) === 0 ? "inherit" : "ignore", ...outputs, memory.descriptor],
+    env: { ...withPreload(env, preload), [LAUNCHED]: JSON.stringify(launched) },
+    stdio: [
+      (start.rank ?? start.task) === 0 ? "inherit" : "ignore",
+      ...outputs,
+      (memory as ProcessMemorySetup).descriptor,
+    ],
   });
 }
 

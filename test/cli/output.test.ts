@@ -108,6 +108,37 @@ describe.each(drawn)("%s", (name, way) => {
   });
 });
 
+/** Ways in which each task is a process, and what is written at its end. */
+const ENDS = [
+  ["exit", 0, ""],
+  ["throw", 1, "Error: the last word"],
+  ["abort", 134, "by SIGABRT"],
+  ["kill", 137, "by SIGKILL"],
+] as const;
+const PROCESSES = HERE.filter(([name]) => /^(processes|nodes|hosts)$/.test(name));
+const ended = sample(
+  PROCESSES.flatMap(([name, way]) => ENDS.map(([manner, ...end]) => [name, manner, way, ...end] as const)),
+  byEffort({ quick: 1, normal: 3, deep: 12 }),
+  "the last output of a task",
+);
+it.each(ended)("%s, %s: nothing that a task has written is lost at its end", async (_, manner, way, code, said) => {
+  const lastWords = fileURLToPath(new URL("programs/last-words.js", import.meta.url));
+  const args = [cli, "run", "-n", "2", ...way(2), lastWords, manner];
+  const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"] });
+  const closed = once(child, "close");
+  const [output, errors] = await Promise.all([text(child.stdout), text(child.stderr)]);
+  const linesOf = (all: string, kind: string, task: number): number[] =>
+    Array.from(all.matchAll(new RegExp(`^\\[${task}\\] ${kind} (\\d+)$`, "gm")), ([, line]) => Number(line));
+  const whole = Array.from({ length: 300 }, (_, line) => line);
+  for (const task of [0, 1]) {
+    expect(linesOf(output, "out", task)).toEqual(whole);
+    expect(linesOf(errors, "err", task)).toEqual(whole);
+  }
+  expect(output.replace(/[^x]/g, "").length).toBe(2_000_000);
+  expect(errors.includes(said)).toBe(true);
+  expect((await closed)[0]).toBe(code);
+});
+
 /** The longest line that a process writes in one piece, with its label and end: PIPE_BUF of Linux. */
 const WHOLE_MAX = 4096;
 

@@ -1,6 +1,7 @@
 // The options of `pamir run`, and what each of them may be.
 import { accessSync, closeSync, constants, openSync, readFileSync, statSync } from "node:fs";
 import { resolve } from "node:path";
+import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { DEFAULT_TIMEOUT_MS } from "../../bootstrap/waits.js";
 import { hasColors, type Labels } from "../../launch/labels.js";
@@ -47,6 +48,9 @@ Exit codes: 0 all tasks ended well; the code of the first task that failed, or 1
 killed it; 2 wrong input; 124 the time was up, also that in which tasks attach; 130 and 143 after SIGINT and SIGTERM; 141
 once nobody reads the output. A second signal ends everything at once.
 `;
+
+/** The module that Node loads before a task's program: task-output.ts, beside the file of this command. */
+export const PRELOAD = fileURLToPath(new URL("./task-output.cjs", import.meta.url));
 
 export const OPTIONS = {
   help: { type: "boolean", short: "h" },

@@ -3,8 +3,10 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { type Duplex, Readable, type Writable } from "node:stream";
 import type { Guard } from "../../launch/guard.js";
 import { drained, outputsOf } from "../../launch/labels.js";
+import { withPreload } from "../../launch/preload.js";
 import { descriptorsText, processesText } from "../../launch/start-limits.js";
 import { UsageError } from "../usage.js";
+import { PRELOAD } from "./options.js";
 import type { EndSignal, LaunchedTask, TaskEnd } from "./task.js";
 
 /** The descriptors of a task's process behind its standard streams. */
@@ -58,7 +60,7 @@ export class TaskProcess implements LaunchedTask {
     const inherited = Object.entries(env).filter(([name]) => !OTHERS.test(name));
     const child = spawn(process.execPath, [...execArgv, app, ...args], {
       detached: true,
-      env: { ...Object.fromEntries(inherited), ...options.env, PAMIR_KEY_FD: `${KEY_FD}` },
+      env: withPreload({ ...Object.fromEntries(inherited), ...options.env, PAMIR_KEY_FD: `${KEY_FD}` }, PRELOAD),
       // Node makes a pair of sockets of each further pipe: no other process reaches them.
       stdio: [options.input, ...outputsOf(hasLabels), "pipe", "pipe", "pipe"],
     });

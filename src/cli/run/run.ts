@@ -21,6 +21,7 @@ import {
   OF_HOSTS,
   OPTIONS,
   oneOf,
+  PRELOAD,
   programOf,
   refuse,
   seconds,
@@ -148,7 +149,7 @@ async function runThreads(app: string, argv: string[], values: Values): Promise<
     onError: oneOf("--on-error", values["on-error"], ["report", "abort"]) ?? "report",
     top: values.top,
     trace: values.trace === undefined ? undefined : true,
-    launcher: { mainThreads: true, detached: values.detach === true, input: INPUT },
+    launcher: { mainThreads: true, detached: values.detach === true, input: INPUT, preload: PRELOAD },
     labels: !values["no-labels"] && !values.detach,
     workerOptions: { argv, env: { ...process.env, ...variables(values.variable) } },
     onExit(exit: TaskExit) {
