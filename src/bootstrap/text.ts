@@ -1,4 +1,5 @@
 // Values in the texts of errors. What they show came from other programs, so its length is bounded.
+import { printable } from "../support/printable.js";
 
 /** Longest value that an error shows whole, in characters. */
 const SHOWN_MAX = 80;
@@ -7,8 +8,8 @@ const RUNS_MAX = 12;
 
 /** A value in quotes, with escapes; a long one is cut. */
 export function quote(value: string): string {
-  if (value.length <= SHOWN_MAX) return JSON.stringify(value);
-  return `${JSON.stringify(value.slice(0, SHOWN_MAX))}… (${value.length} characters)`;
+  if (value.length <= SHOWN_MAX) return printable(JSON.stringify(value));
+  return `${printable(JSON.stringify(value.slice(0, SHOWN_MAX)))}… (${value.length} characters)`;
 }
 
 /** Ranks in runs: "1,3-5,9". @param ranks in ascending order */

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // The command line: finds the command, and turns wrong input into one line and exit code 2.
 import { descriptorsText } from "../launch/start-limits.js";
-import { UsageError } from "./usage.js";
+import { say, UsageError } from "./usage.js";
 
 const HELP = `: messaging at memory speed between the threads of a JavaScript program
 
@@ -75,6 +75,6 @@ try {
   process.exitCode = await main(process.argv.slice(2));
 } catch (error) {
   const text = complaint(error);
-  process.stderr.write(text === undefined ? `${(error as Error).stack}\n` : `pamir: ${text}\n`);
+  say(text === undefined ? `${(error as Error).stack}` : `pamir: ${text}`);
   process.exitCode = text === undefined ? 1 : 2;
 }

@@ -1,6 +1,7 @@
 // `pamir info`.
 import { parseArgs } from "node:util";
 import { info } from "pamir";
+import { printable, printableJson } from "../support/printable.js";
 import { type FoundLauncher, launcherHere, optionalPackages, whyNoProcesses } from "./run/launcher.js";
 
 export const infoHelp = `pamir info: what this pamir is, what this host gives it, and which launcher started this process
@@ -28,7 +29,7 @@ export async function printInfo(args: string[]): Promise<number> {
   const processes = { shareMemory: why === "", why };
   const all = { ...info(), node: process.version, launcher: launcherHere(), processes, packages: optionalPackages() };
   if (values.json) {
-    process.stdout.write(`${JSON.stringify(all, null, 2)}\n`);
+    process.stdout.write(`${printableJson(all)}\n`);
     return 0;
   }
   const { limits, sizes } = all;
@@ -58,7 +59,8 @@ export async function printInfo(args: string[]): Promise<number> {
     ["sizes in bytes", Object.entries(sizes).map(([name, value]) => [inWords(name), number(value)])],
   ];
   for (const [title, rows] of sections) {
-    process.stdout.write(`${title}\n${rows.map(([name, value]) => `  ${name.padEnd(24)} ${value}\n`).join("")}`);
+    const lines = rows.map(([name, value]) => `  ${name.padEnd(24)} ${printable(value)}\n`);
+    process.stdout.write(`${title}\n${lines.join("")}`);
   }
   return 0;
 }

@@ -1,8 +1,10 @@
 // `pamir perf`.
+
+import { printable } from "../support/printable.js";
 import { conduct } from "./perf/conduct.js";
 import { parsePerf, perfHelp } from "./perf/options.js";
 import { jsonOf, reportOf, textOf } from "./perf/report.js";
-import { UsageError } from "./usage.js";
+import { say, UsageError } from "./usage.js";
 
 const VOID = 3;
 
@@ -22,10 +24,10 @@ export async function perf(args: string[]): Promise<number> {
     throw new UsageError(`nothing was measured: ${why}`);
   }
   const report = reportOf(outcome);
-  process.stdout.write(options.json ? jsonOf(report, options.goals) : textOf(report, options.goals));
+  process.stdout.write(options.json ? jsonOf(report, options.goals) : printable(textOf(report, options.goals), true));
   for (const { system, reason, failed } of outcome.skipped) {
     if (failed && system.startsWith("pamir")) {
-      process.stderr.write(`pamir: ${system} failed: ${reason}\n`);
+      say(`pamir: ${system} failed: ${reason}`);
       return 1;
     }
   }

@@ -8,11 +8,12 @@ import { Worker } from "node:worker_threads";
 import { Table } from "console-table-printer";
 import { type Client, type Context, EAGAIN, errorText, launch, SUCCESS } from "pamir";
 import ProgressBar from "progress";
+import { printable } from "../support/printable.js";
 import { conduct, ONCE } from "./perf/conduct.js";
 import { type PerfOptions, parsePerf } from "./perf/options.js";
 import { reportOf } from "./perf/report.js";
 import { BEGIN, BEGIN_PUT, CHUNK, DIGEST, DONE, END, END_PUT, READY } from "./stream-protocol.js";
-import { UsageError } from "./usage.js";
+import { say, UsageError } from "./usage.js";
 
 /** What a path is called in the table. */
 const PATHS = ["wasm send", "wasm put", "ts send", "ts put", "postMessage clone", "postMessage transfer"] as const;
@@ -235,7 +236,7 @@ export function printFiles(
 ): number {
   const names = files.map((file) => {
     const short = relative(process.cwd(), file);
-    return short.startsWith("..") || short.length >= file.length ? file : short;
+    return printable(short.startsWith("..") || short.length >= file.length ? file : short);
   });
   const sizes = contents.map(({ length }) => length);
   const bytes = sizes.reduce((sum, size) => sum + size, 0);
@@ -294,7 +295,7 @@ export function printFiles(
   if (all) for (const [i, name] of names.entries()) process.stdout.write(`${digests[i]}  ${name}\n`);
   const broken = files.filter((_, i) => PATHS.some((path) => results.get(path)?.[i]?.digest !== digests[i]));
   if (wrong > 0) {
-    process.stderr.write(`pamir stream: ${wrong} digests differ from what was sent: ${broken.join(", ")}\n`);
+    say(`pamir stream: ${wrong} digests differ from what was sent: ${broken.join(", ")}`);
   } else process.stdout.write(`${files.length} files × ${PATHS.length} ways: every SHA-256 equals that of the file.\n`);
   return wrong > 0 ? 1 : 0;
 }

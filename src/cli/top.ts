@@ -1,9 +1,10 @@
 // `pamir top`: a live view of the jobs that opted in, over the sockets of their monitors and nodes.
 import { parseArgs } from "node:util";
+import { printableJson } from "../support/printable.js";
 import { pause } from "../support/timers.js";
-import { look } from "./top/look.js";
+import { FolderError, look } from "./top/look.js";
 import { textOf } from "./top/text.js";
-import { UsageError, wholeNumber } from "./usage.js";
+import { say, UsageError, wholeNumber } from "./usage.js";
 
 const topHelp = `pamir top: what the jobs of this machine do that opted in
 
@@ -42,21 +43,36 @@ export async function top(args: string[]): Promise<number> {
   const [given, ...more] = positionals;
   if (more.length > 0) throw new UsageError(`top takes one PID, not ${positionals.length}`);
   const pid = given === undefined ? undefined : wholeNumber("PID", given, 1, 2 ** 31 - 1);
+  try {
+    return await show(pid, interval, values);
+  } catch (error) {
+    if (!(error instanceof FolderError)) throw error;
+    say(`pamir: ${error.message}`);
+    return 1;
+  }
+}
+
+/** Shows the jobs, until they are over. */
+async function show(
+  pid: number | undefined,
+  interval: number,
+  options: { readonly json?: boolean; readonly once?: boolean },
+): Promise<number> {
   let before = await look(pid);
   if (before.seen.length === 0) {
     const whose = pid === undefined ? "no job" : `no job of process ${pid}`;
-    process.stderr.write(`pamir: ${whose} has opted in: launch(…, { top: true }), or PAMIR_TOP=1\n`);
+    say(`pamir: ${whose} has opted in: launch(…, { top: true }), or PAMIR_TOP=1`);
     return 1;
   }
   for (;;) {
     await pause(interval);
     const now = await look(pid);
-    if (values.json) {
-      process.stdout.write(`${JSON.stringify(now.seen, null, 2)}\n`);
+    if (options.json) {
+      process.stdout.write(`${printableJson(now.seen)}\n`);
       return 0;
     }
     const text = textOf(now, before);
-    if (values.once) {
+    if (options.once) {
       process.stdout.write(text);
       return 0;
     }

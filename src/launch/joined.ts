@@ -27,6 +27,7 @@ import { lookAtSlotsAndRing } from "../protocol/slot-bell.js";
 import { type LookAtSlots, lookAtSlots } from "../protocol/slots.js";
 import { environment, nodeModule } from "../support/host.js";
 import { findPackage } from "../support/packages.js";
+import { printable } from "../support/printable.js";
 import { randomWords } from "../support/randomness.js";
 import { decodeText, encodeText } from "../support/text.js";
 import type { TaskBootstrap } from "./bootstrap.js";
@@ -146,7 +147,7 @@ export async function joinByLauncher(): Promise<Joined> {
 }
 
 function say(text: string): void {
-  process.stderr.write(`pamir: ${text}\n`);
+  process.stderr.write(`pamir: ${printable(text, true)}\n`);
 }
 
 /**

@@ -22,6 +22,7 @@ import { BuddyArena } from "../session/buddy-arena.js";
 import { systemClock } from "../support/clock.js";
 import type { CLibrary } from "../support/foreign.js";
 import { type NodePort, nodeModule } from "../support/host.js";
+import { printable } from "../support/printable.js";
 import { seededWords } from "../support/randomness.js";
 import { after } from "../support/timers.js";
 import type { Agent } from "../transport/net/agent.js";
@@ -254,7 +255,7 @@ function refusalText(node: number, other: number, refused: number, addresses: re
 /** Not by Node's warnings: the main thread prints those of an agent, and may be blocked, or exit first. */
 function warn(text: string): void {
   try {
-    (nodeModule("fs") as typeof import("node:fs")).writeSync(2, `pamir: ${text}\n`);
+    (nodeModule("fs") as typeof import("node:fs")).writeSync(2, `pamir: ${printable(text, true)}\n`);
   } catch {
     // Nothing reads it.
   }

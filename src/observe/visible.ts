@@ -1,6 +1,7 @@
 // A job that `pamir top` may look at: its monitor, or each of its nodes, answers on a local socket, in a folder that only its
 // user can read. The answer describes the job and has the dump, as JSON over HTTP.
 import { environment, isNode, mayRead, nodeModule } from "../support/host.js";
+import { makePrivateFolder } from "../support/private-folder.js";
 
 /** The answer to `pamir top`. */
 export interface Visible<Dump> {
@@ -37,16 +38,14 @@ export function socketFolder(): string | undefined {
   if (os.platform() === "win32") return "\\\\.\\pipe\\";
   if (!mayRead({ name: "env", variable: "TMPDIR" }) || !mayRead({ name: "sys", kind: "uid" })) return undefined;
   // Not userInfo(), which throws for a user without an entry in the password file, as containers have them.
-  return `${os.tmpdir()}/pamir-${process.getuid?.()}`;
+  return `${os.tmpdir()}/pamir-${process.geteuid?.()}`;
 }
 
 /** Makes the folder. Returns an error text, or undefined. */
 function prepare(folder: string): string | undefined {
-  const fs = nodeModule("fs") as typeof import("node:fs");
   try {
-    fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
-    const { uid, mode } = fs.statSync(folder);
-    return uid === process.getuid?.() && (mode & 0o077) === 0 ? undefined : `${folder} is not this user's alone`;
+    makePrivateFolder(folder);
+    return undefined;
   } catch (error) {
     return (error as Error).message;
   }

@@ -259,8 +259,8 @@ describe.skipIf(!isLinux)("pamir run --hosts", { timeout: 60_000 }, () => {
 
   it.each([
     ["/nonexistent/rsh", /^pamir: host a: \/nonexistent\/rsh can't be started: .*ENOENT/],
-    ["false", /^pamir: host a: false ended with exit code 1$/],
-    ["echo", /^pamir: host a: echo ended with exit code 0$/],
+    ["false", /^pamir: host a: \S*false ended with exit code 1$/],
+    ["echo", /^pamir: host a: \S*echo ended with exit code 0$/],
     ["script: echo no way >&2; exit 255", /^pamir: host a: .*script ended with exit code 255; no way$/],
     [
       "script: echo pamir node, frames 0, version 9.9.9; cat >/dev/null",

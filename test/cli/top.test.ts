@@ -1,12 +1,14 @@
 // pamir top: what it shows of a job that opted in, of one node or several, that it works while the launching thread is blocked, and that others
 // are not seen.
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { info } from "pamir";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { afterEach, describe, expect, inject, it, vi } from "vitest";
+import { ask } from "../../src/cli/top/look.js";
+import { printable } from "../../src/support/printable.js";
 import { app } from "../support/run-command.js";
 
 const cli = fileURLToPath(new URL("../../dist/cli.js", import.meta.url));
@@ -108,6 +110,39 @@ describe("pamir top", () => {
     expect(child.exitCode).toBeNull();
   });
 
+  it.skipIf(process.platform === "win32").each<[name: string, make: (folder: string) => void]>([
+    ["a link to a folder of this user", (folder) => symlinkSync(mkdtempSync(join(inject("folder"), "top-")), folder)],
+    ["open to others", (folder) => mkdirSync(folder, { mode: 0o755 })],
+    ["a file", (folder) => writeFileSync(folder, "")],
+  ])("neither shows nor is shown jobs where the folder of the sockets is %s", async (_, make) => {
+    const TMPDIR = mkdtempSync(join(inject("folder"), "top-"));
+    const folder = join(TMPDIR, `pamir-${process.geteuid?.()}`);
+    make(folder);
+    const env = { ...process.env, TMPDIR };
+    const child = spawn(process.execPath, [program, "top"], { env });
+    running.push(child);
+    const said = await new Promise((resolve) => child.stderr.once("data", (part) => resolve(String(part))));
+    expect(said).toContain(`pamir: top can't see this job: `);
+    expect(said).toContain(folder);
+    const { status, stdout, stderr } = spawnSync(process.execPath, [cli, "top"], { env, encoding: "utf8" });
+    expect({ status, stdout }).toEqual({ status: 1, stdout: "" });
+    expect(stderr).toMatch(
+      /^pamir: .* (is a symbolic link|has mode 0755: .*|is no folder)\. What answers there may be no job/,
+    );
+  });
+
+  it("shows what a job says by escapes where it would act on the terminal, also in --json", async () => {
+    const words = ["\x1b]0;title\x07\x1b[2J", "\u009b31m", "\u202egnp.exe", "x".repeat(2000)];
+    const pid = await start({}, "top", ...words);
+    const { stdout } = top(String(pid), "--once", "--interval", "100");
+    expect(printable(stdout, true)).toBe(stdout);
+    expect(stdout).toContain("watched.js top \\x1b]0;title\\x07\\x1b[2J \\x9b31m \\u202egnp.exe xxx");
+    expect(stdout).toMatch(/xxx… \(\d+ characters\)\n/);
+    const { stdout: json } = top(String(pid), "--json", "--interval", "100");
+    expect(printable(json, true)).toBe(json);
+    expect(JSON.parse(json)[0].program.slice(-4)).toEqual(words);
+  });
+
   it("info() does without an entry in the password file", () => {
     const userInfo = vi.spyOn(process.getBuiltinModule("node:os"), "userInfo").mockImplementation(() => {
       throw new Error("no such user");
@@ -155,6 +190,72 @@ describe("pamir top", () => {
     } finally {
       silent.close();
     }
+  });
+
+  describe("takes of an answer", () => {
+    const limits = { silence: 60_000, total: 60_000, bytes: 10_000 };
+    const head = "HTTP/1.0 200 OK\r\n\r\n";
+    const right = {
+      pid: 1,
+      program: ["a"],
+      dump: { heap: { bytes: 1, free: 1 }, stuck: [], tasks: [] },
+    };
+    let served = 0;
+    /** What is made of what a socket says. */
+    async function asked(says: (socket: Socket) => void, limited = limits): Promise<unknown> {
+      const path = join(inject("folder"), `answers-${served++}.sock`);
+      const server = createServer((socket) => {
+        socket.on("error", () => {});
+        says(socket);
+      }).listen(path);
+      try {
+        return await ask(path, limited);
+      } finally {
+        server.close();
+      }
+    }
+
+    it("no more than so many bytes", async () => {
+      const endless = (socket: Socket): void => {
+        socket.write(head);
+        const more = (): void => void socket.write(" ".repeat(10_000), (error) => error ?? more());
+        more();
+      };
+      expect(await asked(endless)).toBeUndefined();
+    });
+
+    it("no more than so much time, though it comes byte by byte", async () => {
+      const slow = (socket: Socket): void => {
+        socket.write(head);
+        const timer = setInterval(() => socket.write(" "), 5);
+        socket.on("close", () => clearInterval(timer));
+      };
+      expect(await asked(slow, { ...limits, total: 100 })).toBe("silent");
+      expect(await asked(() => {}, { ...limits, silence: 100 })).toBe("silent");
+    });
+
+    it.each<[name: string, answer: unknown]>([
+      ["null", null],
+      ["a list", []],
+      ["an object without a dump", { pid: 1, program: [] }],
+      ["a program that is no list", { ...right, program: "a" }],
+      ["a number that is a text", { ...right, pid: "1" }],
+      ["a task without contexts", { ...right, dump: { ...right.dump, tasks: [{ task: 0 }] } }],
+      ["lines that are objects", { ...right, dump: { ...right.dump, stuck: [{}] } }],
+      ["a place without nodes", { ...right, place: { job: 1, node: 0, tasksPerNode: 1, parent: 1 } }],
+    ])("nothing where it is %s", async (_, answer) => {
+      expect(await asked((socket) => socket.end(`${head}${JSON.stringify(answer)}`))).toBeUndefined();
+    });
+
+    it("what is right, and no socket's name from it", async () => {
+      const answer = { ...right, socket: "/elsewhere" };
+      expect(await asked((socket) => socket.end(`${head}${JSON.stringify(answer)}`))).toMatchObject({
+        ...right,
+        socket: expect.stringContaining(inject("folder")),
+      });
+      expect(await asked((socket) => socket.end("SSH-2.0-x\r\n"))).toBeUndefined();
+      expect(await asked((socket) => socket.end(`${head}{"pid": 1`))).toBeUndefined();
+    });
   });
 
   it.each([

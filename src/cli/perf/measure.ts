@@ -3,6 +3,7 @@ import { execFileSync } from "node:child_process";
 import { readlinkSync } from "node:fs";
 import { PerformanceObserver } from "node:perf_hooks";
 import { pause } from "../../support/timers.js";
+import { needPath } from "../commands.js";
 import { CACHE_LINE, type Figures, SAMPLES_MAX, WINDOW, type Work } from "./work.js";
 
 /** Nanoseconds, monotonic. */
@@ -29,7 +30,7 @@ export function pinThread(cpus: readonly number[], thread: number): void {
   const cpu = cpus[thread];
   if (cpu === undefined) return;
   const id = readlinkSync("/proc/thread-self").split("/").pop() as string;
-  execFileSync("taskset", ["-pc", String(cpu), id], { stdio: "ignore" });
+  execFileSync(needPath("taskset"), ["-pc", String(cpu), id], { stdio: "ignore" });
 }
 
 /** Takes the time of batches one behind the other, so that no stall falls between two of them. */

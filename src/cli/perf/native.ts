@@ -1,23 +1,22 @@
-// The peers outside Node: the C programs of bench/peers, compiled when they are first wanted, under no library, Open
-// MPI or MPICH; and ucx_perftest. What is missing on a machine is left out, with the reason.
+// The peers outside Node: the C programs of bench/peers under no library, Open MPI or MPICH; and ucx_perftest. What is missing
+// on a machine is left out, with the reason.
 import { execFile, execFileSync, spawn } from "node:child_process";
-import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, renameSync, statSync } from "node:fs";
 import { createServer } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
 import { pause } from "../../support/timers.js";
+import { needPath, pathOf } from "../commands.js";
+import { compile } from "./compile.js";
 import type { Order } from "./peers.js";
 import { type Figures, isCollective } from "./work.js";
 
 /** Beside dist/ in the package. */
 const SOURCES = fileURLToPath(new URL("../bench/peers/", import.meta.url));
-const FLAGS = ["-O3", "-march=native", "-pthread"];
 const C_RING_BYTES = 1024 * 1024;
 
-/** Output of a command, or undefined where it can't be run. */
-function outputOf(command: string, args: string[]): string | undefined {
+/** Output of a command, or undefined where it can't be run. @param command an absolute path; undefined: it is not installed */
+function outputOf(command: string | undefined, args: string[]): string | undefined {
+  if (command === undefined) return undefined;
   try {
     return execFileSync(command, args, { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"], timeout: 20_000 });
   } catch {
@@ -43,32 +42,6 @@ function run(command: string, args: readonly string[], seconds: number, env = pr
   });
 }
 
-/** A folder of this user's own, so that no other user can put a program there. */
-function cacheFolder(): string {
-  const folder = join(tmpdir(), `pamir-peers-${process.getuid?.() ?? "user"}`);
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
-  const { uid, mode } = statSync(folder);
-  if (process.getuid !== undefined && (uid !== process.getuid() || (mode & 0o022) !== 0)) {
-    throw new Error(`${folder} belongs to somebody else, or others may write to it`);
-  }
-  return folder;
-}
-
-/** Compiles a program of bench/peers unless that has been done; its path. */
-function compile(compiler: string, name: string): string {
-  const hash = createHash("sha256").update([compiler, ...FLAGS].join(" "));
-  for (const file of [`${name}.c`, "common.h"]) hash.update(readFileSync(join(SOURCES, file)));
-  const program = join(cacheFolder(), `${name}-${hash.digest("hex").slice(0, 16)}`);
-  if (existsSync(program)) return program;
-  // Made under another name first: two runs may do this at the same time.
-  const unfinished = `${program}.${process.pid}`;
-  execFileSync(compiler, [...FLAGS, join(SOURCES, `${name}.c`), "-o", unfinished], {
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  renameSync(unfinished, program);
-  return program;
-}
-
 export type Runner = (order: Order) => Promise<Figures>;
 
 /** A way to measure, or why there is none. */
@@ -81,15 +54,17 @@ function common({ cpus, seconds }: Order): string[] {
 
 function program(compiler: string, name: string): { path: string } | { missing: string } {
   try {
-    return { path: compile(compiler, name) };
+    return { path: compile(compiler, SOURCES, name) };
   } catch (error) {
     const text = String((error as { stderr?: Buffer }).stderr ?? (error as Error).message);
-    return { missing: `${compiler} does not compile ${name}.c: ${text.trim().split("\n")[0]}` };
+    return { missing: `${basename(compiler)} does not compile ${name}.c: ${text.trim().split("\n")[0]}` };
   }
 }
 
 function compilerOf(): string | undefined {
-  return ["cc", "gcc", "clang"].find((command) => outputOf(command, ["--version"]) !== undefined);
+  return ["cc", "gcc", "clang"]
+    .flatMap((name) => pathOf(name) ?? [])
+    .find((command) => outputOf(command, ["--version"]) !== undefined);
 }
 
 /** handoff.c, futex.c or ring.c. */
@@ -121,8 +96,9 @@ const MPI = {
 export function nativeMpi(name: keyof typeof MPI): Native {
   const { suffix, is, options } = MPI[name];
   const fits = (command: string) => is.test(outputOf(command, ["--version"]) ?? "");
-  const starter = [`mpirun.${suffix}`, "mpirun"].find(fits);
-  const compiler = [`mpicc.${suffix}`, "mpicc"].find((command) => is.test(outputOf(command, ["-show"]) ?? ""));
+  const installed = (name: string): string[] => [`${name}.${suffix}`, name].flatMap((one) => pathOf(one) ?? []);
+  const starter = installed("mpirun").find(fits);
+  const compiler = installed("mpicc").find((command) => is.test(outputOf(command, ["-show"]) ?? ""));
   if (starter === undefined || compiler === undefined) return { missing: `${name} (mpicc, mpirun) is not installed` };
   const built = program(compiler, "mpi");
   if ("missing" in built) return built;
@@ -157,7 +133,9 @@ function freePort(): Promise<number> {
 
 /** ucx_perftest over shared memory: `ucx`, active messages as a user has them (UCP); `ucx-uct`, the layer below. */
 export function nativeUcx(name: "ucx" | "ucx-uct"): Native {
-  if (outputOf("ucx_perftest", ["-h"]) === undefined) return { missing: "ucx_perftest is not installed" };
+  const perftest = pathOf("ucx_perftest");
+  if (perftest === undefined || outputOf(perftest, ["-h"]) === undefined)
+    return { missing: "ucx_perftest is not installed" };
   const env = { ...process.env, UCX_TLS: "shm,self", UCX_LOG_LEVEL: "error" };
   const uct = name === "ucx-uct";
   return {
@@ -174,7 +152,7 @@ export function nativeUcx(name: "ucx" | "ucx-uct"): Native {
       const command = (thread: number, host: string[]): [string, string[]] => {
         const args = [...host, "-p", port, ...test_];
         const cpu = cpus[thread];
-        return cpu === undefined ? ["ucx_perftest", args] : ["taskset", ["-c", String(cpu), "ucx_perftest", ...args]];
+        return cpu === undefined ? [perftest, args] : [needPath("taskset"), ["-c", String(cpu), perftest, ...args]];
       };
       const server = spawn(...command(1, []), { env, stdio: "ignore" });
       const ended = new Promise((resolve) => server.on("close", resolve).on("error", resolve));

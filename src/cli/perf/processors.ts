@@ -2,6 +2,7 @@
 // either.
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { needPath } from "../commands.js";
 
 /** "0-2,5" as numbers. */
 export function parseList(list: string): number[] {
@@ -20,7 +21,7 @@ export function choosePair(): number[] {
   if (process.platform !== "linux") return [];
   try {
     const allowed = parseList(/Cpus_allowed_list:\s*(\S+)/.exec(readFileSync("/proc/self/status", "utf8"))?.[1] ?? "");
-    execFileSync("taskset", ["-pc", String(process.pid)], { stdio: "ignore" });
+    execFileSync(needPath("taskset"), ["-pc", String(process.pid)], { stdio: "ignore" });
     const [first] = allowed;
     if (first === undefined || allowed.length < 2) return [];
     const siblings = siblingsOf(first);

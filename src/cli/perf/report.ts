@@ -2,6 +2,7 @@
 import { cpus } from "node:os";
 import { Table } from "console-table-printer";
 import { VERSION } from "pamir";
+import { printableJson } from "../../support/printable.js";
 import { type Cell, median, type Outcome } from "./conduct.js";
 import { figureOf, type Ratio, ratiosOf } from "./goals.js";
 import { TESTS } from "./plan.js";
@@ -130,7 +131,7 @@ function figure(result: Result): number | null {
 /** The report as JSON. @param goals beside each ratio, what pamir's developers want of it, and whether it is met */
 export function jsonOf(report: Report, goals: boolean): string {
   const ratios = goals ? report.ratios : report.ratios.map(({ what, ratio, min, max }) => ({ what, ratio, min, max }));
-  return `${JSON.stringify({ ...report, ratios }, null, 2)}\n`;
+  return `${printableJson({ ...report, ratios })}\n`;
 }
 
 /** The report as tables. @param goals beside each ratio, what pamir's developers want of it, and whether it is met */

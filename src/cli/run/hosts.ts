@@ -6,7 +6,8 @@ import { type HostSlots, type Placement, parseHostFile, parseHosts, placeTasks }
 import { makeKey } from "../../bootstrap/key.js";
 import { Guard } from "../../launch/guard.js";
 import { after } from "../../support/timers.js";
-import { UsageError } from "../usage.js";
+import { pathOf } from "../commands.js";
+import { say, UsageError } from "../usage.js";
 import type { Order } from "./frames.js";
 import type { Running } from "./job.js";
 import {
@@ -56,9 +57,7 @@ export async function runHosts(app: string, args: string[], values: Values): Pro
   };
   const key = makeKey();
   const guard = new Guard((why) => {
-    process.stderr.write(
-      `pamir run: if this process is killed, its remote shells go on, since sh can't be started: ${why}\n`,
-    );
+    say(`pamir run: if this process is killed, its remote shells go on, since sh can't be started: ${why}`);
   });
   const hostOf = (name: string, tasks: Order["tasks"]): RemoteHost =>
     new RemoteHost(name, commandOf(name, shell, values), { ...common, tasks }, key, guard);
@@ -145,14 +144,17 @@ function hostsOf({ hosts, hostfile }: Values): HostSlots[] {
   } catch (error) {
     throw new UsageError(`--hostfile ${hostfile}: ${(error as Error).message}`);
   }
-  return parseHostFile(text, hostfile, (ignored) => process.stderr.write(`pamir run: ${ignored}\n`));
+  return parseHostFile(text, hostfile, (ignored) => say(`pamir run: ${ignored}`));
 }
 
-/** What starts the starter of a host. */
+/** What starts the starter of a host. @throws UsageError the remote shell is not installed */
 function commandOf(host: string, shell: readonly string[], values: Values): string[] {
   const own = [process.execPath, realpathSync(process.argv[1] as string)];
   if (host === HERE) return [...own, "node"];
-  return [...shell, host, `${values["remote-pamir"] ?? own.map(quoted).join(" ")} node`];
+  const [name = "", ...options] = shell;
+  const command = name.includes("/") ? name : pathOf(name);
+  if (command === undefined) throw new UsageError(`host ${host}: no absolute folder of PATH has ${name} (--rsh)`);
+  return [command, ...options, host, `${values["remote-pamir"] ?? own.map(quoted).join(" ")} node`];
 }
 
 /** A word for a POSIX shell. */

@@ -3,6 +3,7 @@ import { codeBy } from "../../launch/exit-code.js";
 import { type Labels, labelLines, passOn, takeRest } from "../../launch/labels.js";
 import { codeIn } from "../../launch/start-limits.js";
 import { after, pause } from "../../support/timers.js";
+import { say } from "../usage.js";
 import type { EndSignal, LaunchedTask, TaskEnd } from "./task.js";
 
 /** The exit code of a job whose time was up. */
@@ -105,7 +106,7 @@ export class ProcessJob {
     await this.#causeOf(task.task);
     if (this.#isEnding) return;
     const aborts = this.#options.onError === "abort";
-    process.stderr.write(`pamir: task ${task.task} ${endText(end)}${aborts ? ", the job ends" : ""}\n`);
+    say(`pamir: task ${task.task} ${endText(end)}${aborts ? ", the job ends" : ""}`);
     const next = this.#options.replace?.(task.task);
     if (next !== undefined && (await this.#goesOn(next))) return;
     this.#first ??= lost !== undefined ? (codeIn(lost) === undefined ? 1 : 2) : codeBy(code, signal);
@@ -128,7 +129,7 @@ export class ProcessJob {
     try {
       task = await next;
     } catch (error) {
-      if (!this.#isEnding) process.stderr.write(`pamir run: ${(error as Error).message}\n`);
+      if (!this.#isEnding) say(`pamir run: ${(error as Error).message}`);
       return this.#isEnding;
     }
     if (this.#isEnding) task.kill("SIGKILL");

@@ -2,7 +2,7 @@
 import { availableParallelism } from "node:os";
 import { makeKey } from "../../bootstrap/key.js";
 import { Guard } from "../../launch/guard.js";
-import { UsageError } from "../usage.js";
+import { say, UsageError } from "../usage.js";
 import type { Running } from "./job.js";
 import {
   changeFolder,
@@ -48,7 +48,7 @@ export async function runNodes(app: string, args: string[], values: Values): Pro
   if (values.cwd !== undefined) changeFolder(values.cwd);
   checkAddresses(memoriesOf(nodes + restarts.spare, local, program.env.PAMIR_OPTIONS));
   const guard = new Guard((why) => {
-    process.stderr.write(`pamir run: if this process is killed, its tasks go on, since sh can't be started: ${why}\n`);
+    say(`pamir run: if this process is killed, its tasks go on, since sh can't be started: ${why}`);
   });
   const job = new ServedJob({
     size,

@@ -7,7 +7,7 @@ import type { Guard } from "../../launch/guard.js";
 import { takeRest } from "../../launch/labels.js";
 import { descriptorsText, startText } from "../../launch/start-limits.js";
 import { after } from "../../support/timers.js";
-import { UsageError } from "../usage.js";
+import { say, UsageError } from "../usage.js";
 import { FRAME, Frames, type Order } from "./frames.js";
 import { RemoteOutput } from "./held.js";
 import type { EndSignal, LaunchedTask, TaskEnd } from "./task.js";
@@ -154,7 +154,7 @@ export class RemoteHost {
   /** The remote shell or the starter has written to standard error. */
   #hear(text: string): void {
     if (this.#state === "running") {
-      for (const line of text.trimEnd().split("\n")) process.stderr.write(`pamir run: ${this.name}: ${line}\n`);
+      for (const line of text.trimEnd().split("\n")) say(`pamir run: ${this.name}: ${line}`);
     } else {
       this.#complaint = `${this.#complaint}${text}`.slice(-COMPLAINT_MAX);
     }

@@ -1,6 +1,6 @@
 // `pamir run --restart`: tasks that fail are started again, with new numbers.
 import { PROCESS_COUNT_MAX } from "../../bootstrap/environment.js";
-import { UsageError } from "../usage.js";
+import { say, UsageError } from "../usage.js";
 import { count, type Values } from "./options.js";
 
 export class Restarts {
@@ -46,7 +46,7 @@ export class Restarts {
     const next = spawn(rank);
     this.#ranks.set(next, rank);
     this.#restarts.set(rank, restarts);
-    process.stderr.write(`pamir run: rank ${rank} goes on as task ${next} (restart ${restarts} of ${this.#most})\n`);
+    say(`pamir run: rank ${rank} goes on as task ${next} (restart ${restarts} of ${this.#most})`);
     return { task: next, rank };
   }
 }

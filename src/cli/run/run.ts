@@ -9,8 +9,9 @@ import { EXIT_PIPE } from "../../launch/exit-code.js";
 import { serveInput } from "../../launch/input.js";
 import { OUTPUT_MS } from "../../launch/labels.js";
 import { codeIn } from "../../launch/start-limits.js";
+import { printable } from "../../support/printable.js";
 import { after, pause } from "../../support/timers.js";
-import { UsageError } from "../usage.js";
+import { say, UsageError } from "../usage.js";
 import { EXIT_TIMEOUT, type Running } from "./job.js";
 import {
   asUsageError,
@@ -105,13 +106,13 @@ async function supervise(running: Running, time: number | undefined): Promise<nu
   for (const stream of [process.stdout, process.stderr]) {
     stream.once("error", ({ code, message }: NodeJS.ErrnoException) => {
       if (code !== "EPIPE" && stream === process.stdout)
-        writeSync(process.stderr.fd, `pamir run: the output can't be written: ${message}\n`);
+        writeSync(process.stderr.fd, `pamir run: the output can't be written: ${printable(message)}\n`);
       stream.on("error", () => {});
       endNow(code === "EPIPE" ? EXIT_PIPE : 1, EXIT_PIPE);
     });
   }
   const stop = after((time ?? Number.POSITIVE_INFINITY) * 1000, () => {
-    process.stderr.write(`pamir run: the job has not ended after ${time} s, and is ended\n`);
+    say(`pamir run: the job has not ended after ${time} s, and is ended`);
     end(EXIT_TIMEOUT);
   });
   try {

@@ -6,6 +6,7 @@ import { StreamLines } from "../../bootstrap/lines.js";
 import { PmiServer } from "../../bootstrap/pmi-server.js";
 import { PlainFraming } from "../../bootstrap/pmi-wire.js";
 import { GRACE_MS } from "../../bootstrap/waits.js";
+import { say } from "../usage.js";
 import { EXIT_TIMEOUT, type JobOptions, ProcessJob, type Running } from "./job.js";
 import { NEWS_FD, PMI_FD } from "./processes.js";
 import type { Restarts } from "./restarts.js";
@@ -109,7 +110,7 @@ export class ServedJob implements Pick<Running, "end" | "endNow"> {
   /** Tasks have attached, and wait for others that go on without that. */
   #giveUp(missing: readonly number[]): void {
     const time = `within ${this.#options.timeout / 1000} s (--start-timeout)`;
-    process.stderr.write(`pamir run: ${tasksText(missing)} did not attach ${time}: the job ends\n`);
+    say(`pamir run: ${tasksText(missing)} did not attach ${time}: the job ends`);
     this.#job.end(EXIT_TIMEOUT);
   }
 
@@ -154,7 +155,7 @@ export class ServedJob implements Pick<Running, "end" | "endNow"> {
     const { restarts, start } = this.#options;
     if (restarts.spare === 0) return undefined;
     if (this.#perNode === undefined) {
-      process.stderr.write(`pamir run: task ${failed} is not started again: not all tasks have attached before\n`);
+      say(`pamir run: task ${failed} is not started again: not all tasks have attached before`);
       return undefined;
     }
     const later = restarts.replace(failed, () => this.#next++);

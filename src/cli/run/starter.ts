@@ -3,7 +3,7 @@
 import { networkInterfaces } from "node:os";
 import { VERSION } from "pamir";
 import { Guard } from "../../launch/guard.js";
-import { UsageError } from "../usage.js";
+import { say, UsageError } from "../usage.js";
 import { FRAME, Frames, greeting, type Order } from "./frames.js";
 import { HeldOutput } from "./held.js";
 import { changeFolder, checkAddresses, programOf } from "./options.js";
@@ -119,7 +119,7 @@ class StarterHost {
   #start(): void {
     const { app, args, execArgv, env, tasks } = this.#order as Order;
     this.#guard = new Guard((why) => {
-      process.stderr.write(`if this process is killed, its tasks go on, since sh can't be started: ${why}\n`);
+      say(`if this process is killed, its tasks go on, since sh can't be started: ${why}`);
     });
     const address = reachedAddress();
     const program = {

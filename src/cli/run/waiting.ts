@@ -2,6 +2,7 @@
 import type { PmiServer } from "../../bootstrap/pmi-server.js";
 import { runsOf } from "../../bootstrap/text.js";
 import { every } from "../../support/timers.js";
+import { say } from "../usage.js";
 
 const REPORT_MS = 5000;
 
@@ -11,7 +12,7 @@ export function reportWaits(what: () => string | undefined): () => void {
   return every(REPORT_MS, () => {
     const text = what();
     waited = text === undefined ? 0 : waited + REPORT_MS;
-    if (text !== undefined) process.stderr.write(`pamir run: for ${waited / 1000} s, ${text}\n`);
+    if (text !== undefined) say(`pamir run: for ${waited / 1000} s, ${text}`);
   });
 }
 

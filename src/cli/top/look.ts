@@ -1,31 +1,11 @@
 // What `pamir top` learns from the sockets of this machine's jobs. A job of several nodes has a socket for each of them.
-import { readdirSync, rmSync } from "node:fs";
+import { lstatSync, readdirSync, rmSync } from "node:fs";
 import { get } from "node:http";
 import { join } from "node:path";
-import { type Dump, info } from "pamir";
-
-/** Where a node is in its job. */
-interface Place {
-  /** The job's fingerprint. */
-  readonly job: number;
-  readonly node: number;
-  readonly tasksPerNode: number;
-  /** The process that started the answering one. */
-  readonly parent: number;
-  /** By node: its answering process. */
-  readonly nodes: readonly { readonly pid: number; readonly isHere: boolean }[];
-}
-
-/** What a socket answers, with the time of the look, in milliseconds. */
-export interface Seen {
-  readonly socket: string;
-  readonly at: number;
-  readonly pid: number;
-  readonly program: readonly string[];
-  /** Undefined: the dump is of the whole job. */
-  readonly place?: Place;
-  readonly dump: Dump;
-}
+import { info } from "pamir";
+import { whyNotPrivate } from "../../support/private-folder.js";
+import { after } from "../../support/timers.js";
+import { isAnswer, type Seen } from "./answer.js";
 
 /** A look at all jobs. */
 export interface Look {
@@ -34,17 +14,23 @@ export interface Look {
   readonly silent: ReadonlySet<number>;
 }
 
-const ANSWER_MS = 2000;
+/** What is taken of one answer: 4 GiB have room for 174,000 lanes, and a dump has some 100 bytes for each. */
+export const ANSWER_LIMITS = {
+  /** Milliseconds without another byte, after which a process counts as silent. */
+  silence: 2000,
+  /** Milliseconds for all of the answer. */
+  total: 20_000,
+  bytes: 64 * 1024 ** 2,
+};
 
-/** What the jobs answer; those that have gone without a word are forgotten. @param pid a process of the job, or its launcher */
+/**
+ * What the jobs answer; those that have gone without a word are forgotten.
+ * @param pid a process of the job, or its launcher
+ * @throws FolderError
+ */
 export async function look(pid: number | undefined): Promise<Look> {
   const folder = info().sockets as string;
-  let names: string[];
-  try {
-    names = readdirSync(folder);
-  } catch {
-    names = [];
-  }
+  const names = socketsIn(folder);
   const silent = new Set<number>();
   const answers = await Promise.all(
     names.map(async (name) => {
@@ -64,18 +50,48 @@ function isOf({ pid: own, place }: Seen, pid: number): boolean {
   return own === pid || place?.parent === pid || place?.nodes.some((node) => node.isHere && node.pid === pid) === true;
 }
 
-function ask(socket: string): Promise<Seen | "silent" | undefined> {
+/** The folder of the sockets is not this user's alone. */
+export class FolderError extends Error {}
+
+/** Names of the sockets. What else lies there is left alone. @throws FolderError */
+function socketsIn(folder: string): string[] {
+  try {
+    const isPipe = folder.startsWith("\\");
+    const why = isPipe ? undefined : whyNotPrivate(folder);
+    if (why !== undefined) throw new FolderError(`${why}. What answers there may be no job of this user`);
+    return readdirSync(folder).filter((name) => isPipe || lstatSync(join(folder, name)).isSocket());
+  } catch (error) {
+    // The folder is made by the first job that opts in; a socket may go at any time.
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    return [];
+  }
+}
+
+/** Asks a process for its answer. "silent": it gives none in time. Undefined: it has gone, or what it says makes no sense. */
+export function ask(socket: string, limits = ANSWER_LIMITS): Promise<Seen | "silent" | undefined> {
   return new Promise((resolve) => {
-    const request = get({ socketPath: socket, timeout: ANSWER_MS }, async (response) => {
-      let text = "";
+    const stop = after(limits.total, () => {
+      resolve("silent");
+      request.destroy();
+    });
+    const request = get({ socketPath: socket, timeout: limits.silence }, async (response) => {
+      const parts: Buffer[] = [];
+      let bytes = 0;
       try {
-        for await (const part of response.setEncoding("utf8")) text += part;
-        resolve({ socket, at: performance.now(), ...(JSON.parse(text) as Omit<Seen, "socket" | "at">) });
+        for await (const part of response as AsyncIterable<Buffer>) {
+          bytes += part.length;
+          if (bytes > limits.bytes) throw new RangeError(`more than ${limits.bytes} bytes`);
+          parts.push(part);
+        }
+        const answer: unknown = JSON.parse(Buffer.concat(parts).toString());
+        resolve(isAnswer(answer) ? { ...answer, socket, at: performance.now() } : undefined);
       } catch {
-        // It has ended meanwhile.
+        // It has ended meanwhile, or is no job.
         resolve(undefined);
+        request.destroy();
       }
     });
+    request.on("close", stop);
     request.on("timeout", () => {
       resolve("silent");
       request.destroy();

@@ -1,7 +1,14 @@
 // The picture of `pamir top`: a table of tasks for each job.
 import { Table } from "console-table-printer";
 import { type ContextDump, info, type TaskDump } from "pamir";
-import type { Look, Seen } from "./look.js";
+import { printableStart } from "../../support/printable.js";
+import type { Seen } from "./answer.js";
+import type { Look } from "./look.js";
+
+/** Most characters that are shown of a text that a job says: its command line, or a line about what stands still. */
+const TEXT_MAX = 1000;
+/** Most lines of a node about what stands still. */
+const STUCK_MAX = 100;
 
 /** The text of all jobs. @param before an earlier look, for rates */
 export function textOf({ seen, silent }: Look, before: Look): string {
@@ -37,11 +44,13 @@ function jobText(nodes: readonly Seen[], silent: ReadonlySet<number>, before: Lo
     const was = before.seen.find(({ socket }) => socket === one.socket);
     const name = hasNodes ? `node ${one.place?.node}, process ${one.pid}: ` : "";
     heaps.push(`${name}heap ${number(heap.bytes - heap.free)} of ${number(heap.bytes)} bytes in use`);
-    stands.push(...stuck.map((line) => `stuck: ${hasNodes ? `node ${one.place?.node}: ` : ""}${line}`));
+    const of = `stuck: ${hasNodes ? `node ${one.place?.node}: ` : ""}`;
+    stands.push(...stuck.slice(0, STUCK_MAX).map((line) => `${of}${printableStart(line, TEXT_MAX)}`));
+    if (stuck.length > STUCK_MAX) stands.push(`${of}and ${stuck.length - STUCK_MAX} more`);
     for (const task of tasksOf(one))
       table.addRow({ ...(hasNodes && { node: one.place?.node }), ...rowOf(task, one, was) });
   }
-  const title = `${pid}  ${program.join(" ")}`;
+  const title = `${pid}  ${printableStart(program.join(" "), TEXT_MAX)}`;
   return [title, ...heaps, ...absentNodes(nodes, silent), table.render(), ...stands, ""].join("\n");
 }
 
@@ -59,7 +68,9 @@ function absentNodes(answered: readonly Seen[], silent: ReadonlySet<number>): st
   let elsewhere = 0;
   for (const [node, { pid, isHere }] of nodes.entries()) {
     if (found.has(node)) continue;
-    const why = silent.has(pid) ? "it does not answer" : `it has ended, or has no socket in ${info().sockets}`;
+    const why = silent.has(pid)
+      ? "it does not answer"
+      : `it has ended, or has no socket in ${printableStart(info().sockets as string, TEXT_MAX)}`;
     if (isHere) lines.push(`node ${node}, process ${pid}: ${why}`);
     else elsewhere++;
   }
@@ -81,8 +92,11 @@ function rowOf(task: TaskDump, { at }: Seen, before: Seen | undefined): Record<s
   const { contexts } = task;
   return {
     task: task.task,
-    state: task.state !== "up" ? task.state : task.parked ? "asleep" : "awake",
-    waits: contexts.flatMap(({ context, waits }) => waits.map((wait) => `${context}: ${wait}`)).join(", "),
+    state: task.state !== "up" ? printableStart(task.state, TEXT_MAX) : task.parked ? "asleep" : "awake",
+    waits: printableStart(
+      contexts.flatMap(({ context, waits }) => waits.map((wait) => `${context}: ${wait}`)).join(", "),
+      TEXT_MAX,
+    ),
     messages: rate((one) => total(one.contexts, ({ messages }) => messages)),
     sleeps: rate(({ sleeps }) => sleeps),
     won: rate(({ spinsWon }) => spinsWon),
