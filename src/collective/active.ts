@@ -11,9 +11,10 @@
 // A message is passed on before its handler runs, or has been set. At its root, an active message is over once the messages to the
 // root's children have left, or their answers are there.
 import { COLLECTIVE_ACTIVE } from "../../assembly/layout.js";
-import { PamiError, show } from "../core/error.js";
+import { PamiError, show, textOf } from "../core/error.js";
 import { CANCELED, type Callback, ENOMEM, ERROR, type Result, SHUTDOWN, SUCCESS } from "../core/result.js";
 import type { Arrival } from "../protocol/late-handler.js";
+import { isPromised, promised } from "../support/promise.js";
 import { type Operation, PlainOperation } from "./operation.js";
 
 export const ACTIVE_TYPES = ["amBroadcast", "amScatter", "amGather", "amReduce"] as const;
@@ -231,7 +232,7 @@ export class ActiveMessages {
       }
     } catch (error) {
       result = error instanceof PamiError && error.code === "PAMIR_NO_MEMORY" ? ENOMEM : ERROR;
-      why = String(error);
+      why = textOf(error);
       operation.cause = error;
     }
     this.#host.overActive(operation, result, why);
@@ -342,15 +343,18 @@ export class ActiveMessages {
       value = handler({ type, root, header, payload: own });
       const isAwaited = type === "amGather" || type === "amReduce";
       if (isAwaited && value !== undefined && !ArrayBuffer.isView(value)) {
+        // A promise that is refused is no unhandled rejection.
+        isPromised(value);
         throw new PamiError(
           "PAMIR_INVAL",
           `a handler of ${type}() has returned ${show(value)}, not an ArrayBufferView`,
         );
       }
+      promised(value);
     } catch (error) {
       this.#errors.push(error);
       result = ERROR;
-      why = `rank ${this.#host.rank}: ${error}`;
+      why = `rank ${this.#host.rank}: ${textOf(error)}`;
     }
     const block = ArrayBuffer.isView(value)
       ? new Uint8Array(value.buffer, value.byteOffset, value.byteLength).slice()

@@ -1,6 +1,7 @@
 // Runs a schedule: posts the transfers of a round, and goes on to the next one when all are over. Messages that come before
 // their round wait here, as copies: short ones only, since a long transfer begins once its receiver is ready.
 import { COLLECTIVE_DATA, COLLECTIVE_READY } from "../../assembly/layout.js";
+import { textOf } from "../core/error.js";
 import { ENOMEM, ERROR, type Result, SHUTDOWN, SUCCESS } from "../core/result.js";
 import type { Arrival } from "../protocol/late-handler.js";
 import { copyInto, copyIntoIfThere } from "../support/copy.js";
@@ -240,7 +241,7 @@ export class Execution extends Operation {
         else this.#reduce(local.out, local.left, local.right);
       } catch (error) {
         this.#operation.cause = error;
-        this.#failed(ERROR, String(error));
+        this.#failed(ERROR, textOf(error));
         return false;
       }
     }

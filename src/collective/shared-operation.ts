@@ -21,6 +21,7 @@
 //     can't succeed: it looks at all members before it sleeps or ends.
 //   - A member that fails wakes all.
 import { MEMBER_INLINE_BYTES, MEMBER_INLINE_OFFSET, NONE } from "../../assembly/layout.js";
+import { textOf } from "../core/error.js";
 import { CANCELED, EAGAIN, ERROR, type Result, SHUTDOWN, SUCCESS } from "../core/result.js";
 import type { Arrival } from "../protocol/late-handler.js";
 import { Execution, type ExecutionHost } from "./execution.js";
@@ -183,7 +184,7 @@ export class SharedOperation extends Operation {
       if (this.#stage === MESSAGES) this.#stranger = this.shared.stranger(this.number);
       if (this.#stranger >= 0) this.#differs(this.#stranger);
     } catch (error) {
-      this.host.failed(this, ERROR, String(error));
+      this.host.failed(this, ERROR, textOf(error));
     }
   }
 
@@ -313,7 +314,7 @@ export class SharedOperation extends Operation {
       data = this.#steps.publish(this, shared.slotOf(shared.rank, number) + MEMBER_INLINE_OFFSET);
     } catch (error) {
       result = ERROR;
-      this.why = String(error);
+      this.why = textOf(error);
     }
     this.#isRead = result === SUCCESS && this.#readers.length > 0 && (data !== 0 || this.#steps.hasSlices);
     if (data === NONE) this.#lack();
@@ -406,7 +407,7 @@ export class SharedOperation extends Operation {
       slice = this.#steps.slice(this);
     } catch (error) {
       result = ERROR;
-      this.why = String(error);
+      this.why = textOf(error);
       this.cause = error;
     }
     this.shared.reduced(this.number, result, slice);

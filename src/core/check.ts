@@ -1,6 +1,7 @@
 // Checks of arguments. Each throws PAMIR_INVAL; the text has the value and the allowed values. A list of option keys is a
 // record over its interface, so that the compiler finds an option that the list lacks.
 import type { AbortSignalLike } from "../support/like.js";
+import { isPromised } from "../support/promise.js";
 import { PamiError, show } from "./error.js";
 
 /** The names of all options of an interface. */
@@ -12,6 +13,13 @@ export const NO_OPTIONS = Object.freeze({});
 /** Checks that a value is a function. */
 export function checkFunction(name: string, value: unknown): void {
   if (typeof value !== "function") throw new PamiError("PAMIR_INVAL", `${name} is ${show(value)}, not a function`);
+}
+
+/** Whether a condition holds, by what its function returned. @throws PAMIR_INVAL for a promise, which would always hold */
+export function isMet(name: string, value: unknown): boolean {
+  if (typeof value === "boolean") return value;
+  if (isPromised(value)) throw new PamiError("PAMIR_INVAL", `${name} gave ${show(value)}: a condition is told at once`);
+  return Boolean(value);
 }
 
 /** Checks that a value is a function or undefined. */

@@ -1,6 +1,7 @@
 // Codecs turn values into bytes and back, for calls and streams. A codec is any object with encode() and decode(), so
 // existing libraries fit: `import * as msgpack from "@msgpack/msgpack"`, `cbor-x`, `msgpackr`.
 import { DISPATCH_ID_MAX } from "../../assembly/layout.js";
+import { isPromised, promised } from "../support/promise.js";
 import { decodeText, encodeText } from "../support/text.js";
 import { checkCodec } from "./check.js";
 import type { Handler } from "./dispatch.js";
@@ -8,7 +9,10 @@ import type { Endpoint } from "./endpoint.js";
 import { checkInteger, PamiError, show } from "./error.js";
 import { SUCCESS } from "./result.js";
 
-/** Turns values into bytes and back. */
+/**
+ * Turns values into bytes and back, at once: encode() and decode() return no promises. A program
+ * that has to wait does so before the send, or in the handler.
+ */
 export interface Codec<T> {
   /** Encodes a value. The bytes belong to pamir until they are sent. */
   encode(value: T): Uint8Array;
@@ -77,10 +81,21 @@ export function encoded<T>(codec: Codec<T>, value: T): Uint8Array {
   const bytes: unknown = codec.encode(value);
   if (bytes instanceof Uint8Array) return bytes;
   if (ArrayBuffer.isView(bytes)) return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  throw new PamiError("PAMIR_INVAL", `encode() of a codec gave ${show(bytes)}, not a Uint8Array`);
+  const why = isPromised(bytes) ? ": a codec gives its bytes at once" : "";
+  throw new PamiError("PAMIR_INVAL", `encode() of a codec gave ${show(bytes)}, not a Uint8Array${why}`);
 }
 
-/** The handler of a typed dispatch id. It gets the decoded value. It returns the reply to a call, or a promise of the reply. */
+/** Decodes bytes. @throws errors of the codec; PAMIR_INVAL if it returns a promise */
+export function decoded<T>(codec: Codec<T>, bytes: Uint8Array): T {
+  const value = codec.decode(bytes);
+  if (!isPromised(value)) return value;
+  throw new PamiError("PAMIR_INVAL", `decode() of a codec gave ${show(value)}: a codec gives its value at once`);
+}
+
+/**
+ * The handler of a typed dispatch id. It gets the decoded value. It returns the reply to a call, or a promise of the reply:
+ * any object with a `then`, as the queries of many databases are.
+ */
 export type TypedHandler<Request, Reply> = (request: Request, origin: Endpoint) => Reply | PromiseLike<Reply>;
 
 /** Makes a handler of messages from a handler of values. */
@@ -90,8 +105,9 @@ export function untyped<Request, Reply>(
 ): Handler {
   const answer = (value: Reply): Uint8Array | undefined => reply && encoded(reply, value);
   const handle = (bytes: Uint8Array, origin: Endpoint): unknown => {
-    const value = handler(request.decode(bytes), origin);
-    return value instanceof Promise ? value.then(answer) : answer(value as Reply);
+    const value = handler(decoded(request, bytes), origin);
+    const promise = promised(value);
+    return promise === undefined ? answer(value as Reply) : promise.then((settled) => answer(settled as Reply));
   };
   return (message) => {
     const { origin } = message;

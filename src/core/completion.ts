@@ -1,4 +1,5 @@
 // Queue of due callbacks. They run in the next advance(), never inside the call that made them due.
+import { promised } from "../support/promise.js";
 import { Activity } from "./progress.js";
 import { type Callback, type Result, SUCCESS } from "./result.js";
 
@@ -54,7 +55,8 @@ export class CompletionQueue {
       entry.callback = undefined;
       entry.cookie = undefined;
       try {
-        callback(cookie, result);
+        const returned: unknown = callback(cookie, result);
+        if (returned !== undefined) promised(returned);
       } catch (error) {
         errors.push(error);
       }

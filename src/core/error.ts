@@ -102,28 +102,81 @@ export function checkInteger(name: string, value: unknown, least: number, most: 
   }
 }
 
-/** Formats a value for an error's text. */
+/** Formats a value for an error's text. It throws nothing, whatever the value's own code does. */
 export function show(value: unknown): string {
   if (typeof value === "string") return JSON.stringify(value);
   if (typeof value === "bigint") return `${value}n`;
-  if (typeof value === "function") return `function ${value.name}`;
-  if (typeof value === "object" && value !== null) return value.constructor?.name ?? "object";
-  return String(value);
+  if ((typeof value !== "object" || value === null) && typeof value !== "function") return String(value);
+  const isFunction = typeof value === "function";
+  const name = partOf(isFunction ? value : partOf(value, "constructor"), "name");
+  if (typeof name !== "string") return isFunction ? "function" : "object";
+  return isFunction ? `function ${name}` : name;
 }
 
-/** An error of another task. It has the name, code and stack of the original. */
+/** A property of any value; undefined also if reading it throws. */
+export function partOf(value: unknown, key: string): unknown {
+  try {
+    return (value as Record<string, unknown> | null | undefined)?.[key];
+  } catch {
+    return undefined;
+  }
+}
+
+/** What String() gives; `otherwise` if it throws, as it does for an object without a prototype. */
+export function textOf(value: unknown, otherwise = "a value without a text"): string {
+  try {
+    return String(value);
+  } catch {
+    return otherwise;
+  }
+}
+
+/** The parts of an error of another task. */
+export interface RemoteParts {
+  readonly name: string;
+  readonly message: string;
+  readonly code?: string | number | undefined;
+  readonly stack?: string | undefined;
+  /** Its own enumerable fields. None has the name of a part, or of a property of every object. */
+  readonly fields?: Readonly<Record<string, unknown>>;
+  readonly cause?: unknown;
+  readonly errors?: readonly unknown[];
+  readonly omitted?: readonly string[];
+}
+
+/**
+ * An error of another task. It has the name, message, code and stack of the original, and its own enumerable fields that are
+ * plain data: after `throw { status: 500 }`, `error.status` is 500. `omitted` names what was left out.
+ */
 export class RemoteError extends Error {
   /** The `code` of the original, if it had one. */
   readonly code: string | number | undefined;
+  /** The cause of the original, if it had one: a RemoteError, or plain data. At most 8 causes follow one another. */
+  declare readonly cause?: unknown;
+  /** Of an AggregateError: its errors, each a RemoteError or plain data. */
+  declare readonly errors?: unknown;
+  /**
+   * Names of fields that were left out: no plain data, not readable, or beyond the bounds (8,192 characters of fields, 32
+   * errors). Absent if nothing was. A text that is too long ends with the number of its missing characters instead.
+   */
+  declare readonly omitted?: readonly string[];
+  /** Fields of the original. */
+  readonly [field: string]: unknown;
 
   /** @internal @param from the place that threw it, in words */
-  constructor(
-    error: { name: string; message: string; code?: string | number | undefined; stack?: string | undefined },
-    from: string,
-  ) {
-    super(error.message);
+  constructor(error: RemoteParts, from: string) {
+    super(error.message, "cause" in error ? { cause: error.cause } : undefined);
     this.name = error.name;
     this.code = error.code;
     this.stack = `${error.stack ?? `${error.name}: ${error.message}`}\n    at ${from}`;
+    const { fields = {}, errors, omitted } = error;
+    for (const key of Object.keys(fields)) define(this, key, fields[key], true);
+    // As an AggregateError has them.
+    if (errors !== undefined) define(this, "errors", errors, false);
+    if (omitted !== undefined && omitted.length > 0) define(this, "omitted", omitted, true);
   }
+}
+
+function define(error: RemoteError, key: string, value: unknown, enumerable: boolean): void {
+  Object.defineProperty(error, key, { value, enumerable, writable: true, configurable: true });
 }

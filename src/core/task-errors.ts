@@ -8,14 +8,14 @@
 // They lie behind the node's map. If tasks share no memory, each task has a buffer of its own, and writes the errors that the
 // launcher reports.
 import { decodeText, encodeText } from "../support/text.js";
-import { RemoteError } from "./error.js";
+import { RemoteError, type RemoteParts, textOf } from "./error.js";
 
 /** Bytes of a task's place: enough for a name, a text and some 30 lines of a stack. */
 const PLACE_BYTES = 4096;
 const TEXT_BYTES_MAX = PLACE_BYTES - 4;
 
 /** An error in the form that goes from thread to thread. */
-export type ErrorParts = ConstructorParameters<typeof RemoteError>[0];
+export type ErrorParts = Pick<RemoteParts, "name" | "message" | "code" | "stack">;
 
 export class TaskErrors {
   readonly #lengths: Uint32Array;
@@ -42,7 +42,7 @@ export class TaskErrors {
     // A character of the text takes up to 6 bytes of JSON.
     for (let characters = TEXT_BYTES_MAX; ; characters = Math.floor(characters / 2)) {
       // A program may throw anything.
-      const cut = (text: unknown) => String(text).slice(0, characters);
+      const cut = (text: unknown) => textOf(text).slice(0, characters);
       // The message comes before the stack, which repeats it.
       const parts = { name: cut(name), message: cut(message), code: code && cut(code), stack: stack && cut(stack) };
       const text = encodeText(JSON.stringify(parts));

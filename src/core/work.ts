@@ -1,9 +1,10 @@
 // The work queue: functions from post(). Each runs once a round. A function that returns EAGAIN stays, and delays no other.
+import { promised } from "../support/promise.js";
 import { Activity } from "./progress.js";
 import { EAGAIN } from "./result.js";
 
-/** A posted function. It returns EAGAIN to run again in the next advance(). */
-export type Work = () => number | undefined | void;
+/** A posted function. It returns EAGAIN, or a promise of EAGAIN, to run again in the next advance(). */
+export type Work = () => number | undefined | void | PromiseLike<number | undefined | void>;
 
 export class WorkQueue {
   #waiting: Work[] = [];
@@ -37,7 +38,9 @@ export class WorkQueue {
     const again: Work[] = [];
     for (const work of round) {
       try {
-        if (work() === EAGAIN) again.push(work);
+        const returned = work();
+        if (returned === EAGAIN) again.push(work);
+        else if (returned !== undefined) this.#await(returned, work);
       } catch (error) {
         errors.push(error);
       }
@@ -47,5 +50,12 @@ export class WorkQueue {
     const done = round.length - again.length;
     this.#activity.busy -= done;
     return done;
+  }
+
+  /** Takes what a function has returned, which may be a promise. Its rejection is an unhandled rejection. */
+  #await(returned: unknown, work: Work): void {
+    void promised(returned)?.then((settled) => {
+      if (settled === EAGAIN) this.push(work);
+    });
   }
 }

@@ -3,6 +3,7 @@
 import { JOB_HASH_OFFSET, JOB_MAGIC, JOB_MAGIC_OFFSET } from "../../assembly/layout.js";
 import { LAYOUT_HASH } from "../../assembly/layout-hash.js";
 import { PamiError, show } from "../core/error.js";
+import { textsOf } from "../core/thrown.js";
 import { VERSION } from "../generated/version.js";
 import type { Memory } from "../kernel/kernel.js";
 import { openMemory, type SharedMemory, selectKernel } from "../kernel/select.js";
@@ -126,9 +127,9 @@ async function joinByPort(port: NodePort): Promise<Client> {
 function tellOfExit(life: NodePort): () => void {
   let failure: Partial<LastWord> | undefined;
   const fail = (thrown: unknown): void => {
-    const { name, message, code, stack } = (thrown ?? {}) as Error & { code?: string };
-    const error = message === undefined ? String(thrown) : `${name}: ${message}`;
-    failure = { cause: "error", error, errorCode: code, stack: stack && String(stack) };
+    const { name, message, code, stack } = textsOf(thrown);
+    const error = typeof thrown === "object" ? `${name}: ${message}` : message;
+    failure = { cause: "error", error, errorCode: code === undefined ? undefined : `${code}`, stack };
   };
   const exit = (code: number): void =>
     life.postMessage({ code, cause: "exit", ...(code === 0 ? {} : failure) } satisfies LastWord);
@@ -202,8 +203,7 @@ interface TaskWorker extends EventTarget {
 /** Reports uncaught errors to the thread that launched the job. */
 function reportErrors(worker: TaskWorker): void {
   const fail = (error: unknown): void => {
-    const { name = "Error", message = String(error), code, stack } = (error ?? {}) as Error & { code?: string };
-    worker.postMessage({ [BOOTSTRAP]: { name, message, code, stack } as TaskReport });
+    worker.postMessage({ [BOOTSTRAP]: textsOf(error) as TaskReport });
   };
   worker.addEventListener("error", (event) => fail((event as ErrorEvent).error ?? (event as ErrorEvent).message));
   worker.addEventListener("unhandledrejection", (event) => {

@@ -21,7 +21,7 @@ import { systemClock } from "../support/clock.js";
 import { diagnostics } from "../support/diagnostics.js";
 import { failProcess, isNode } from "../support/host.js";
 import type { URLLike, WorkerLike } from "../support/like.js";
-import { promise } from "../support/promise.js";
+import { promise, promised } from "../support/promise.js";
 import type { TaskBootstrap } from "./bootstrap.js";
 import { failureText, isFailure, type OnError } from "./failure.js";
 import type { AdoptTarget, Monitor, MonitorEvents, MonitorOrders, TaskExit } from "./monitor.js";
@@ -338,7 +338,7 @@ export class Job {
     if (diagnostics.exit.hasSubscribers) diagnostics.exit.publish({ job: this, exit });
     if (isFailure(exit)) this.#failed(exit);
     try {
-      this.#parts.onExit?.(exit);
+      promised(this.#parts.onExit?.(exit));
     } finally {
       this.#settle();
     }

@@ -1,4 +1,5 @@
 // The error that ends a process whose main thread is a task: recorded for the other tasks.
+import { textsOf } from "../core/thrown.js";
 import type { Memory } from "../kernel/kernel.js";
 import { readMap } from "../memory/map.js";
 import { taskErrorsIn } from "../node/memory.js";
@@ -7,8 +8,7 @@ import { taskErrorsIn } from "../node/memory.js";
 export function recordErrors(memory: Memory, job: number, task: number): () => void {
   const errors = taskErrorsIn(memory, readMap(memory, job));
   const record = (thrown: unknown): void => {
-    const { name = "Error", message = String(thrown), code, stack } = (thrown ?? {}) as Error & { code?: string };
-    errors.write(task, { name, message, code, stack });
+    errors.write(task, textsOf(thrown));
   };
   process.on("uncaughtExceptionMonitor", record);
   return () => process.off("uncaughtExceptionMonitor", record);

@@ -18,6 +18,7 @@ import {
   type Operation,
 } from "../core/reduction.js";
 import type { Memory } from "../kernel/kernel.js";
+import { isPromised } from "../support/promise.js";
 import { type Given, OPERATION_KEYS, type UserOperation } from "./collective-parameters.js";
 
 /** A request, and what all members must agree on. */
@@ -410,7 +411,13 @@ export class Requests {
       isUser: true,
       reduce(out, left, right, bytes, elsewhere) {
         const from = elsewhere?.buffer ?? buffer;
-        combine(at(left, bytes, from), at(right, bytes, from), at(out, bytes, from));
+        const returned: unknown = combine(at(left, bytes, from), at(right, bytes, from), at(out, bytes, from));
+        if (returned !== undefined && isPromised(returned)) {
+          throw new PamiError(
+            "PAMIR_INVAL",
+            `combine() of ${type}() gave ${show(returned)}: it writes \`out\` at once`,
+          );
+        }
       },
     };
     return { reducer, operationNumber: USER_OPERATION, isOrdered: !commutative };

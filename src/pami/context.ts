@@ -1,6 +1,15 @@
 // A context: the unit of progress. It belongs to the thread that made it.
-import { checkFlag, checkFunction, checkKeys, checkObject, checkSignal, type Keys, NO_OPTIONS } from "../core/check.js";
-import { type DispatchId, encoded, numberOf, type TypedHandler, untyped } from "../core/codec.js";
+import {
+  checkFlag,
+  checkFunction,
+  checkKeys,
+  checkObject,
+  checkSignal,
+  isMet,
+  type Keys,
+  NO_OPTIONS,
+} from "../core/check.js";
+import { type DispatchId, decoded, encoded, numberOf, type TypedHandler, untyped } from "../core/codec.js";
 import type { DispatchHints, Handler } from "../core/dispatch.js";
 import type { Endpoint } from "../core/endpoint.js";
 import { nameOf, taskOf } from "../core/endpoint.js";
@@ -23,7 +32,7 @@ import { type Awaited, SHORT_LOOKS } from "../node/park.js";
 import type { WaitName } from "../node/wait-kinds.js";
 import { bytesOf } from "../protocol/call.js";
 import { ContextCore } from "../protocol/context-core.js";
-import { checkSendHints, type Receiver } from "../protocol/eager/receiver.js";
+import { checkSendHints, type Receiver, type Taken } from "../protocol/eager/receiver.js";
 import { SEND_KEYS, type Sender, type SendParameters, type TypedSendParameters } from "../protocol/eager/sender.js";
 import {
   PUT_KEYS,
@@ -37,6 +46,7 @@ import {
 import type { Task } from "../protocol/task.js";
 import { diagnostics } from "../support/diagnostics.js";
 import type { AbortSignalLike } from "../support/like.js";
+import { promised } from "../support/promise.js";
 import {
   checkProgress,
   checkTimeout,
@@ -88,7 +98,10 @@ export interface Received<T> {
   readonly header: Uint8Array;
   /** A copy of its payload: bytes, or the value that the codec decoded. */
   readonly payload: T;
-  /** Replies to a call; undefined for other messages. Use it once: a call without a reply keeps its caller waiting. */
+  /**
+   * Replies to a call, with a value or a promise of one; undefined for other messages. Use it once: a call without a reply
+   * keeps its caller waiting.
+   */
   readonly reply: ((value: unknown) => void) | undefined;
 }
 
@@ -108,6 +121,9 @@ const HOT_KEYS = { send: SEND_KEYS, put: PUT_KEYS, get: TRANSFER_KEYS, rmw: RMW_
 const SPIN_LOOKS = 512;
 /** Looks after which messages are looked for, too. */
 const LOOKS_PER_ADVANCE = 32;
+/** Names of functions, for the texts of errors. */
+const CONDITION = "condition of advanceUntil()";
+const PREDICATE = "predicate of waitWord()";
 const SPIN_MS = 0.05;
 const QUEUE_BYTES = 1024 * 1024;
 
@@ -206,7 +222,7 @@ export class Context {
    * that find no room wait in order, without a limit. If the call is given up first, its reply is dropped; the handler may
    * have run. While a target blocks in `advanceUntil()`, it replies with values that handlers return, not with promises.
    * @param id a number, for a request and a reply that are views of bytes or nothing; or a `DispatchId`
-   * @throws the handler's error, as a RemoteError with its name, code and stack; PAMIR_SHUTDOWN if the target has ended
+   * @throws the handler's error, as a RemoteError with its name, code, stack, cause and fields; PAMIR_SHUTDOWN if the target has ended
    *   (the cause is the error by which its task ended); PAMIR_CANCELED by the signal (the cause is its reason);
    *   PAMIR_TIMEDOUT, PAMIR_INTERRUPTED, PAMIR_CLOSED, PAMIR_INVAL, PAMIR_TOO_LARGE, PAMIR_NO_MEMORY
    */
@@ -251,7 +267,7 @@ export class Context {
           this.#waits.settled();
           signal?.removeEventListener("abort", abort);
           try {
-            resolve(typed === undefined ? reply : typed.reply?.decode(reply));
+            resolve(typed?.reply === undefined ? (typed ? undefined : reply) : decoded(typed.reply, reply));
           } catch (error) {
             reject(error);
           }
@@ -301,22 +317,36 @@ export class Context {
         await this.#waits.until("messages()", () => receiver.hasNext(dispatch), options);
         for (let next = receiver.take(dispatch); next !== undefined; next = receiver.take(dispatch)) {
           this.#core.parts.took(next, dispatch);
-          const { origin, header, payload, call } = next;
-          yield {
-            origin,
-            task: taskOf(origin),
-            header,
-            payload: typed === undefined ? payload : typed.request.decode(payload),
-            reply:
-              call === undefined
-                ? undefined
-                : (value) => this.#core.calls.reply(origin, call, typed?.reply ? encoded(typed.reply, value) : value),
-          };
+          const received = this.#received(next, typed);
+          if (received !== undefined) yield received;
         }
       }
     } finally {
       receiver.closeStream(dispatch);
     }
+  }
+
+  /** A message of a stream; undefined: a call whose request is refused, which its caller learns. @throws of the codec */
+  #received(taken: Taken, typed: DispatchId<unknown, unknown> | undefined): Received<unknown> | undefined {
+    const { origin, header, payload, call } = taken;
+    const { calls } = this.#core;
+    const task = taskOf(origin);
+    let value: unknown = payload;
+    try {
+      if (typed !== undefined) value = decoded(typed.request, payload);
+    } catch (error) {
+      if (call === undefined) throw error;
+      calls.replyError(origin, call, error);
+      return undefined;
+    }
+    if (call === undefined) return { origin, task, header, payload: value, reply: undefined };
+    const encodedReply = (given: unknown): unknown => (typed?.reply ? encoded(typed.reply, given) : given);
+    const reply = (given: unknown): void => {
+      // What is no promise is encoded at once: the reader gets the codec's error, and may reply otherwise.
+      const promise = promised(given);
+      calls.reply(origin, call, promise === undefined ? encodedReply(given) : promise.then(encodedReply));
+    };
+    return { origin, task, header, payload: value, reply };
   }
 
   /**
@@ -732,7 +762,7 @@ export class Context {
       "waitWord()",
       () => {
         value = read();
-        return predicate(value);
+        return isMet(PREDICATE, predicate(value));
       },
       options,
     );
@@ -751,7 +781,7 @@ export class Context {
     options: WaitOptions = NO_OPTIONS,
   ): Result {
     const read = this.#wordReader("waitWordSync", region, offset, predicate);
-    return this.#advanceUntil("waitWord()", () => predicate(read()), options);
+    return this.#advanceUntil("waitWord()", () => isMet(PREDICATE, predicate(read())), options);
   }
 
   /** Reads a word of a region of this task, as long as that is open. */
@@ -777,7 +807,7 @@ export class Context {
 
   #advanceUntil(wait: WaitName, condition: () => boolean, options: WaitOptions): Result {
     this.#checkAdvance(1);
-    checkFunction("condition of advanceUntil()", condition);
+    checkFunction(CONDITION, condition);
     const timeout = checkWait("advanceUntil()", options);
     const { mayBlock, whyPrivate } = this.#task.parker;
     if (whyPrivate !== "") {
@@ -790,7 +820,7 @@ export class Context {
       throw new PamiError("PAMIR_WOULD_BLOCK", "advanceUntil() on a thread that must not block: await progress()");
     }
     // A condition may do something each time it is asked, as a lock by compare-set does: the first true must not be lost.
-    if (condition()) return SUCCESS;
+    if (isMet(CONDITION, condition())) return SUCCESS;
     const { parker } = this.#task;
     const interrupts = this.#task.interruptsTaken;
     // The same loop as a caller's of advance(), without an object for the wait: what mostly comes soon costs no more.
@@ -798,7 +828,7 @@ export class Context {
     let found = false;
     for (let look = 0; looked && look < SHORT_LOOKS && !this.#isInterrupted(interrupts); look++) {
       if (this.advance() > 0) found = true;
-      if (!condition()) continue;
+      if (!isMet(CONDITION, condition())) continue;
       parker.won(this.#waits.spins);
       return SUCCESS;
     }
@@ -837,13 +867,13 @@ export class Context {
         // True where the last look before the sleep has found it so.
         if (satisfied || isStopped()) return true;
         if (this.advance(rounds) > 0) awaited.found = true;
-        satisfied = condition();
+        satisfied = isMet(CONDITION, condition());
         // An advance without events has seen the interrupt, and no task rings for it again.
         return satisfied || isStopped();
       },
       // Once more, now that the bell is armed: it may be about what others do, as to another context that it advances.
       () => {
-        satisfied = condition();
+        satisfied = isMet(CONDITION, condition());
         return satisfied || isStopped() || this.#core.hasWork();
       },
       found,

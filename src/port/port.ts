@@ -17,6 +17,7 @@ import {
   RECV_IMMEDIATE_MAX,
   SUCCESS,
 } from "../index.js";
+import { isPromised, promised } from "../support/promise.js";
 
 /** Stands in place of a count of ports when the channel is closed. */
 const CLOSE = -1;
@@ -275,31 +276,40 @@ export class Port {
 
   #deliver(): void {
     while (this.#isStarted && this.#incoming[0]?.isComplete) {
-      const { channel, ports, bytes } = this.#incoming.shift() as Packet;
-      if (ports === CLOSE) {
-        this.#bridges.get(channel)?.port.close();
-        this.#bridges.delete(channel);
-        continue;
-      }
-      const decoded = this.#codec.decode(bytes);
-      const [data, given] = ports > 0 ? this.#withPorts(decoded as Marked) : [decoded, []];
-      if (channel === 0) {
-        forget(this.#requests, data);
-        this.#emit({ type: "message", data, ports: given, target: this });
-        continue;
-      }
-      const bridge = this.#bridges.get(channel);
-      if (bridge === undefined) continue;
-      forget(bridge.requests, data);
-      bridge.port.postMessage(data, given);
+      const packet = this.#incoming.shift() as Packet;
+      reporting(() => this.#take(packet));
     }
   }
 
+  #take({ channel, ports, bytes }: Packet): void {
+    if (ports === CLOSE) {
+      this.#bridges.get(channel)?.port.close();
+      this.#bridges.delete(channel);
+      return;
+    }
+    const decoded = this.#codec.decode(bytes);
+    if (isPromised(decoded)) {
+      throw new PamiError(
+        "PAMIR_INVAL",
+        `decode() of a port's codec gave ${show(decoded)}: it gives its value at once`,
+      );
+    }
+    const [data, given] = ports > 0 ? this.#withPorts(decoded as Marked) : [decoded, []];
+    if (channel === 0) {
+      forget(this.#requests, data);
+      this.#emit({ type: "message", data, ports: given, target: this });
+      return;
+    }
+    const bridge = this.#bridges.get(channel);
+    if (bridge === undefined) return;
+    forget(bridge.requests, data);
+    bridge.port.postMessage(data, given);
+  }
+
   #emit(event: PortEvent): void {
-    if (event.type === "message") this.#onmessage?.(event);
+    if (event.type === "message") reporting(() => this.#onmessage?.(event));
     for (const listener of [...this.#listeners[event.type]]) {
-      if (typeof listener === "function") listener(event);
-      else listener.handleEvent(event);
+      reporting(() => (typeof listener === "function" ? listener(event) : listener.handleEvent(event)));
     }
   }
 
@@ -321,7 +331,8 @@ export class Port {
     const value = ports.length === 0 ? data : this.#withoutPorts(data, ports);
     const bytes: unknown = this.#codec.encode(value);
     if (!(bytes instanceof Uint8Array)) {
-      throw new PamiError("PAMIR_INVAL", `encode() of a port's codec gave ${show(bytes)}, not a Uint8Array`);
+      const why = isPromised(bytes) ? ": it gives its bytes at once" : "";
+      throw new PamiError("PAMIR_INVAL", `encode() of a port's codec gave ${show(bytes)}, not a Uint8Array${why}`);
     }
     this.#send({ channel, ports: ports.length, bytes, isComplete: true });
   }
@@ -428,13 +439,27 @@ export class Port {
   }
 }
 
+/** Calls a listener. As with an EventTarget, what it throws is an uncaught error, and all else goes on. */
+function reporting(listener: () => unknown): void {
+  try {
+    promised(listener());
+  } catch (error) {
+    queueMicrotask(() => {
+      throw error;
+    });
+  }
+}
+
 /** Formats a value for an error's text. */
 function show(value: unknown): string {
   if (typeof value === "string") return JSON.stringify(value);
   if (typeof value === "bigint") return `${value}n`;
-  if (typeof value === "function") return `function ${value.name}`;
-  if (typeof value === "object" && value !== null) return value.constructor?.name ?? "object";
-  return String(value);
+  if ((typeof value !== "object" || value === null) && typeof value !== "function") return String(value);
+  try {
+    const name: unknown = typeof value === "function" ? value.name : value.constructor?.name;
+    if (typeof name === "string") return typeof value === "function" ? `function ${name}` : name;
+  } catch {}
+  return typeof value;
 }
 
 function isOptions(transfer: unknown): boolean {

@@ -5,12 +5,13 @@
 //   call    header  0  number   4  dispatch id   8  the caller's header      payload  the request
 //   reply   header  0  number   4  REPLY_…                                    payload  the reply, or an error as JSON
 import { DISPATCH_ID_CALL, DISPATCH_ID_REPLY, HEADER_BYTES_MAX, RECV_IMMEDIATE_MAX } from "../../assembly/layout.js";
-import { codecs } from "../core/codec.js";
 import type { Handler, HandlerTable } from "../core/dispatch.js";
 import { type Endpoint, nameOf } from "../core/endpoint.js";
-import { PamiError, RemoteError, show } from "../core/error.js";
+import { PamiError, show } from "../core/error.js";
 import { bodyBytes, type Message } from "../core/message.js";
 import { type Callback, ERROR, type Result, SHUTDOWN, SUCCESS } from "../core/result.js";
+import { thrownBytes, thrownIn } from "../core/thrown.js";
+import { promised } from "../support/promise.js";
 
 const REPLY_VALUE = 0;
 const REPLY_ERROR = 1;
@@ -40,14 +41,6 @@ export interface PendingCall {
   readonly deadline: number;
   readonly resolve: (reply: Uint8Array) => void;
   readonly reject: (error: Error) => void;
-}
-
-/** An error as it travels. */
-interface WireError {
-  readonly name: string;
-  readonly message: string;
-  readonly code?: string | number | undefined;
-  readonly stack?: string | undefined;
 }
 
 export class Calls {
@@ -145,15 +138,10 @@ export class Calls {
       message.checkAnswered();
     } catch (error) {
       message.discard();
-      this.#replyError(origin, number, error);
+      this.replyError(origin, number, error);
       return;
     }
-    if (isThenable(value)) {
-      value.then(
-        (settled) => this.reply(origin, number, settled),
-        (error) => this.#replyError(origin, number, error),
-      );
-    } else this.reply(origin, number, value);
+    this.reply(origin, number, value);
   }
 
   /** The handler of DISPATCH_ID_REPLY. */
@@ -165,8 +153,7 @@ export class Calls {
 
   #settle(number: number, status: number, reply: Uint8Array, origin: Endpoint): void {
     if (status === REPLY_ERROR) {
-      const error = codecs.json<WireError>().decode(reply);
-      this.giveUp(number, new RemoteError(error, nameOf(origin)));
+      this.giveUp(number, thrownIn(reply, nameOf(origin)));
       return;
     }
     const call = this.#pending.get(number);
@@ -188,18 +175,30 @@ export class Calls {
     call.reject(error);
   }
 
-  /** Answers a call with the value that its handler returned, or that the stream's reader gave. */
+  /** Answers a call with what its handler returned, or the stream's reader gave: a value, or a promise of one. */
   reply(to: Endpoint, number: number, value: unknown): void {
+    const promise = promised(value);
+    if (promise === undefined) this.#replyValue(to, number, value);
+    else {
+      void promise.then(
+        (settled) => this.#replyValue(to, number, settled),
+        (error) => this.replyError(to, number, error),
+      );
+    }
+  }
+
+  #replyValue(to: Endpoint, number: number, value: unknown): void {
     if (value !== undefined && value !== null && !ArrayBuffer.isView(value)) {
       const what = `a handler returned ${show(value)} to a call: give back a view of bytes, or use dispatchId()`;
-      this.#replyError(to, number, new PamiError("PAMIR_INVAL", what));
+      this.replyError(to, number, new PamiError("PAMIR_INVAL", what));
       return;
     }
     this.#sendReply(to, number, REPLY_VALUE, value == null ? undefined : bytesOf(value));
   }
 
-  #replyError(to: Endpoint, number: number, thrown: unknown): void {
-    this.#sendReply(to, number, REPLY_ERROR, codecs.json<WireError>().encode(wireError(thrown)));
+  /** Answers a call with what its handler has thrown. */
+  replyError(to: Endpoint, number: number, thrown: unknown): void {
+    this.#sendReply(to, number, REPLY_ERROR, thrownBytes(thrown));
   }
 
   #sendReply(to: Endpoint, number: number, status: number, payload: Uint8Array | undefined): void {
@@ -213,7 +212,7 @@ export class Calls {
   #replySent(to: Endpoint, number: number, bytes: number, result: Result): void {
     if (result !== ERROR) return;
     const what = `the buffer of a reply of ${bytes} bytes was detached or shrunk, or its region was closed, before all of it was sent`;
-    this.#replyError(to, number, new PamiError("PAMIR_INVAL", what));
+    this.replyError(to, number, new PamiError("PAMIR_INVAL", what));
   }
 
   /** The header of a call or reply. Without a caller's header it is the same array each time: send() copies it. */
@@ -231,15 +230,4 @@ export class Calls {
 /** The bytes of a view. */
 export function bytesOf(view: ArrayBufferView): Uint8Array {
   return view instanceof Uint8Array ? view : new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
-}
-
-function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof (value as PromiseLike<unknown> | null | undefined)?.then === "function";
-}
-
-function wireError(thrown: unknown): WireError {
-  if (!(thrown instanceof Error)) return { name: "Error", message: String(thrown) };
-  const { name, message, stack } = thrown;
-  const { code } = thrown as { code?: unknown };
-  return { name, message, stack, code: typeof code === "string" || typeof code === "number" ? code : undefined };
 }

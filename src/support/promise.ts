@@ -1,3 +1,5 @@
+// Promises, and whatever else `await` would wait for.
+
 /** A promise, and the function that resolves it. */
 export function promise<T>(): [Promise<T>, (value: T) => void] {
   let settle: (value: T) => void;
@@ -5,4 +7,43 @@ export function promise<T>(): [Promise<T>, (value: T) => void] {
     settle = resolve;
   });
   return [made, (value) => settle(value)];
+}
+
+const { then: NATIVE_THEN } = Promise.prototype;
+
+/**
+ * The promise of what a user's function has returned: for a promise of any realm, and for any other object or function with
+ * a `then` that can be called. `then` is read once, and called in a microtask, as `await` does. The promise rejects if
+ * reading or calling it throws.
+ * @returns undefined: the value is not to be awaited
+ */
+export function promised(value: unknown): Promise<unknown> | undefined {
+  if (value === null || (typeof value !== "object" && typeof value !== "function")) return undefined;
+  try {
+    const { then } = value as { then?: unknown };
+    if (typeof then !== "function") return undefined;
+    if (then === NATIVE_THEN) return Promise.resolve(value);
+    return Promise.resolve().then(
+      // The executor's functions take the first call alone, and what is thrown behind that call is dropped.
+      () => new Promise((resolve, reject) => void Reflect.apply(then, value, [resolve, reject])),
+    );
+  } catch (error) {
+    return Promise.reject(error);
+  }
+}
+
+/** Whether a value would be awaited. A promise that is refused for that becomes no unhandled rejection. */
+export function isPromised(value: unknown): boolean {
+  if (value === null || (typeof value !== "object" && typeof value !== "function")) return false;
+  try {
+    const { then } = value as { then?: unknown };
+    if (typeof then !== "function") return false;
+  } catch {
+    return false;
+  }
+  try {
+    // It works for promises of any realm, and throws for all else, which a call of `then` might begin.
+    Reflect.apply(NATIVE_THEN, value, [undefined, () => {}]);
+  } catch {}
+  return true;
 }

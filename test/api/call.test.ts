@@ -1,6 +1,6 @@
 // What only Node shows of calls: listeners that are left, errors of others, a worker that blocks.
 import { getEventListeners } from "node:events";
-import { attach, codecs, dispatchId, SUCCESS } from "pamir";
+import { attach, type Codec, codecs, type DispatchId, dispatchId, EAGAIN, RemoteError, SUCCESS } from "pamir";
 import { describe, expect, it } from "vitest";
 import { HandlerTable } from "../../src/core/dispatch.js";
 import type { Endpoint } from "../../src/core/endpoint.js";
@@ -15,9 +15,13 @@ import {
   progress,
   rejectionOf,
   sameBytes,
+  thrownBy,
   until,
   withJob,
 } from "./support.js";
+
+/** The key of a thenable: as a plain property, the linter takes it for a mistake. */
+const THEN = "then";
 
 it("a call that is refused before it is sent is not pending: nobody would wait for it", () => {
   const host = {
@@ -91,6 +95,130 @@ describe.each(LINKED_VARIANTS)("calls: $name", (variant) => {
       );
       for (const number of [4, 5])
         expect((await rejectionOf(call(number))).text).toContain("give back a view of bytes");
+    }));
+
+  it("a handler's thenable is awaited: of a call, a message, a stream, a callback, posted work", () =>
+    withJob(variant, { tasks: 1 }, async ({ context }) => {
+      const to = context.endpoint;
+      const begun: string[] = [];
+      const query = (name: string, value?: unknown): PromiseLike<never> => ({
+        [THEN](resolve: (value: never) => void) {
+          begun.push(name);
+          queueMicrotask(() => resolve(value as never));
+        },
+      });
+      const typed = dispatchId(1, codecs.json(), codecs.json());
+      context.dispatch(typed, (name) => query(name as string, [{ id: 7 }]));
+      expect(await context.call(to, typed, "typed", { timeout: PATIENCE })).toEqual([{ id: 7 }]);
+      context.dispatch(DATA, () => query("plain", Uint8Array.of(5)));
+      expect(await context.call(to, DATA, null, { timeout: PATIENCE })).toEqual(Uint8Array.of(5));
+      expect(context.sendImmediate(to, DATA)).toBe(SUCCESS);
+      expect(context.send({ to, dispatch: typed, payload: "message" })).toBe(SUCCESS);
+      expect(context.send({ to, dispatch: DATA, onLocal: () => query("callback") })).toBe(SUCCESS);
+      let works = 0;
+      context.post(() => query("work", ++works < 3 ? EAGAIN : undefined));
+      const answer = context.call(to, OTHER, null, { timeout: PATIENCE });
+      for await (const { reply } of context.messages(OTHER, { timeout: PATIENCE })) {
+        reply?.(query("stream", Uint8Array.of(6)));
+        break;
+      }
+      expect(await answer).toEqual(Uint8Array.of(6));
+      const expected = ["typed", "plain", "plain", "plain", "message", "callback", "work", "work", "work", "stream"];
+      while (begun.length < expected.length) await progress(context);
+      expect(begun.sort()).toEqual(expected.sort());
+    }));
+
+  it("a codec that gives a promise is refused, wherever it is one, and so is a condition", () =>
+    withJob(variant, { tasks: 1 }, async ({ context }) => {
+      const to = context.endpoint;
+      const options = { timeout: PATIENCE };
+      const late = { encode: async () => new Uint8Array(), decode: async () => 1 } as unknown as Codec<unknown>;
+      const [json, is] = [codecs.json(), "PAMIR_INVAL"];
+      const [encodes, decodes, replies] = [dispatchId(1, late), dispatchId(2, json, json), dispatchId(3, json, late)];
+      expect(await rejectionOf(context.call(to, encodes, 1, options))).toMatchObject({
+        code: is,
+        text: expect.stringContaining(
+          "encode() of a codec gave Promise, not a Uint8Array: a codec gives its bytes at once",
+        ),
+      });
+      expect(thrownBy(() => context.send({ to, dispatch: encodes, payload: 1 })).code).toBe(is);
+      let calls = 0;
+      context.dispatch(dispatchId(2, late, json), () => calls++);
+      expect(await rejectionOf(context.call(to, decodes, 1, options))).toMatchObject({
+        code: is,
+        text: expect.stringContaining("decode() of a codec gave Promise"),
+      });
+      context.dispatch(replies, () => 1);
+      expect((await rejectionOf(context.call(to, replies, 1, options))).code).toBe(is);
+      context.dispatch(dispatchId(4, json, json), () => 1);
+      expect((await rejectionOf(context.call(to, dispatchId(4, json, late), 1, options))).code).toBe(is);
+      const streamed = rejectionOf(context.call(to, dispatchId(5, json, json), 1, options));
+      const wait = context.messages(dispatchId(5, late), options).next();
+      expect((await streamed).code).toBe(is);
+      expect(calls).toBe(0);
+      expect(thrownBy(() => context.advanceUntil((async () => false) as never, { timeout: 0 })).code).toBe(is);
+      context.close();
+      await wait.catch(() => {});
+    }));
+
+  it("what can't be read rejects its call alone, whether it is thrown, rejected or returned", () =>
+    withJob(variant, { tasks: 1 }, async ({ context }) => {
+      const fail = (): never => {
+        throw new Error("of its own code");
+      };
+      const revoked = Proxy.revocable({}, {});
+      revoked.revoke();
+      const values: unknown[] = [
+        Object.assign(Object.create(null), { status: 500 }),
+        Object.defineProperty(new Error("x"), "message", { get: fail }),
+        new Proxy({}, { get: fail, getPrototypeOf: fail, ownKeys: fail }),
+        revoked.proxy,
+        Symbol("sign"),
+        Object.assign(new Error("x"), { message: 10n }),
+        { toString: fail, toJSON: fail },
+        Object.defineProperty({}, THEN, { get: fail }),
+      ];
+      const json = codecs.json<number>();
+      const [thrown, rejected, returned] = [1, 2, 3].map((id) => dispatchId(id, json, codecs.json()));
+      context.dispatch(thrown as DispatchId<number, unknown>, (i) => {
+        throw values[i];
+      });
+      context.dispatch(rejected as DispatchId<number, unknown>, (i) => Promise.reject(values[i]));
+      context.dispatch(4, ({ header }) => values[header[0] as number]);
+      context.dispatch(returned as DispatchId<number, unknown>, () => "fine");
+      const options = { timeout: PATIENCE };
+      for (const i of values.keys()) {
+        const calls = [thrown, rejected].map((id) =>
+          context.call(context.endpoint, id as DispatchId<number, unknown>, i, options),
+        );
+        calls.push(context.call(context.endpoint, 4, null, { ...options, header: Uint8Array.of(i) }));
+        for (const { reason } of (await Promise.allSettled(calls)) as PromiseRejectedResult[]) {
+          expect(reason).toBeInstanceOf(RemoteError);
+          expect(reason.message).not.toBe("");
+        }
+        expect(await context.call(context.endpoint, returned as DispatchId<number, unknown>, i, options)).toBe("fine");
+      }
+    }));
+
+  it("an error arrives with its fields, its cause and its errors", () =>
+    withJob(variant, { scenario: "throw" }, async ({ client, context }) => {
+      const error = (kind: number) =>
+        context.call(client.endpoint(1), DATA, Uint8Array.of(kind), { timeout: PATIENCE }).catch((thrown) => thrown);
+      expect(await error(0)).toMatchObject({ name: "Error", status: 500 });
+      const chain = await error(1);
+      expect(chain).toBeInstanceOf(RemoteError);
+      expect(chain).toMatchObject({
+        name: "TypeError",
+        code: "E_OUTER",
+        cause: { message: "inner", retry: { after: 5 } },
+      });
+      expect(chain.cause).toBeInstanceOf(RemoteError);
+      expect(await error(2)).toMatchObject({ errors: [{ name: "RangeError", message: "first" }, "second"] });
+      expect(await error(3)).toMatchObject({ message: "a thrown object" });
+      expect(await context.call(client.endpoint(1), DATA, Uint8Array.of(4), { timeout: PATIENCE })).toEqual(
+        Uint8Array.of(4),
+      );
+      expect(context.sendImmediate(client.endpoint(1), OTHER)).toBe(SUCCESS);
     }));
 
   it("is answered by a thread that blocks, and by one that closes with its last word", () =>

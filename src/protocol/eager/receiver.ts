@@ -61,6 +61,7 @@ import { mayBeInUse } from "../../node/liveness.js";
 import { type Clock, stampOf } from "../../support/clock.js";
 import { copyInto } from "../../support/copy.js";
 import { diagnostics } from "../../support/diagnostics.js";
+import { promised } from "../../support/promise.js";
 import type { Base } from "../base.js";
 import type { RendezvousReceiver, Request } from "../rendezvous/receiver.js";
 
@@ -487,7 +488,8 @@ export class Receiver {
         const message = this.#message;
         const rest = (commit & RECORD_LENGTH_MASK) - (((meta >>> META_HEADER_SHIFT) + 7) & ~7);
         message.set(meta, body, Math.max(rest, 0), origin, true);
-        handler(message);
+        const returned = handler(message);
+        if (returned !== undefined) promised(returned);
         return;
       }
     }
@@ -654,7 +656,7 @@ export class Receiver {
     const message = this.#message;
     if (message.immediate) {
       if (isCall) this.serve(handler, message);
-      else handler(message);
+      else promised(handler(message));
       return;
     }
     const { payloadBytes, payloadOffset, bytes } = message;
@@ -688,7 +690,7 @@ export class Receiver {
     try {
       if (isCall) this.serve(asked, message);
       else {
-        asked(message);
+        promised(asked(message));
         message.checkAnswered();
       }
     } finally {

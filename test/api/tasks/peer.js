@@ -145,6 +145,28 @@ await runScenario({
     context.advanceUntil(() => false);
   },
 
+  /** Throws what the first byte of a request names, and answers 4. */
+  async throw(client) {
+    const context = client.createContext();
+    const thrown = [
+      () => ({ status: 500 }),
+      () => {
+        const cause = Object.assign(new Error("inner"), { retry: { after: 5 } });
+        return Object.assign(new TypeError("outer", { cause }), { code: "E_OUTER" });
+      },
+      () => new AggregateError([new RangeError("first"), "second"]),
+      () => Object.create(null),
+    ];
+    context.dispatch(DATA, ({ payload }) => {
+      const make = thrown[payload[0]];
+      if (make !== undefined) throw make();
+      return payload.slice();
+    });
+    context.dispatch(OTHER, () => client.close());
+    while (!context.closed)
+      await context.progress().catch((error) => error.code === "PAMIR_CLOSED" || Promise.reject(error));
+  },
+
   /** Sends more than there is room for, and leaves: drained, or not. */
   async leave(client, { count, drain, flags }) {
     const context = client.createContext();
