@@ -101,12 +101,13 @@ describe.each(LINKED_VARIANTS)("calls: $name", (variant) => {
     withJob(variant, { tasks: 1 }, async ({ context }) => {
       const to = context.endpoint;
       const begun: string[] = [];
-      const query = (name: string, value?: unknown): PromiseLike<never> => ({
-        [THEN](resolve: (value: never) => void) {
+      const query = (name: string, value?: unknown): PromiseLike<never> => {
+        const call = (resolve: (value: unknown) => void): void => {
           begun.push(name);
-          queueMicrotask(() => resolve(value as never));
-        },
-      });
+          queueMicrotask(() => resolve(value));
+        };
+        return { [THEN]: call } as unknown as PromiseLike<never>;
+      };
       const typed = dispatchId(1, codecs.json(), codecs.json());
       context.dispatch(typed, (name) => query(name as string, [{ id: 7 }]));
       expect(await context.call(to, typed, "typed", { timeout: PATIENCE })).toEqual([{ id: 7 }]);
