@@ -1,21 +1,21 @@
-// The tests of test/browser and test/pages in a headless Chromium: `node scripts/test-browser.mjs normal|deep`. Where there is
-// none, it says so, and fails if PAMIR_REQUIRE_BROWSERS=1.
+// The tests of test/browser and test/pages in a headless Chromium: `node scripts/test-browser.mjs normal|deep [browser|pages]`.
+// Where there is none, it says so, and fails if PAMIR_REQUIRE_BROWSERS=1.
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { findChromium } from "./find-chromium.mjs";
 import { chooseSeed } from "./seed.mjs";
 
-const [, , effort = "normal"] = process.argv;
+const [, , effort = "normal", only] = process.argv;
 const isRequired = process.env.PAMIR_REQUIRE_BROWSERS === "1";
 const path = await findChromium();
 if (path === undefined) {
-  console.log("not run: the tests in a browser; no Chromium is on the PATH, nor named by CHROME_PATH");
+  console.log("not run: the tests in a browser, for no Chromium is on the PATH, nor named by CHROME_PATH");
   process.exit(isRequired ? 1 : 0);
 }
 const vitest = fileURLToPath(new URL("../node_modules/vitest/vitest.mjs", import.meta.url));
 let failed = false;
-for (const config of ["vitest.browser.config.ts", "vitest.pages.config.ts"]) {
-  const { status } = spawnSync(process.execPath, [vitest, "run", "--config", config], {
+for (const suite of only === undefined ? ["browser", "pages"] : [only]) {
+  const { status } = spawnSync(process.execPath, [vitest, "run", "--config", `vitest.${suite}.config.ts`], {
     stdio: "inherit",
     env: {
       ...process.env,

@@ -7,7 +7,7 @@ import type { Kernel, Memory } from "../kernel/kernel.js";
 import { engineSlot, type MemoryMap } from "../memory/map.js";
 import { RESTLESS_MS } from "../node/park.js";
 import { mayAgentSpin, Spins } from "../node/spins.js";
-import { systemClock } from "../support/clock.js";
+import { type Clock, systemClock } from "../support/clock.js";
 import { nextTurn } from "../support/host.js";
 import { Keepalive } from "../support/keepalive.js";
 import { after } from "../support/timers.js";
@@ -22,7 +22,13 @@ const SPIN_MS = 0.1;
 const LOOP_MS = 0.2;
 
 /** Serves a node's tasks until an interrupt of the engine's slot, or until all of them have left. */
-export async function serveNode(agent: Agent, kernel: Kernel, memory: Memory, map: MemoryMap): Promise<void> {
+export async function serveNode(
+  agent: Agent,
+  kernel: Kernel,
+  memory: Memory,
+  map: MemoryMap,
+  clock: Clock = systemClock,
+): Promise<void> {
   const { words, futex } = memory;
   const slot = engineSlot(map);
   const spins = new Spins();
@@ -42,16 +48,16 @@ export async function serveNode(agent: Agent, kernel: Kernel, memory: Memory, ma
 
   /** Turns for a while. Returns whether the last one still found something. */
   function work(): boolean {
-    const end = systemClock.now() + LOOP_MS;
+    const end = clock.now() + LOOP_MS;
     let isBusy = agent.turn();
-    while (isBusy && systemClock.now() < end) isBusy = agent.turn();
+    while (isBusy && clock.now() < end) isBusy = agent.turn();
     return isBusy;
   }
 
   /** Spins until there is work, which it does, or until the spin is over. Returns whether there was work. */
   function spin(): boolean {
-    if (!maySpin() || !spins.pays(systemClock)) return false;
-    const end = systemClock.now() + SPIN_MS;
+    if (!maySpin() || !spins.pays(clock)) return false;
+    const end = clock.now() + SPIN_MS;
     let now = 0;
     do {
       const hasReceived = agent.receive?.() === true;
@@ -59,7 +65,7 @@ export async function serveNode(agent: Agent, kernel: Kernel, memory: Memory, ma
         spins.won();
         return true;
       }
-      now = systemClock.now();
+      now = clock.now();
     } while (maySpin() && now < end);
     spins.lost(now, false);
     return false;

@@ -14,6 +14,7 @@ import { PROTOCOL, type WebSocketLike, WebSocketLink } from "../../src/link/webs
 import type { Context } from "../../src/pami/context.js";
 import type { Sessions } from "../../src/session/sessions.js";
 import { systemClock } from "../../src/support/clock.js";
+import { bytesFrom } from "../support/bytes.js";
 import { byEffort, scaled } from "../support/effort.js";
 import { randomOf } from "../support/random.js";
 import {
@@ -31,7 +32,7 @@ import { UPGRADE } from "../support/websocket-rig.js";
 
 const DATA = 1;
 const LIMITS = { tasks: 2, contexts: 2, laneBytes: 16_384, heapBytes: 2 ** 23, regions: 64, fifos: 2, slots: 8 };
-const KEY = Uint8Array.from({ length: 32 }, (_, i) => i * 7);
+const KEY = bytesFrom(32, (i) => i * 7);
 /** Bytes of messages: small ones that share packets, some of several packets, and some that are offered. */
 const SIZES = [0, 1, 8, 64, 64, 200, 8, 3000, 16, 5000, 8, 100_000, 32];
 const PUT_BYTES = 150_000;
@@ -79,7 +80,7 @@ async function start(options: Partial<RealJobOptions>) {
 }
 
 const bytesOf = (number: number, length: number): Uint8Array =>
-  Uint8Array.from({ length }, (_, i) => (number * 31 + i + (i >>> 8)) & 255);
+  bytesFrom(length, (i) => (number * 31 + i + (i >>> 8)) & 255);
 
 /** Every task sends to every other, puts, gets and adds. Returns once all has come, and has checked it. */
 async function exchange({ job, contexts, turn, until }: Awaited<ReturnType<typeof start>>): Promise<void> {
@@ -380,7 +381,7 @@ it.each(SEALS)(
         if (random(4) > 0) copy[random(copy.length)] = random(256);
         return copy.subarray(0, random(8) === 0 ? random(copy.length) : copy.length);
       }
-      const bytes = Uint8Array.from({ length: random(4) === 0 ? random(1500) : random(60) }, () => random(256));
+      const bytes = bytesFrom(random(4) === 0 ? random(1500) : random(60), () => random(256));
       // Some look like packets.
       if (random(2) === 0) bytes.set([0x50, 1, 1 + random(6), random(8)].slice(0, bytes.length));
       return bytes;
@@ -423,7 +424,7 @@ const ASKED = [...UPGRADE, "Sec-WebSocket-Extensions: permessage-deflate"];
 function drawFrame(random: (below: number) => number, bodies: readonly Uint8Array[]): Uint8Array {
   const length = [random(8), random(126), random(2000), random(random(20) === 0 ? 70_000 : 300)][random(4)] as number;
   const known = bodies[random(bodies.length || 1)];
-  const body = known?.slice() ?? Uint8Array.from({ length }, () => random(256));
+  const body = known?.slice() ?? bytesFrom(length, () => random(256));
   if (known !== undefined && body.length > 0) body[random(body.length)] = random(256);
   const opcode = [2, 2, 2, 0, 1, 8, 9, 10, random(16)][random(9)] as number;
   // A part of a message, and one that is compressed.
@@ -460,7 +461,7 @@ function drawPieces(random: (below: number) => number, bodies: readonly Uint8Arr
     const lines = at === 0 ? [heads[0], ...ASKED.slice(1)] : [...ASKED, heads[at]];
     return [bytes(`${lines.join("\r\n")}\r\n\r\n`)];
   }
-  if (kind === 2) return [Uint8Array.from({ length: 1 + random(2000) }, () => random(256))];
+  if (kind === 2) return [bytesFrom(1 + random(2000), () => random(256))];
   if (kind === 3) {
     const wrong = request.slice();
     for (let i = 0; i <= random(4); i++) wrong[random(wrong.length)] = random(256);

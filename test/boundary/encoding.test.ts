@@ -24,6 +24,7 @@ import { copyOfFrame, type Frame } from "../../src/transport/net/frames.js";
 import { copyBody } from "../../src/transport/net/records.js";
 import { RUNS_MAX } from "../../src/transport/net/remote-rma.js";
 import { word } from "../support/arbitraries.js";
+import { bytesFrom } from "../support/bytes.js";
 import { frameWith, recordsIn } from "../support/record.js";
 import { assertProperty, replayNote } from "../support/seed.js";
 
@@ -105,8 +106,8 @@ describe("the bytes of a frame", () => {
   });
 
   it("of a body that its sender has not copied are those of all in one", () => {
-    const records = Uint8Array.from({ length: 8 }, (_, i) => i);
-    const body = Uint8Array.from({ length: 40_000 }, (_, i) => i % 251);
+    const records = bytesFrom(8, (i) => i);
+    const body = bytesFrom(40_000, (i) => i % 251);
     const whole = { records: Uint8Array.from([...records, ...body]) };
     const [inParts, inOne] = [encode({ records, body }), encode(whole)];
     expect([inParts.kind, hex(inParts.head) + hex(inParts.data)]).toEqual([
@@ -224,7 +225,7 @@ describe("the bytes of a record in a frame", () => {
   it.each([0, 1, 3, 4, 63, 64, 253, 256, 257, 1399, 1400, 1401])(
     "hold a body of %i bytes, with zeros to the next word",
     (length) => {
-      const body = Uint8Array.from({ length }, (_, i) => 1 + (i % 255));
+      const body = bytesFrom(length, (i) => 1 + (i % 255));
       const frame = frameWith(KIND_MESSAGE, 0, body);
       expect(frame.subarray(8 + length).every((byte) => byte === 0)).toBe(true);
       const words = new Int32Array(new SharedArrayBuffer(2048)).fill(-1);

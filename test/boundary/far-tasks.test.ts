@@ -5,6 +5,7 @@ import type { KernelName } from "../../src/core/kernel-name.js";
 import type { MemRegion } from "../../src/core/region.js";
 import { EAGAIN, type Result, SUCCESS } from "../../src/core/result.js";
 import type { Context } from "../../src/pami/context.js";
+import { bytesFrom } from "../support/bytes.js";
 import { type Networked, NetworkedJob, type NetworkedOptions } from "../support/networked.js";
 import { replayNote, SEED } from "../support/seed.js";
 
@@ -26,7 +27,7 @@ function jobOf(tasksPerNode: number, kernels: KernelName[], more: Partial<Networ
 }
 
 const bytesOf = (length: number, salt: number): Uint8Array =>
-  Uint8Array.from({ length }, (_, i) => (i * 7 + (i >>> 9) + salt) & 255);
+  bytesFrom(length, (i) => (i * 7 + (i >>> 9) + salt) & 255);
 
 interface Side {
   readonly task: Networked;

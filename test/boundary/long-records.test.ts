@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import type { MemRegion } from "../../src/core/region.js";
 import { type Result, SUCCESS } from "../../src/core/result.js";
 import type { Context } from "../../src/pami/context.js";
+import { bytesFrom } from "../support/bytes.js";
 import { NetworkedJob } from "../support/networked.js";
 import { SEED } from "../support/seed.js";
 
@@ -16,7 +17,7 @@ const LENGTHS = [
 
 const bytesOf = (number: number): Uint8Array => {
   const length = LENGTHS[number % LENGTHS.length] as number;
-  return Uint8Array.from({ length }, (_, i) => (i + 17 * number + (i >>> 8)) & 255);
+  return bytesFrom(length, (i) => (i + 17 * number + (i >>> 8)) & 255);
 };
 
 describe.each(["wasm", "ts"] as const)("long records: %s", (kernel) => {

@@ -7,6 +7,7 @@ import type { Message } from "../../src/core/message.js";
 import type { MemRegion } from "../../src/core/region.js";
 import { CANCELED, ERROR, type Result, SHUTDOWN, SUCCESS } from "../../src/core/result.js";
 import type { ContextCore } from "../../src/protocol/context-core.js";
+import { bytesFrom } from "../support/bytes.js";
 import { busyParts, CoresJob } from "../support/cores.js";
 import { NetworkedJob } from "../support/networked.js";
 import { type PrivateJob, portsJob } from "../support/ports-job.js";
@@ -42,7 +43,7 @@ describe.each([
     target = job.open(1, { fragment: 8 * KIB });
     source = job.task(0).regions.create(KIB * KIB);
     destination = job.task(1).regions.create(KIB * KIB);
-    source.bytes.set(Uint8Array.from({ length: KIB * KIB }, (_, i) => i * 3 + (i >>> 8)));
+    source.bytes.set(bytesFrom(KIB * KIB, (i) => i * 3 + (i >>> 8)));
     destination.bytes.fill(0);
     told = { local: [], remote: [], received: [] };
   });

@@ -8,6 +8,7 @@ import type { MemRegion } from "../../src/core/region.js";
 import { type Callback, EAGAIN, ERROR, type Result, SHUTDOWN, SUCCESS } from "../../src/core/result.js";
 import { ordinalOf } from "../../src/memory/map.js";
 import { Rma } from "../../src/protocol/rma/rma.js";
+import { bytesFrom } from "../support/bytes.js";
 import { at, baseOf, CoresJob, type PartsBase } from "../support/cores.js";
 import { assertProperty } from "../support/seed.js";
 
@@ -43,7 +44,7 @@ describe.each([
     job.open(1);
     local = job.task(0).regions.create(REGION);
     remote = job.task(1).regions.create(REGION);
-    local.bytes.set(Uint8Array.from({ length: REGION }, (_, i) => i * 3 + (i >>> 8)));
+    local.bytes.set(bytesFrom(REGION, (i) => i * 3 + (i >>> 8)));
     remote.bytes.fill(0);
     told = [];
     notices = [];
@@ -290,7 +291,7 @@ describe.each([
   it("stages the descriptor of every operation right, whatever came before it, also refusals", () => {
     const regions = [remote, job.task(1).regions.create(REGION), job.task(1).regions.create(REGION)];
     const locals = [local, job.task(0).regions.create(REGION)];
-    (locals[1] as MemRegion).bytes.set(Uint8Array.from({ length: REGION }, (_, i) => i * 7 + 1));
+    (locals[1] as MemRegion).bytes.set(bytesFrom(REGION, (i) => i * 7 + 1));
     job.open(1);
     const models = regions.map(() => new Uint8Array(REGION));
     /** Each endpoint has a half of its own: operations to different ones have no order. */

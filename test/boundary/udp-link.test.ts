@@ -7,6 +7,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterEach, describe, expect, it } from "vitest";
 import { type DatagramSocket, openUdpLink, resolveUdpAddress, UdpLink } from "../../src/link/udp-link.js";
 import { bundle } from "../support/bundle.js";
+import { bytesFrom } from "../support/bytes.js";
 import { scaled } from "../support/effort.js";
 import { randomOf } from "../support/random.js";
 import { replayNote, SEED } from "../support/seed.js";
@@ -240,7 +241,7 @@ describe("packets from strangers", () => {
       const length = [random(4), random(64), random(1500), random(count % 100 === 0 ? 65_508 : 100)][
         random(4)
       ] as number;
-      const bytes = Buffer.from(Uint8Array.from({ length }, () => random(256)));
+      const bytes = Buffer.from(bytesFrom(length, () => random(256)));
       sent.push(bytes);
       stranger.send(bytes, port, "127.0.0.1");
       if (count % 32 === 0) await turns(2);

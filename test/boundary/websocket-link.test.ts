@@ -14,6 +14,7 @@ import { PROTOCOL, type WebSocketLink } from "../../src/link/websocket-link.js";
 import { type OpenWebSocketOptions, openWebSocketLink } from "../../src/link/websocket-server.js";
 import { systemClock } from "../../src/support/clock.js";
 import { bundle } from "../support/bundle.js";
+import { bytesFrom } from "../support/bytes.js";
 import { scaled } from "../support/effort.js";
 import { randomOf } from "../support/random.js";
 import { replayNote, SEED } from "../support/seed.js";
@@ -300,7 +301,7 @@ describe("peers of a server that speak something else", () => {
       sockets.push(socket);
       socket.on("error", () => {}).resume();
       ends.push(new Promise((done) => socket.once("close", () => done())));
-      if (i % 3 === 0) socket.write(Uint8Array.from({ length: 1 + random(300) }, () => random(256)));
+      if (i % 3 === 0) socket.write(bytesFrom(1 + random(300), () => random(256)));
       else if (i % 3 === 1) socket.write("GET / HTTP/1.1\r\nHost: x\r\nUpg");
     }
     await expectToGoOn(link);
@@ -353,7 +354,7 @@ describe("peers of a server that speak something else", () => {
     const count = scaled(2000);
     for (let i = 0; i < count; i++) {
       const length = [random(4), random(64), random(1500), random(i % 100 === 0 ? 65_505 : 100)][random(4)] as number;
-      const bytes = Buffer.from(Uint8Array.from({ length }, () => random(256)));
+      const bytes = Buffer.from(bytesFrom(length, () => random(256)));
       sent.push(bytes);
       socket.send(Uint8Array.from(bytes));
       if (i % 32 === 0) await nextTurn();

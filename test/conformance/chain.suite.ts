@@ -72,6 +72,7 @@ import {
   TRANSFER_REFUSED,
   TRANSFER_REMOTE_BOUNDS,
 } from "../../assembly/layout.js";
+import { bytesFrom } from "../support/bytes.js";
 import {
   type Chain,
   Chains,
@@ -1097,7 +1098,7 @@ export function chainSuite(name: string, options: RigOptions): void {
         const { ring, fragment, depth } = chain;
         const transfer = begin({ ...chain, allowed: ring === 0 ? NONE : 0 });
         const { origin, target, bytes, payload } = transfer;
-        const all = Uint8Array.from({ length: bytes }, (_, i) => (7 * i) % 251);
+        const all = bytesFrom(bytes, (i) => (7 * i) % 251);
         const staged = ring === 0 ? bytes : ring * fragment;
         if (ring === 0) rig.write(payload.base + FROM, all);
         else rig.memory.bytes.fill(0xee, payload.base + FROM, payload.base + FROM + staged);

@@ -3,6 +3,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { PACKET_BYTES_MAX } from "../../assembly/layout.js";
 import type { Address, Link } from "../../src/link/link.js";
+import { bytesFrom } from "../support/bytes.js";
 import { scaled } from "../support/effort.js";
 import { randomOf } from "../support/random.js";
 import { replayNote, SEED } from "../support/seed.js";
@@ -29,7 +30,7 @@ const textOf = (bytes: Uint8Array): string => new TextDecoder("latin1").decode(b
 
 /** Packet `number` of a sequence: its bytes follow from the number and the length. */
 const packetOf = (number: number, length: number): Uint8Array<ArrayBuffer> =>
-  Uint8Array.from({ length }, (_, i) => (number * 37 + i * 11 + (i >>> 8)) & 255);
+  bytesFrom(length, (i) => (number * 37 + i * 11 + (i >>> 8)) & 255);
 
 export function linkSuite(name: string, make: () => LinkRig | Promise<LinkRig>): void {
   describe(name, () => {

@@ -72,6 +72,7 @@ import {
 } from "../../assembly/layout.js";
 import type { Kernel } from "../../src/kernel/kernel.js";
 import { word } from "../support/arbitraries.js";
+import { bytesFrom } from "../support/bytes.js";
 import { makeRig, type Rig, type RigOptions } from "../support/kernels.js";
 import { randomOf } from "../support/random.js";
 import { assertProperty } from "../support/seed.js";
@@ -175,7 +176,7 @@ export function rmaSuite(name: string, options: RigOptions): void {
 
     function scramble({ base, bytes }: Region, random: (below: number) => number): void {
       const size = Math.min(bytes, 4096);
-      const noise = Uint8Array.from({ length: size }, () => random(256));
+      const noise = bytesFrom(size, () => random(256));
       for (let offset = 0; offset < bytes; offset += size) {
         // Another byte in front of each piece, so that a shifted one is seen.
         noise[0] = random(256);
@@ -546,7 +547,7 @@ export function rmaSuite(name: string, options: RigOptions): void {
       it.each(KINDS_AND_WAYS)("%s %s: 0 … 130 bytes and 1000, each alignment, and no byte beside", (_, way, kind) => {
         const MARGIN = 24;
         const random = randomOf(2);
-        const noise = Uint8Array.from({ length: 8192 }, () => random(256));
+        const noise = bytesFrom(8192, () => random(256));
         const [from, to] = ends(kind);
         const { bytes } = rig.memory;
         compare(
@@ -620,7 +621,7 @@ export function rmaSuite(name: string, options: RigOptions): void {
           const { bytes } = rig.memory;
           const random = randomOf(3);
           const window = 1400;
-          const noise = Uint8Array.from({ length: window }, () => random(256));
+          const noise = bytesFrom(window, () => random(256));
           for (const size of [...range(131), 192, 193, 1000]) {
             for (const distance of [0, 1, 2, 3, 4, 5, 8, 12, 15, 16, 31, 32, 60, 64, 100]) {
               for (const [localOffset, remoteOffset] of [

@@ -30,6 +30,7 @@ import {
   TAKE_LATER,
   TAKE_NO_MEMORY,
 } from "../../src/transport/transport.js";
+import { bytesFrom } from "../support/bytes.js";
 import { at, type CoresJob, fillHeap } from "../support/cores.js";
 import { scaled } from "../support/effort.js";
 import { randomOf } from "../support/random.js";
@@ -64,7 +65,7 @@ const QUIET = 40;
 
 /** Body `number` of a sequence: its length and bytes follow from the number. */
 function body(number: number, length: number): Uint8Array {
-  return Uint8Array.from({ length }, (_, i) => (number * 37 + i * 11 + (i >>> 8)) & 255);
+  return bytesFrom(length, (i) => (number * 37 + i * 11 + (i >>> 8)) & 255);
 }
 
 export function transportSuite(name: string, make: () => TransportRig): void {

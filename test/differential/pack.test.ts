@@ -6,6 +6,7 @@ import { makeType } from "../../src/collective/type.js";
 import { shapeOf } from "../../src/collective/typed.js";
 import { MemRegion } from "../../src/core/region.js";
 import type { Task } from "../../src/protocol/task.js";
+import { bytesFrom } from "../support/bytes.js";
 import { type CollectiveRig, collectiveRig } from "../support/collective-kernels.js";
 import { scaled } from "../support/effort.js";
 import { randomOf } from "../support/random.js";
@@ -59,7 +60,7 @@ function streamOf(type: Description, count: number): number[] {
 }
 
 const random = randomOf(SEED);
-const POOL = Uint8Array.from({ length: 2 * BYTES }, () => random(256));
+const POOL = bytesFrom(2 * BYTES, () => random(256));
 
 /** Bytes that differ from seed to seed. */
 function randomBytes(length: number, seed: number): Uint8Array<ArrayBuffer> {

@@ -10,13 +10,14 @@ import { nodeKeyScheduleOf } from "../../src/seal/node.js";
 import { opensslAead, opensslKeyScheduleOf } from "../../src/seal/openssl.js";
 import { selectKeySchedule } from "../../src/seal/select.js";
 import type { KeySchedule } from "../../src/session/key-schedule.js";
+import { bytesFrom } from "../support/bytes.js";
 import { scaled } from "../support/effort.js";
 import { randomOf } from "../support/random.js";
 import { replayNote, SEED } from "../support/seed.js";
 
 const random = randomOf(SEED);
 const word = (): number => random(2 ** 32);
-const bytes = (count: number): Uint8Array => Uint8Array.from({ length: count }, () => random(256));
+const bytes = (count: number): Uint8Array => bytesFrom(count, () => random(256));
 
 function little(words: readonly number[]): Buffer {
   const buffer = Buffer.alloc(4 * words.length);

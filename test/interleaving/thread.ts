@@ -12,6 +12,8 @@ export interface Orders {
   readonly instrumented: WebAssembly.Module;
   readonly memory: WebAssembly.Memory;
   readonly me: number;
+  /** See Turnstile. */
+  readonly spins: number;
 }
 
 export const orders = workerData as Orders;
@@ -21,7 +23,7 @@ const { words, bytes } = memory;
 
 const hook = new Hook(memory, me);
 hook.onFirst = (kind, word) => markFirst(memory, me, kind, word);
-export const turnstile = new Turnstile(memory, hook, me);
+export const turnstile = new Turnstile(memory, hook, me, orders.spins);
 
 /** What of it the threads are: see Scenario. */
 let processes: Scenario["processes"];

@@ -12,9 +12,6 @@ const DEAD = 3;
 export const TIMED_OUT = 2;
 /** In the place of a thread in a plan: the thread that runs dies instead of going on. */
 export const KILL = 7;
-/** Looks at the turn before the thread sleeps: some 80 µs, longer than another one's part of a run. */
-const SPINS = 10_000;
-
 /** Thrown through a thread whose run is over: it was killed, or the run failed. */
 export class Unwind extends Error {}
 
@@ -25,6 +22,8 @@ export interface Switch {
 
 export class Turnstile {
   readonly me: number;
+  /** Looks at the turn before the thread sleeps. */
+  readonly #spins: number;
   readonly #words: Int32Array<SharedArrayBuffer>;
   readonly #hook: Hook;
   /** Killed, and on its way out: whatever catches what was thrown through it comes no further than the next step. */
@@ -32,10 +31,11 @@ export class Turnstile {
   /** Was killed: from then on, another one goes on in its place, which does not die. */
   #isDead = false;
 
-  constructor({ words }: Memory, hook: Hook, me: number) {
+  constructor({ words }: Memory, hook: Hook, me: number, spins: number) {
     this.#words = words;
     this.#hook = hook;
     this.me = me;
+    this.#spins = spins;
     hook.onStop = () => this.#obey();
   }
 
@@ -162,7 +162,7 @@ export class Turnstile {
     const { me } = this;
     // Once the turn has gone on to a third one it will not come back soon, and the third needs the core.
     const holder = Atomics.load(words, AT.turn);
-    for (let i = 0; i < SPINS; i++) {
+    for (let i = 0; i < this.#spins; i++) {
       const turn = Atomics.load(words, AT.turn);
       if (turn === me) return;
       if (turn !== holder) break;

@@ -7,6 +7,7 @@ import { EAGAIN, SHUTDOWN, SUCCESS } from "../../src/core/result.js";
 import type { Faults } from "../../src/link/simulated-network.js";
 import type { Limits } from "../../src/memory/map.js";
 import type { Context } from "../../src/pami/context.js";
+import { bytesFrom } from "../support/bytes.js";
 import { NetworkedJob } from "../support/networked.js";
 import { type PrivateJob, type PrivateTask, portsJob } from "../support/ports-job.js";
 import { randomOf } from "../support/random.js";
@@ -69,7 +70,7 @@ function parties(tasks: readonly PrivateTask[], wrong: string[]): Party[] {
 function send(all: readonly Party[], from: number, to: number): number {
   const { context, sent } = all[from] as Party;
   const number = sent[to] as number;
-  const payload = Uint8Array.from({ length: sizeOf(number) }, (_, i) => number + i);
+  const payload = bytesFrom(sizeOf(number), (i) => number + i);
   const isOffered = payload.length > 0 && number % 2 === 0;
   const result = context.send({
     ...(isOffered ? { rendezvous: true, onLocal: () => payload.fill(0) } : {}),

@@ -24,6 +24,7 @@ import { CREDIT_BYTES } from "../../src/transport/net/records.js";
 import { LANE_BYTES_AGENT } from "../../src/transport/shm/lanes.js";
 import { fillHeap } from "../api/support.js";
 import { word } from "../support/arbitraries.js";
+import { bytesFrom } from "../support/bytes.js";
 import { type Networked, NetworkedJob } from "../support/networked.js";
 import { randomOf } from "../support/random.js";
 import { replayNote, SEED } from "../support/seed.js";
@@ -81,7 +82,7 @@ const records = (...all: readonly number[][]): Frame => ({ records: Uint8Array.f
 /** So many messages without header and payload. */
 const empty = (count: number): Frame => {
   const one = record(KIND_MESSAGE, 0, [], 0, 0);
-  return { records: Uint8Array.from({ length: count * one.length }, (_, at) => one[at % one.length] as number) };
+  return { records: bytesFrom(count * one.length, (at) => one[at % one.length] as number) };
 };
 /** Names an rget FIFO, and says nothing more of it. */
 const chainWords = (offset: number, generation: number, index = 0) => Int32Array.of(index, 1, offset, generation);

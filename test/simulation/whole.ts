@@ -5,6 +5,7 @@ import type { MemRegion } from "../../src/core/region.js";
 import { CANCELED, EAGAIN, SHUTDOWN, SUCCESS } from "../../src/core/result.js";
 import type { Client } from "../../src/pami/client.js";
 import type { Context } from "../../src/pami/context.js";
+import { bytesFrom } from "../support/bytes.js";
 import { NetworkedJob } from "../support/networked.js";
 import { randomOf } from "../support/random.js";
 
@@ -80,7 +81,7 @@ export function whole(seed: number, nodes?: number): Whole {
     fifos: 1 + random(2),
     slots: 4 << random(5),
   };
-  const key = random(4) === 0 ? Uint8Array.from({ length: 32 }, () => random(256)) : undefined;
+  const key = random(4) === 0 ? bytesFrom(32, () => random(256)) : undefined;
   const kernels = ([["wasm"], ["ts"], ["wasm", "ts"]] as const)[random(3)] as readonly ("wasm" | "ts")[];
   const dies = random(3) === 0 && tasks > 2 ? random(tasks) : -1;
   const tasksPerNode = nodes === undefined ? ([1, 2, 4][random(3)] as number) : 1;
@@ -162,7 +163,7 @@ export function whole(seed: number, nodes?: number): Whole {
     const [from, target] = [party.task * contexts + place, to * contexts + there];
     const key = `${from}>${target}`;
     const number = sent.get(key) ?? 0;
-    const payload = Uint8Array.from({ length: sizeOf(number) }, (_, i) => number + i);
+    const payload = bytesFrom(sizeOf(number), (i) => number + i);
     const context = party.contexts[place] as Context;
     const isOffered = payload.length > 0 && random(2) === 0;
     const tells = isOffered || random(2) === 0;

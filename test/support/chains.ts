@@ -36,6 +36,7 @@ import {
 } from "../../assembly/layout.js";
 import type { Kernel } from "../../src/kernel/kernel.js";
 import { contextBlock, type MemoryMap, ordinalOf } from "../../src/memory/map.js";
+import { bytesFrom } from "./bytes.js";
 import type { Rig } from "./kernels.js";
 
 /** A region that is open. */
@@ -167,7 +168,7 @@ let payload = new Uint8Array();
 
 /** The first bytes of 1, 2, 3 … modulo 251; made once, since there are many. */
 function payloadOf(bytes: number): Uint8Array {
-  if (payload.length < bytes) payload = Uint8Array.from({ length: 2 * bytes }, (_, i) => (i % 251) + 1);
+  if (payload.length < bytes) payload = bytesFrom(2 * bytes, (i) => (i % 251) + 1);
   return payload.subarray(0, bytes);
 }
 

@@ -1,0 +1,55 @@
+// How `npm test` runs its parts: scripts/parts.mjs.
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, inject, it } from "vitest";
+import { type Part, runParts, summaryOf } from "../scripts/parts.mjs";
+
+/** A part that runs this program. */
+const part = (name: string, program: string): Part => ({ name, command: [process.execPath, "-e", program] });
+
+async function run(stages: readonly (readonly (readonly Part[])[])[]) {
+  let written = "";
+  const outcomes = await runParts(stages, (text) => {
+    written += text;
+  });
+  return { outcomes, lines: written.split("\n"), summary: summaryOf(outcomes) };
+}
+
+it("a part that fails, that a signal ends, or that cannot be started does not stop the following ones", async () => {
+  const { outcomes } = await run([
+    [[part("one", "process.exit(3)")]],
+    [[part("two", "process.kill(process.pid, 'SIGKILL')"), { name: "three", command: ["/nowhere"] }, part("four", "")]],
+  ]);
+  expect(outcomes.map(({ name, status }) => [name, status])).toEqual([
+    ["one", 3],
+    ["two", 1],
+    ["three", 1],
+    ["four", 0],
+  ]);
+});
+
+it("what parts beside each other write comes in the order of the parts, whole", async () => {
+  const { lines } = await run([
+    [
+      [part("a", "setTimeout(() => console.log('first'), 300)")],
+      [part("b", "console.log('second')"), part("c", "console.error('third')")],
+    ],
+  ]);
+  expect(lines.filter((line) => /^(first|second|third)$/.test(line))).toEqual(["first", "second", "third"]);
+});
+
+it("the last line says what has passed, what has failed and what was not run", async () => {
+  const report = join(inject("folder"), "parts.json");
+  writeFileSync(report, JSON.stringify({ numPassedTests: 5, numFailedTests: 2, numPendingTests: 1 }));
+  const { summary } = await run([
+    [
+      [part("build", "")],
+      [{ ...part("suite", "console.log('not run: \\u001b[1mFirefox\\u001b[0m'); process.exit(1)"), report }],
+    ],
+    [[part("pages", "console.error('not run: Firefox\\nnot run: MPI')")]],
+  ]);
+  expect(summary.replace(/\d+ s\)/g, "N s)")).toBe(
+    "passed: build (exit code 0, N s), pages (exit code 0, N s); " +
+      "failed: suite (5 tests passed, 2 failed, 1 skipped, exit code 1, N s); not run: Firefox; MPI",
+  );
+});
