@@ -126,7 +126,7 @@ function letGo(job: usize, ordinal: u32): void {
 /**
  * Engine thread: one turn. It first processes short transfers in all FIFOs and rget FIFOs of all due contexts. Then it does
  * one slice of a long transfer, of another FIFO each turn. If a single FIFO had long work in the last turn, the first pass
- * skips it. Its later descriptors wait for the long one anyway (`bench:engine`, puts of 64 KiB).
+ * skips it. Its later descriptors wait for the long one anyway (`bench -- engine`, puts of 64 KiB).
  * @returns how many contexts have work left, or had when that slice began, or were called for during the turn
  */
 export function engineServe(job: usize): u32 {

@@ -484,7 +484,7 @@ function figureOf(result) {
 }
 
 if (asked.help) {
-  console.log(`npm run bench:everyday -- [--row NAME]… [--base FOLDER] [--rounds N] [--quick] [--json]
+  console.log(`npm run bench -- everyday [--row NAME]… [--base FOLDER] [--rounds N] [--quick] [--json]
 
   --row NAME      only this row; may be repeated
   --base FOLDER   another build of pamir, for the row ${REST.name}: its folder, with dist/ in it

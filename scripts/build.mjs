@@ -5,9 +5,10 @@ import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, s
 import { tmpdir } from "node:os";
 import { join, relative, resolve } from "node:path";
 import asc from "assemblyscript/asc";
-import { build } from "esbuild";
+import { build as bundle } from "esbuild";
 import { rollup } from "rollup";
 import { dts } from "rollup-plugin-dts";
+import { failOnWarnings, note, noted, silent } from "./warnings.mjs";
 
 const root = new URL("..", import.meta.url);
 process.chdir(root.pathname);
@@ -67,8 +68,9 @@ const common = {
   target: "es2022",
   platform: "neutral",
   mainFields: ["module", "main"],
-  logLevel: "warning",
 };
+const build = async (/** @type {import("esbuild").BuildOptions} */ options) =>
+  noted(await bundle({ ...options, ...silent }));
 /**
  * Every task's thread loads the library anew. Without comments and spaces it is a quarter shorter. A single character
  * outside ASCII makes V8 hold and scan all of it as UTF-16. Reading and compiling take 12 ms instead of 19 (Node 20, Zen 5).
@@ -115,11 +117,19 @@ for (const [name, source] of [
 async function merge(folder, entries, external, groups) {
   const merged = await rollup({
     input: Object.fromEntries(entries.map((name) => [name, join(folder, `${name}.js`)])),
-    plugins: [{ name: "external", resolveId: (id) => (external.test(id) ? { id, external: true } : null) }],
+    plugins: [
+      { name: "external", resolveId: (id) => (external.test(id) ? { id, external: true } : null) },
+      {
+        // No file of the package has effects but by its exports, as package.json says: bundlers warn of imports for effects.
+        name: "no-effects",
+        renderChunk: (code) => ({ code: code.replace(/\bimport'\.\.?\/[^']+';/g, ""), map: null }),
+      },
+    ],
     makeAbsoluteExternalsRelative: false,
     // index.js has no more names than its module: what others share with it is in another file.
     preserveEntrySignatures: "allow-extension",
     treeshake: false,
+    onLog: note,
   });
   const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).map((name) => name.replaceAll("\\", "/"));
   const nameOf = (/** @type {string} */ file) => file.replace(/(-[A-Z0-9]{8})?\.js$/, "");
@@ -278,6 +288,8 @@ for (const [entry, source, values] of [
 ]) {
   const rolled = await rollup({
     input: join(declarations, "src", `${source}.d.ts`),
+    external: /^node:/,
+    onLog: note,
     plugins: [
       {
         // One declaration of each class, whichever of the entries a program imports.
@@ -309,3 +321,4 @@ for (const name of readdirSync("dist", { recursive: true, encoding: "utf8" })) {
   // What an earlier build left is swept away at the end: a program that is running meanwhile finds its files.
   if (stat.isFile() && stat.mtimeMs < start - 1000) rmSync(file);
 }
+failOnWarnings();

@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { build } from "esbuild";
 import { filesOf, ISOLATION, listenFrom } from "./serve.mjs";
+import { failOnWarnings, noted, silent } from "./warnings.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
@@ -21,7 +22,8 @@ export async function buildDemo(folder) {
     cpSync(join(root, "demo", name), join(folder, name));
   }
   const scripts = ["page", "task", "post-message", "frames", "frames-task", "frames-worker"];
-  await build({
+  const built = await build({
+    ...silent,
     entryPoints: scripts.map((name) => join(root, "demo", `${name}.js`)),
     outdir: folder,
     bundle: true,
@@ -30,12 +32,14 @@ export async function buildDemo(folder) {
     alias: { pamir: join(root, "dist", "index.js") },
     define: { "globalThis.PING_PONG": JSON.stringify(readFileSync(join(root, "demo", "ping-pong.js"), "utf8")) },
   });
+  noted(built);
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const { values } = parseArgs({ options: { build: { type: "string" }, port: { type: "string", default: "8080" } } });
   const folder = values.build ?? join(root, "demo", "dist");
   await buildDemo(folder);
+  failOnWarnings();
   if (values.build === undefined) {
     const wanted = Number(values.port);
     const port = await listenFrom(createServer(filesOf(folder, ISOLATION)), wanted);

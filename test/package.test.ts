@@ -1,13 +1,16 @@
 // The package as a user gets it: what is in it, and how large it is.
 import { execFileSync, spawnSync } from "node:child_process";
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { isBuiltin } from "node:module";
 import { dirname, join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
-import { expect, test } from "vitest";
+import { rollup } from "rollup";
+import { describe, expect, inject, it, test } from "vitest";
 import { BUNDLE_MAX, LATER_MAX, WASM_MAX, WEB_MAX } from "../scripts/bounds.mjs";
 import { bundleSizes } from "../scripts/bundle.mjs";
+import { buildDemo } from "../scripts/demo.mjs";
+import { note, noted, silent, takeWarnings } from "../scripts/warnings.mjs";
 
 /** Paths of the tarball's files. */
 const paths = (
@@ -21,7 +24,7 @@ const paths = (
 
 test("npm pack holds only what a user needs", () => {
   const allowed =
-    /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|(bench|docs|docs\/api|src)\/[\w-]+\.md|assembly\/layout(\/\w+)?\.ts|dist\/(absent|index|port|web|cli|node\/(inline-agent|input|joined|launched|linked|process|processes|process-memory|web-host)|(agent|chunk|cli-\w+|engine|extensions|link-process|make-geometry|monitor|noble|private-node|start-watch|top|type)-\w+)\.js|dist\/(index|port|web)\.d\.ts|dist\/pamir\.wasm|dist\/tasks\/[\w-]+\.js|examples\/\w+\.js|bench\/peers\/\w+\.[ch])$/;
+    /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|SECURITY\.md|(bench|docs|docs\/api|src)\/[\w-]+\.md|assembly\/layout(\/\w+)?\.ts|dist\/(absent|index|port|web|cli|node\/(inline-agent|input|joined|launched|linked|process|processes|process-memory|web-host)|(agent|chunk|cli-\w+|engine|extensions|link-process|make-geometry|monitor|noble|private-node|start-watch|top|type)-\w+)\.js|dist\/(index|port|web)\.d\.ts|dist\/(pamir\.wasm|task-output\.cjs)|dist\/tasks\/[\w-]+\.js|examples\/\w+\.js|bench\/peers\/\w+\.[ch])$/;
   expect(paths.filter((path) => !allowed.test(path))).toEqual([]);
   expect(paths).toEqual(
     expect.arrayContaining([
@@ -88,11 +91,13 @@ test("lint leaves alone what `npm run demo` has built", () => {
 });
 
 test("what package.json exports is there, and nothing is depended on at run time", () => {
-  const { exports, bin, dependencies } = JSON.parse(readFileSync("package.json", "utf8"));
+  const { main, types, exports, bin, dependencies } = JSON.parse(readFileSync("package.json", "utf8"));
   const entries = [".", "./port", "./web"].flatMap((name) => [exports[name].types, exports[name].default]);
   for (const target of [...entries, exports["./pamir.wasm"], bin.pamir]) {
     expect(statSync(target).isFile()).toBe(true);
   }
+  // For resolvers that don't read "exports".
+  expect({ types, default: main }).toEqual(exports["."]);
   expect(dependencies).toBeUndefined();
 });
 
@@ -130,6 +135,72 @@ test("a bundler that knows no Node sees no import of it", () => {
   for (const path of scripts) expect(readFileSync(path, "utf8")).not.toMatch(/from "node:|import\("node:|require\(/);
 });
 
+test("npm run bench -- NAME: an unknown name lists those that there are, with code 2, and documents name those", () => {
+  const names = readdirSync("bench").flatMap((file) => /^(.*)\.bench\.mjs$/.exec(file)?.[1] ?? []);
+  const { status, stdout, stderr } = spawnSync(process.execPath, ["bench/bench.mjs", "nothing"], { encoding: "utf8" });
+  expect({ status, stdout }).toEqual({ status: 2, stdout: "" });
+  expect(stderr).toContain(`there is no benchmark "nothing": ${names.sort().join(", ")};`);
+  const { scripts } = JSON.parse(readFileSync("package.json", "utf8")) as { scripts: Record<string, string> };
+  for (const file of [
+    "README.md",
+    "CONTRIBUTING.md",
+    "bench/README.md",
+    ...readdirSync("docs").map((one) => `docs/${one}`),
+  ]) {
+    if (!file.endsWith(".md")) continue;
+    const text = readFileSync(file, "utf8");
+    for (const [, name = ""] of text.matchAll(/npm run bench -- (\w+)/g))
+      if (name !== "NAME") expect(names, file).toContain(name);
+    for (const [, script = ""] of text.matchAll(/npm run ([\w:]+)/g))
+      expect(Object.keys(scripts), file).toContain(script);
+  }
+});
+
 test("the lock file names no registry", () => {
   expect(readFileSync("package-lock.json", "utf8")).not.toMatch(/"resolved"/);
+});
+
+describe("the bundlers of the build and of the demo", () => {
+  const folder = mkdtempSync(join(inject("folder"), "warnings-"));
+  const modules: Record<string, string> = {
+    "esbuild.js": "export const isOne = 1 === 1 || typeof x === 'nothing';",
+    "rollup.js": 'import "./missing.js";',
+  };
+  for (const [name, code] of Object.entries(modules)) writeFileSync(join(folder, name), code);
+
+  it("print nothing of their own; what they warn of is counted, and makes the build fail", async () => {
+    takeWarnings();
+    noted(await build({ ...silent, entryPoints: [join(folder, "esbuild.js")], write: false }));
+    const external = (id: string) => id.endsWith("missing.js");
+    await (await rollup({ input: join(folder, "rollup.js"), external, onLog: note })).generate({
+      format: "iife",
+      name: "x.y-",
+    });
+    note("warn", { code: "UNRESOLVED_IMPORT", message: '"a" is imported' });
+    note("info", { message: "no warning" });
+    expect(takeWarnings()).toEqual([
+      expect.stringMatching(/^esbuild: .*esbuild\.js: .*typeof/),
+      'rollup: "a" is imported [UNRESOLVED_IMPORT]',
+    ]);
+    const text = readFileSync("scripts/build.mjs", "utf8");
+    expect(text.match(/await rollup\(\{/g)?.length).toBe(text.match(/onLog: note,/g)?.length);
+    expect(text.match(/\bbundle\(/g)).toHaveLength(1);
+    expect(text).toMatch(/\nfailOnWarnings\(\);\n$/);
+  });
+
+  it("warn of nothing in the demo, nor in a program that bundles the package", async () => {
+    await buildDemo(join(folder, "demo"));
+    for (const path of ["dist/index.js", "dist/web.js", "dist/port.js"])
+      noted(
+        await build({
+          ...silent,
+          entryPoints: [path],
+          bundle: true,
+          format: "esm",
+          external: ["#node/*"],
+          write: false,
+        }),
+      );
+    expect(takeWarnings()).toEqual([]);
+  });
 });

@@ -1,5 +1,5 @@
 // Which algorithm carries an operation. Each type has a list; the first one that works for what is asked is the default. The
-// limits come from `npm run bench:collectives -- --tune`.
+// limits come from `npm run bench -- collectives --tune`.
 
 import { MEMBER_INLINE_BYTES } from "../../assembly/layout.js";
 import { PamiError, show } from "../core/error.js";

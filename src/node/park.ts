@@ -454,7 +454,7 @@ export class Parker {
 
   /**
    * Whether to expect the awaited event soon: not if the last event came after a long sleep, or long ago. A spin then may
-   * keep the core from the thread just woken, because Linux likes to put both on one core. bench:calls, both sides asleep:
+   * keep the core from the thread just woken, because Linux likes to put both on one core. bench -- calls, both sides asleep:
    * 256 µs became 40 where the callee blocks, 352 became 79 where neither side blocks.
    */
   #isBusy(): boolean {
