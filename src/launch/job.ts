@@ -282,6 +282,11 @@ export class Job {
     });
   }
 
+  /** @internal Sends a signal to the tasks that have a process of their own: `pamir run` does. */
+  signal(name: string, isEnd: boolean): void {
+    this.#monitor.signal?.(name, isEnd);
+  }
+
   /** @internal Ends the engine thread, for tests of its death. */
   endEngine(): void {
     this.#monitor.terminate("engine");

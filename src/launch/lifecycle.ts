@@ -19,6 +19,8 @@ export interface TaskWorker {
    * @param isAll whether every task ends: then no task reuses this one's memory
    */
   terminate(isAll: boolean): void;
+  /** Sends a signal to the task's process; to those that it has started, too, if they are to end. Undefined: it has none. */
+  signal?(name: string, isEnd: boolean): void;
 }
 
 /** What a host does for the tasks. At the end of a task, the last two are called, in this order. */
@@ -92,6 +94,14 @@ export class Lifecycle {
     for (const stop of this.#timers.get(task) ?? []) stop();
     this.#timers.delete(task);
     this.#host.ended(exit, errorOf(exit), shown);
+  }
+
+  /** Sends a signal to all tasks with a process of their own. @param isEnd whether they are to end by it, and so do not fail */
+  signal(name: string, isEnd: boolean): void {
+    for (const [task, worker] of [...this.#workers]) {
+      if (isEnd) this.#terminated.add(task);
+      worker.signal?.(name, isEnd);
+    }
   }
 
   /** Ends one task, or all of them. */

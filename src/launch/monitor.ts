@@ -67,6 +67,8 @@ export interface Monitor {
   close(): void;
   /** Ends one task, or all of them. */
   terminate(task: number | "all" | "engine"): void;
+  /** Sends a signal to all tasks with a process of their own. @param isEnd whether they are to end by it */
+  signal?(name: string, isEnd: boolean): void;
   /** Interrupts a task; only where tasks share no memory. */
   interrupt?(task: number): void;
   /** Asks all nodes; only where tasks share no memory. */

@@ -67,6 +67,7 @@ export type MonitorOrder =
   | { readonly start: MonitorOrders }
   | { readonly adopt: TaskBootstrap; readonly life: NodePort }
   | { readonly terminate: number | "all" | "engine" }
+  | { readonly signal: string; readonly isEnd: boolean }
   | { readonly close: true }
   | NodeOrder;
 
@@ -217,6 +218,7 @@ port?.on("message", (order: MonitorOrder) => {
   if ("start" in order) startAll(order.start, false);
   else if ("adopt" in order) adopt(order.adopt, order.life);
   else if ("close" in order) onceEngineIsUp(leave);
+  else if ("signal" in order) lifecycle.signal(order.signal, order.isEnd);
   else if ("to" in order) links?.channels.get(order.to)?.(order);
   else if (order.terminate === "engine") onceEngineIsUp(endEngine);
   else {

@@ -91,6 +91,7 @@ export function startNodeMonitor(source: string, setup: MonitorSetup, events: Mo
     },
     close: () => order({ close: true }),
     terminate: (task) => order({ terminate: task }),
+    signal: (signal, isEnd) => order({ signal, isEnd }),
     ref: () => monitor.ref(),
     unref: () => monitor.unref(),
     ...link?.monitorOf(order, setup.orders.bootstraps),

@@ -140,6 +140,7 @@ export function startTaskProcess(
   const { labels, isDetached } = setup;
   const { task } = start as TaskBootstrap;
   let child: ChildProcess | undefined;
+  let outputs: readonly Readable[] = [];
   function exitBy(how: Omit<ProcessEnd, "child">): TaskExit {
     const { failure, code, signal } = how;
     if (lifecycle.isTerminated(task)) return { task, code: code || 1, cause: "terminated" };
@@ -148,15 +149,27 @@ export function startTaskProcess(
     const error = lostBy({ child, ...how });
     return { task, code: codeBy(code, signal), cause: "process", error, errorCode: codeIn(error) };
   }
-  /** Ends the process, and those that it has started. */
-  function terminate(): void {
+  let isAsked = false;
+  /** Sends a signal to the process, and those that it has started. */
+  function kill(signal: NodeJS.Signals): void {
+    isAsked = signal !== "SIGKILL";
     try {
-      if (child?.pid !== undefined) process.kill(-child.pid, "SIGKILL");
+      if (child?.pid !== undefined) process.kill(-child.pid, signal);
     } catch {
       // It has just ended.
     }
   }
-  lifecycle.add(task, { terminate });
+  const terminate = (): void => kill("SIGKILL");
+  lifecycle.add(task, {
+    terminate,
+    signal(name, isEnd) {
+      if (isEnd) {
+        kill(name as NodeJS.Signals);
+        // A task that waits for the reader of its output could not handle the signal.
+        for (const output of outputs) takeRest(output);
+      } else child?.kill(name as NodeJS.Signals);
+    },
+  });
   try {
     child = spawnTask(entry as string, start as TaskBootstrap, workerOptions, setup);
   } catch (error) {
@@ -168,7 +181,7 @@ export function startTaskProcess(
   });
   const { stdout } = child;
   // They are undefined where the process could not be started.
-  const outputs = [stdout, child.stderr].flatMap((one) => one ?? []);
+  outputs = [stdout, child.stderr].flatMap((one) => one ?? []);
   const lines: (() => void)[] = [];
   for (const from of outputs) {
     const name = from === stdout ? "stdout" : "stderr";
@@ -191,8 +204,8 @@ export function startTaskProcess(
     exit = exitBy({ failure: undefined, code, signal });
     lifecycle.die(exit);
     for (const output of outputs) takeRest(output);
-    if (code === 0) return;
-    // A failure awaits no processes that this one has started.
+    // One that was asked to end gives those that it has started their time. A failure awaits none of them.
+    if (code === 0 || isAsked) return;
     terminate();
     void drained(outputs).then(over);
   });

@@ -10,7 +10,7 @@ function fakeTask(task: number) {
     end = resolve;
   });
   const [stdout, stderr, pmi] = [new PassThrough(), new PassThrough(), new PassThrough()];
-  const launched: LaunchedTask = { task, stdout, stderr, pmi, ended, tell: () => {}, kill: () => {} };
+  const launched: LaunchedTask = { task, stdout, stderr, pmi, ended, tell: () => {}, kill: () => {}, pass: () => {} };
   return { launched, exit: (code: number) => end({ code, signal: null }) };
 }
 

@@ -16,6 +16,7 @@ class PlayedTask implements LaunchedTask {
   readonly ended: Promise<TaskEnd>;
   readonly told: unknown[] = [];
   readonly kill = vi.fn();
+  readonly pass = vi.fn();
   readonly #own: Duplex;
   #end: (end: TaskEnd) => void = () => {};
 

@@ -11,7 +11,7 @@ import type { Readable, Writable } from "node:stream";
 import { every } from "../../support/timers.js";
 
 /** Version of the frames. */
-const PROTOCOL = 3;
+const PROTOCOL = 4;
 const HEADER_BYTES = 8;
 /** Longest content: an order has arguments and variables, which Linux limits to 2 MiB. */
 const CONTENT_MAX = 8 * 1024 * 1024;
@@ -35,6 +35,7 @@ export const FRAME = {
   /** So many bytes of output, and of errors, have been taken by the reader of `pamir run`. */
   outputTaken: 8,
   errorTaken: 9,
+  pass: 10,
   // To `pamir run`.
   ready: 16,
   refused: 17,

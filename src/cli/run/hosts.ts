@@ -108,10 +108,11 @@ export async function runHosts(app: string, args: string[], values: Values): Pro
   })();
   return {
     ended,
-    end() {
+    end(signal) {
       giveUp();
-      job.end();
+      job.end(signal);
     },
+    pass: (signal) => job.pass(signal),
     endNow() {
       job.endNow();
       for (const host of hosts) void host.close();

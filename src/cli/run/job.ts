@@ -4,12 +4,10 @@ import { type Labels, labelLines, passOn, takeRest } from "../../launch/labels.j
 import { codeIn } from "../../launch/start-limits.js";
 import { after, pause } from "../../support/timers.js";
 import { say } from "../usage.js";
-import type { EndSignal, LaunchedTask, TaskEnd } from "./task.js";
+import { type AskSignal, type EndSignal, GRACE_MS, type LaunchedTask, type TaskEnd, type UserSignal } from "./task.js";
 
 /** The exit code of a job whose time was up. */
 export const EXIT_TIMEOUT = 124;
-/** Milliseconds in which tasks may end after SIGTERM. */
-const GRACE_MS = 5000;
 /** Milliseconds for which a failure waits for the end of the task that has caused it. */
 const CAUSE_MS = 1000;
 
@@ -17,8 +15,12 @@ const CAUSE_MS = 1000;
 export interface Running {
   /** Resolves with the exit code of the first task that failed, or 0, once all have ended. */
   readonly ended: Promise<number>;
-  /** Ends all tasks. */
-  end(): void;
+  /** Whether the tasks go on if this process dies. */
+  readonly isDetached?: boolean;
+  /** Asks all tasks to end. @param signal by which, as far as they can have one */
+  end(signal?: AskSignal): void;
+  /** Passes a signal on to all tasks. Undefined: none can have it. */
+  readonly pass?: (signal: UserSignal) => void;
   /**
    * Ends all tasks before it returns, or before the promise that it returns resolves, as far as they don't end with this process.
    * @param code with which this process exits
@@ -67,11 +69,13 @@ export class ProcessJob {
   }
 
   /** Asks all tasks to end; those that go on are killed after 5 s. @param code of the job, unless a task has failed */
-  end(code?: number): void {
+  end(code?: number, signal: AskSignal = "SIGTERM"): void {
     if (this.#isEnding) return;
     this.#isEnding = true;
     this.#first ??= code;
-    this.#killAll("SIGTERM");
+    this.#killAll(signal);
+    // A task that waits for the reader of its output could not handle the signal.
+    for (const { stdout, stderr } of this.#running) for (const from of [stdout, stderr]) takeRest(from);
     // run() clears the timer once the tasks have ended: if there are none, the timer would hold this process.
     if (this.#running.size > 0) this.#stopTimer = after(GRACE_MS, () => this.#killAll("SIGKILL"));
   }
@@ -80,6 +84,11 @@ export class ProcessJob {
   endNow(): void {
     this.#isEnding = true;
     this.#killAll("SIGKILL");
+  }
+
+  /** Passes a signal on to all tasks. */
+  pass(signal: UserSignal): void {
+    for (const task of this.#running) task.pass(signal);
   }
 
   #killAll(signal: EndSignal): void {

@@ -65,7 +65,12 @@ export async function runNodes(app: string, args: string[], values: Values): Pro
   }));
   const tasks = startProcesses(program, orders, guard);
   const ended = job.run(tasks).finally(() => guard.close());
-  return { ended, end: () => job.end(), endNow: () => job.endNow() };
+  return {
+    ended,
+    end: (signal) => job.end(signal),
+    pass: (signal) => job.pass(signal),
+    endNow: () => job.endNow(),
+  };
 }
 
 /** Where the standard input of a rank comes from: rank 0 has that of this process. */

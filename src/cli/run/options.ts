@@ -45,8 +45,9 @@ Usage: pamir run [OPTION]… APP [ARGUMENT]…
 Standard input goes to task 0. In a thread, process.stdin has it from attach() on.
 
 Exit codes: 0 all tasks ended well; the code of the first task that failed, or 128 and the number of the signal that
-killed it; 2 wrong input; 124 the time was up, also that in which tasks attach; 130 and 143 after SIGINT and SIGTERM; 141
-once nobody reads the output. A second signal ends everything at once.
+killed it; 2 wrong input; 124 the time was up, also that in which tasks attach; 129, 130 and 143 after SIGHUP, SIGINT and
+SIGTERM; 141 once nobody reads the output. Tasks that are processes handle these signals, and have 5 s; a second signal ends
+everything at once. SIGUSR1 and SIGUSR2 are passed on to them.
 `;
 
 /** The module that Node loads before a task's program: task-output.ts, beside the file of this command. */

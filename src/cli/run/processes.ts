@@ -7,7 +7,7 @@ import { withPreload } from "../../launch/preload.js";
 import { descriptorsText, processesText } from "../../launch/start-limits.js";
 import { UsageError } from "../usage.js";
 import { PRELOAD } from "./options.js";
-import type { EndSignal, LaunchedTask, TaskEnd } from "./task.js";
+import type { EndSignal, LaunchedTask, TaskEnd, UserSignal } from "./task.js";
 
 /** The descriptors of a task's process behind its standard streams. */
 export const KEY_FD = 3;
@@ -109,13 +109,17 @@ export class TaskProcess implements LaunchedTask {
   kill(signal: EndSignal): void {
     const { pid } = this.#child;
     if (pid === undefined || this.#isOver) return;
-    this.#isAsked = signal === "SIGTERM";
+    this.#isAsked = signal !== "SIGKILL";
     try {
       process.kill(-pid, signal);
     } catch {
       // It has just ended, or this system has no process groups.
       this.#child.kill(signal);
     }
+  }
+
+  pass(signal: UserSignal): void {
+    if (!this.#isOver) this.#child.kill(signal);
   }
 }
 

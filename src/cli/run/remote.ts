@@ -10,7 +10,7 @@ import { after } from "../../support/timers.js";
 import { say, UsageError } from "../usage.js";
 import { FRAME, Frames, type Order } from "./frames.js";
 import { RemoteOutput } from "./held.js";
-import type { EndSignal, LaunchedTask, TaskEnd } from "./task.js";
+import type { EndSignal, LaunchedTask, TaskEnd, UserSignal } from "./task.js";
 
 /** Most characters of a remote shell's complaints that an error shows. */
 const COMPLAINT_MAX = 1000;
@@ -238,6 +238,10 @@ export class RemoteTask implements LaunchedTask {
 
   kill(signal: EndSignal): void {
     if (!this.#isOver) this.#frames.send(FRAME.kill, this.task, signal);
+  }
+
+  pass(signal: UserSignal): void {
+    if (!this.#isOver) this.#frames.send(FRAME.pass, this.task, signal);
   }
 
   take(kind: number, content: Buffer): void {

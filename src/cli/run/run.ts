@@ -12,6 +12,7 @@ import { codeIn } from "../../launch/start-limits.js";
 import { printable } from "../../support/printable.js";
 import { after, pause } from "../../support/timers.js";
 import { say, UsageError } from "../usage.js";
+import { Descendants } from "./descendants.js";
 import { EXIT_TIMEOUT, type Running } from "./job.js";
 import {
   asUsageError,
@@ -31,12 +32,14 @@ import {
   variables,
 } from "./options.js";
 import { Restarts } from "./restarts.js";
+import { type AskSignal, GRACE_MS } from "./task.js";
 
 /** Name of the channel of standard input: it reaches the threads of one process. */
 const INPUT = "pamir run: standard input";
-const EXIT_SIGNALS = { SIGINT: 130, SIGTERM: 143 } as const;
-/** Milliseconds for an order to detached processes. */
-const ORDER_MS = 1000;
+const EXIT_SIGNALS = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
+const USER_SIGNALS = ["SIGUSR1", "SIGUSR2"] as const;
+/** Milliseconds for an order to detached processes: the thread that carries it out may wait for a busy processor. */
+const ORDER_MS = 10_000;
 
 /** Runs a program; returns the exit code. */
 export async function run(args: string[]): Promise<number> {
@@ -69,7 +72,7 @@ function whyNoModule(path: string): string | undefined {
 
 /** Ends this process as a signal does that has no handler: exit() would wait for threads that block outside of JavaScript. */
 function endBySignal(code: number): void {
-  const signal = code === EXIT_SIGNALS.SIGINT ? "SIGINT" : "SIGTERM";
+  const signal = (Object.keys(EXIT_SIGNALS) as AskSignal[]).find((name) => EXIT_SIGNALS[name] === code) ?? "SIGTERM";
   process.removeAllListeners(signal);
   process.kill(process.pid, signal);
 }
@@ -92,17 +95,22 @@ async function supervise(running: Running, time: number | undefined): Promise<nu
     code = given;
     void Promise.resolve(running.endNow(how)).then(() => process.exit(given));
   };
-  const end = (given: number): void => {
+  const end = (given: number, signal?: AskSignal): void => {
     // The second time: at once. Processes of tasks are killed with this one.
     if (code !== undefined) {
       endNow(code);
       return;
     }
     code = given;
-    running.end();
+    running.end(signal);
     void running.ended.finally(() => after(OUTPUT_MS, () => process.exit(given), false)).catch(() => {});
   };
-  for (const [signal, given] of Object.entries(EXIT_SIGNALS)) process.on(signal, () => end(given));
+  for (const signal of Object.keys(EXIT_SIGNALS) as AskSignal[]) {
+    // Detached tasks outlive the terminal.
+    if (signal !== "SIGHUP" || !running.isDetached) process.on(signal, () => end(EXIT_SIGNALS[signal], signal));
+  }
+  const { pass } = running;
+  if (pass !== undefined) for (const signal of USER_SIGNALS) process.on(signal, () => pass(signal));
   for (const stream of [process.stdout, process.stderr]) {
     stream.once("error", ({ code, message }: NodeJS.ErrnoException) => {
       if (code !== "EPIPE" && stream === process.stdout)
@@ -128,10 +136,7 @@ async function runThreads(app: string, argv: string[], values: Values): Promise<
   let first: TaskExit | undefined;
   let isEnding = false;
   let job: Job | undefined;
-  const end = (): void => {
-    isEnding = true;
-    void job?.terminate();
-  };
+  let end: Running["end"] = () => {};
   const tasks = count("--tasks", values.tasks) ?? Math.max(2, info().hardwareThreads);
   const contexts = count("--contexts", values.contexts);
   // Loaded on demand: few jobs need it.
@@ -168,16 +173,28 @@ async function runThreads(app: string, argv: string[], values: Values): Promise<
   try {
     const launched = await launch(entry, options);
     job = launched;
+    const ended = launched.exited.then((exits) => {
+      // onExit() is not called for tasks that end with their monitor.
+      const failed = first ?? exits.find(({ cause }) => cause === "monitor");
+      if (failed === undefined) return 0;
+      // The system takes the lowest 8 bits.
+      return codeIn(failed.error) ? 2 : failed.code & 255 || 1;
+    });
+    // Without shared memory, the tasks are threads of their processes.
+    const isOwn = options.processes === tasks && info().processes !== "link";
+    const ends = isOwn
+      ? endsOfProcesses(launched as SignalledJob, ended)
+      : endsOfThreads(launched, ended, options.processes === undefined);
+    end = (signal) => {
+      isEnding = true;
+      ends.end(signal);
+    };
     return {
-      ended: launched.exited.then((exits) => {
-        // onExit() is not called for tasks that end with their monitor.
-        const failed = first ?? exits.find(({ cause }) => cause === "monitor");
-        if (failed === undefined) return 0;
-        // The system takes the lowest 8 bits.
-        return codeIn(failed.error) ? 2 : failed.code & 255 || 1;
-      }),
+      ...ends,
       end,
+      isDetached: values.detach === true,
       endNow(code) {
+        ends.endNow?.();
         // These go on without this process, so the monitor's order to kill them must be out.
         if (values.detach) return Promise.race([launched.terminate(), pause(ORDER_MS)]);
         if (values.processes === undefined && code !== EXIT_PIPE) endBySignal(code);
@@ -187,4 +204,47 @@ async function runThreads(app: string, argv: string[], values: Values): Promise<
     // An option, the program, or something that this machine lacks.
     throw asUsageError(error);
   }
+}
+
+/** How a job ends, apart from what is the same for all. */
+type Ends = Pick<Running, "ended" | "end" | "pass"> & { readonly endNow?: () => void };
+
+/** A job with what the package's types do not show. */
+type SignalledJob = Job & { signal(name: string, isEnd: boolean): void };
+
+/** Each task is a process: it handles the signal itself, and is killed after GRACE_MS. */
+function endsOfProcesses(job: SignalledJob, ended: Promise<number>): Ends {
+  return {
+    ended,
+    end(signal = "SIGTERM") {
+      job.signal(signal, true);
+      const stop = after(GRACE_MS, () => void job.terminate());
+      void ended.then(stop);
+    },
+    pass: (signal) => job.signal(signal, false),
+  };
+}
+
+/**
+ * Threads get no signals, and end at once. The processes that they have started get the signal, and GRACE_MS.
+ * @param isHere whether they are threads of this process, and not of others that it has started
+ */
+function endsOfThreads(job: Job, ended: Promise<number>, isHere: boolean): Ends {
+  const started = new Descendants(!isHere);
+  return {
+    ended: ended.then(async (code) => {
+      await started.end(GRACE_MS);
+      started.kill("SIGKILL");
+      return code;
+    }),
+    end(signal = "SIGTERM") {
+      started.find();
+      started.kill(signal);
+      void job.terminate();
+    },
+    endNow() {
+      started.find();
+      started.kill("SIGKILL");
+    },
+  };
 }

@@ -10,7 +10,7 @@ import { say } from "../usage.js";
 import { EXIT_TIMEOUT, type JobOptions, ProcessJob, type Running } from "./job.js";
 import { NEWS_FD, PMI_FD } from "./processes.js";
 import type { Restarts } from "./restarts.js";
-import type { LaunchedTask, TaskEnd } from "./task.js";
+import type { AskSignal, LaunchedTask, TaskEnd, UserSignal } from "./task.js";
 import { missingTasks, reportWaits, tasksText } from "./waiting.js";
 
 /** Where a task runs. */
@@ -103,8 +103,12 @@ export class ServedJob implements Pick<Running, "end" | "endNow"> {
     }
   }
 
-  end(): void {
-    this.#job.end();
+  end(signal?: AskSignal): void {
+    this.#job.end(undefined, signal);
+  }
+
+  pass(signal: UserSignal): void {
+    this.#job.pass(signal);
   }
 
   /** Tasks have attached, and wait for others that go on without that. */

@@ -8,7 +8,7 @@ import { FRAME, Frames, greeting, type Order } from "./frames.js";
 import { HeldOutput } from "./held.js";
 import { changeFolder, checkAddresses, programOf } from "./options.js";
 import { startProcesses, type TaskProcess } from "./processes.js";
-import type { EndSignal } from "./task.js";
+import type { EndSignal, UserSignal } from "./task.js";
 
 const HELP = `pamir node: started by \`pamir run --hosts\` on each host; it speaks frames over standard input and output
 `;
@@ -92,6 +92,9 @@ class StarterHost {
         return;
       case FRAME.kill:
         task?.kill(content.toString() as EndSignal);
+        return;
+      case FRAME.pass:
+        task?.pass(content.toString() as UserSignal);
         return;
       default:
         return;

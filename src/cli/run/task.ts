@@ -9,8 +9,15 @@ export interface TaskEnd {
   readonly lost?: string;
 }
 
+/** The signals by which tasks are asked to end. They may take GRACE_MS, and say good-bye in handlers. */
+export type AskSignal = "SIGTERM" | "SIGINT" | "SIGHUP";
 /** The signals by which tasks are ended: first asked, then without a choice. */
-export type EndSignal = "SIGTERM" | "SIGKILL";
+export type EndSignal = AskSignal | "SIGKILL";
+/** The signals that say to a program what it has agreed on. */
+export type UserSignal = "SIGUSR1" | "SIGUSR2";
+
+/** Milliseconds in which tasks may end once they are asked to. */
+export const GRACE_MS = 5000;
 
 export interface LaunchedTask {
   readonly task: number;
@@ -29,4 +36,6 @@ export interface LaunchedTask {
   tell(news: string): void;
   /** Sends a signal to the process and those that it has started; after its end, nothing. */
   kill(signal: EndSignal): void;
+  /** Sends a signal to the process alone; after its end, nothing. */
+  pass(signal: UserSignal): void;
 }
