@@ -95,6 +95,8 @@ async function join(): Promise<Client> {
 
 /** In a main thread: a launcher may have started this process, `pamir run` or mpiexec for instance. */
 async function joinMainThread(): Promise<Joined> {
+  // What `pamir run` loads first hides the variables: see src/cli/run/task-output.ts.
+  (globalThis as unknown as { process?: Record<symbol, () => void> }).process?.[Symbol.for("pamir.task")]?.();
   const launched = environment(LAUNCHED);
   if (launched === undefined) return (await import("./joined.js")).joinByLauncher();
   return (await import("./launched.js")).joinLaunched(launched);

@@ -87,6 +87,43 @@ const PRINT_MS = 100;
 const PROGRAM =
   'process.once("message",(setup)=>{globalThis.pamirProcess=setup;process.getBuiltinModule("node:vm").runInThisContext(setup.source,{filename:"pamir monitor"})})';
 
+/** Where PROGRAM is a file: nothing is looked for beside it, and it is gone once it runs. */
+const FILE_BEGIN = 'process.argv.splice(1);require("node:fs").rmSync(__dirname,{recursive:true,force:true});';
+
+/**
+ * The arguments of Node that run PROGRAM. It comes as a file, since threads inherit process.execArgv: `--eval` there would be
+ * run by each process that a task starts with these options. Where no file can be written or read, it comes by `--eval`.
+ * @returns the arguments, and what removes the file
+ */
+function programArguments(): { readonly args: readonly string[]; readonly remove: () => void } {
+  const { mkdtempSync, rmSync, writeFileSync } = nodeModule("fs") as typeof import("node:fs");
+  const { tmpdir } = nodeModule("os") as typeof import("node:os");
+  const { permission } = process as { permission?: unknown };
+  const byEval = { args: ["--eval", PROGRAM], remove: () => {} };
+  // Bun and Deno run what they find in a file in other ways.
+  if (permission !== undefined || process.versions.bun !== undefined || process.versions.deno !== undefined)
+    return byEval;
+  let folder: string | undefined;
+  const remove = (): void => {
+    try {
+      if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
+    } catch {
+      // It is this user's alone, and small.
+    }
+    folder = undefined;
+  };
+  try {
+    // Of this user alone.
+    folder = mkdtempSync(`${tmpdir()}/pamir-process-`);
+    const file = `${folder}/process.cjs`;
+    writeFileSync(file, FILE_BEGIN + PROGRAM, { mode: 0o600, flag: "wx" });
+    return { args: [file], remove };
+  } catch {
+    remove();
+    return byEval;
+  }
+}
+
 /** Deals items out to so many blocks, in order, with sizes that differ by at most one. */
 export function blocks<T>(items: readonly T[], count: number): T[][] {
   const most = Math.min(count, items.length);
@@ -242,6 +279,7 @@ function spawnTask(
   return spawn(process.execPath, [...nodeOptions(), fileURLToPath(entry), ...argv], {
     // Leads a process group: a signal of the terminal reaches the launcher alone.
     detached: true,
+    argv0: process.argv0,
     env: { ...withPreload(env, preload), [LAUNCHED]: JSON.stringify(launched) },
     stdio: [
       (start.rank ?? start.task) === 0 ? "inherit" : "ignore",
@@ -353,7 +391,9 @@ function spawnProcess(
   ended: readonly number[],
 ): ChildProcess {
   const { spawn } = nodeModule("child_process") as typeof import("node:child_process");
-  const child = spawn(process.execPath, [...nodeOptions(), "--eval", PROGRAM], {
+  const { args, remove } = programArguments();
+  const child = spawn(process.execPath, [...nodeOptions(), ...args], {
+    argv0: process.argv0,
     // Then the end of the terminal does not reach it.
     detached: isDetached,
     // With node --watch, Node would send its parent what it loads.
@@ -363,7 +403,11 @@ function spawnProcess(
     stdio: ["inherit", "inherit", "inherit", "ipc", ...(memory === undefined ? [] : [memory.descriptor])],
     serialization: "advanced",
   });
-  if (!child.connected) return child;
+  if (!child.connected) {
+    remove();
+    return child;
+  }
+  child.once("exit", remove);
   // What one process's threads share can't be sent to another one: it maps the memory, and compiles the kernels.
   const bootstraps = orders.bootstraps.map((one) => ({
     ...one,

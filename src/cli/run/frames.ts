@@ -56,6 +56,7 @@ export interface Order {
   readonly app: string;
   readonly args: readonly string[];
   readonly execArgv: readonly string[];
+  readonly argv0: string;
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
   /** That a process has at least. */

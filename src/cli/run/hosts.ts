@@ -51,6 +51,7 @@ export async function runHosts(app: string, args: string[], values: Values): Pro
     app: resolve(app),
     args,
     execArgv: process.execArgv,
+    argv0: process.argv0,
     env,
     cwd: resolve(values.cwd ?? "."),
     memories: memoriesOf(size / perNode + restarts.spare, perNode, env.PAMIR_OPTIONS),

@@ -41,6 +41,7 @@ export async function runNodes(app: string, args: string[], values: Values): Pro
     app: programOf(app),
     args,
     execArgv: process.execArgv,
+    argv0: process.argv0,
     env: { ...process.env, ...(await taskVariables(values, nodes, local, process.env)) },
     key: makeKey(),
     hasLabels: values["no-labels"] !== true,

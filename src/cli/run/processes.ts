@@ -21,6 +21,8 @@ export interface Program {
   readonly args: readonly string[];
   /** Options of Node. */
   readonly execArgv: readonly string[];
+  /** The name by which the user has called Node. */
+  readonly argv0: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   /** The job key: each process inherits a descriptor from which it reads the key. */
   readonly key: Uint8Array;
@@ -55,10 +57,11 @@ export class TaskProcess implements LaunchedTask {
   /** Whether the process and those that it has started have been asked to end, and may take their time. */
   #isAsked = false;
 
-  constructor({ app, args, execArgv, env, key, hasLabels }: Program, options: ProcessOptions, guard: Guard) {
+  constructor({ app, args, execArgv, argv0, env, key, hasLabels }: Program, options: ProcessOptions, guard: Guard) {
     this.task = options.task;
     const inherited = Object.entries(env).filter(([name]) => !OTHERS.test(name));
     const child = spawn(process.execPath, [...execArgv, app, ...args], {
+      argv0,
       detached: true,
       env: withPreload({ ...Object.fromEntries(inherited), ...options.env, PAMIR_KEY_FD: `${KEY_FD}` }, PRELOAD),
       // Node makes a pair of sockets of each further pipe: no other process reaches them.

@@ -120,7 +120,7 @@ class StarterHost {
   }
 
   #start(): void {
-    const { app, args, execArgv, env, tasks } = this.#order as Order;
+    const { app, args, execArgv, argv0, env, tasks } = this.#order as Order;
     this.#guard = new Guard((why) => {
       say(`if this process is killed, its tasks go on, since sh can't be started: ${why}`);
     });
@@ -129,6 +129,7 @@ class StarterHost {
       app,
       args,
       execArgv,
+      argv0,
       env: { ...process.env, ...(address === undefined ? {} : { PAMIR_BIND_HOST: address }), ...env },
       key: this.#key as Uint8Array,
       // The launcher labels what it gets from here.

@@ -10,8 +10,8 @@ if (what === "never" || (what === "stuck" && process.env.PMI_RANK === "1")) {
   for (;;);
 }
 if (what === "half" && process.env.PMI_RANK === "1") {
-  // It begins to attach, and goes no further.
-  writeSync(Number(process.env.PMI_FD), "cmd=init pmi_version=1 pmi_subversion=1\n");
+  // It begins to attach by descriptor 4 of its process, and goes no further.
+  writeSync(4, "cmd=init pmi_version=1 pmi_subversion=1\n");
   for (;;);
 }
 const client = await attach();
