@@ -276,7 +276,8 @@ function packetMemory(pages: number, { kernel, node }: ProcessNodeSetup): Shared
     return new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
   } catch (cause) {
     const what = `another ${pages * WASM_PAGE} bytes of shared memory, for the packets of node ${node}`;
-    const why = ": V8 reserves 10 GiB of addresses for each of a node's two memories (see ulimit -v)";
+    const why =
+      ': V8 reserves 10 GiB of addresses for each of a node\'s two memories (see ulimit -v): raise it by 10485760, or choose kernel "ts" in PAMIR_OPTIONS';
     throw new PamiError("PAMIR_MEMORY", `this host refuses ${what}${kernel === "ts" ? "" : why}`, { cause });
   }
 }

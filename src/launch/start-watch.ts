@@ -4,11 +4,11 @@ import { openFfi } from "../process/ffi.js";
 import type { MappedMemory } from "../process/mapping.js";
 import { nodeModule } from "../support/host.js";
 import type { WatchSetup } from "./process-watch.js";
-import { startWorker } from "./start-worker.js";
+import { startError, startWorker } from "./start-worker.js";
 
 /**
  * Resolves once the thread is up, with what ends it. It ends with this process, too, and keeps it not running.
- * @throws PAMIR_NO_WORKERS
+ * @throws PAMIR_NO_WORKERS, PAMIR_DESCRIPTORS
  */
 export async function startWatch(
   { shared, futex, job }: MappedMemory & { readonly job: number },
@@ -30,7 +30,9 @@ export async function startWatch(
     closeSync(stop);
   });
   // Until it has loaded koffi: Node 20 aborts a process that exits meanwhile.
-  await new Promise((resolve, reject) => worker.once("message", resolve).once("error", reject));
+  await new Promise((resolve, reject) => {
+    worker.once("message", resolve).once("error", (error) => reject(startError(error)));
+  });
   worker.on("error", ({ message }) => {
     process.emitWarning(`pamir: this process learns no more of others that die: ${message}`);
   });

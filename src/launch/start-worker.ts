@@ -1,6 +1,7 @@
 // Threads that serve a node: its agent, its watch, and what shows it to `pamir top`. Only for Node.
 import { PamiError } from "../core/error.js";
 import { type NodeWorker, nodeModule } from "../support/host.js";
+import { descriptorsText } from "./start-limits.js";
 
 type Options = ConstructorParameters<typeof import("node:worker_threads")["Worker"]>[1];
 
@@ -10,11 +11,20 @@ export function startWorker(source: string, options: Options): NodeWorker {
   try {
     return new Worker(source, { ...options, eval: true, execArgv: [] });
   } catch (cause) {
-    const { code, message } = cause as Error & { code?: string };
-    const why =
-      code === "ERR_ACCESS_DENIED"
-        ? "this process may start no workers: node --permission takes --allow-worker for that"
-        : `the system starts no thread (${message}): see ulimit -u, ulimit -v, and the limits of a container`;
-    throw new PamiError("PAMIR_NO_WORKERS", why, { cause });
+    throw startError(cause as Error);
   }
+}
+
+/** Why a thread does not start. @param cause an error of Node, which may also come as the worker's event */
+export function startError(cause: Error & { code?: string }): PamiError {
+  const { code, message } = cause;
+  if (message.endsWith("EMFILE")) {
+    const text = `a thread can't be started: ${descriptorsText("tasks").replace(/ \(\w+\)$/, "")}`;
+    return new PamiError("PAMIR_DESCRIPTORS", text, { cause });
+  }
+  const why =
+    code === "ERR_ACCESS_DENIED"
+      ? "this process may start no workers: node --permission takes --allow-worker for that"
+      : `the system starts no thread (${message}): see ulimit -u, ulimit -v, and the limits of a container`;
+  return new PamiError("PAMIR_NO_WORKERS", why, { cause });
 }

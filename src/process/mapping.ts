@@ -66,7 +66,7 @@ export function mapMemory(ffi: Ffi, bytes: number, descriptor: number, isProbe =
   } catch (cause) {
     throw new PamiError(
       "PAMIR_MEMORY",
-      `this host refuses ${bytes} bytes of shared memory, for which V8 reserves 10 GiB of addresses (see ulimit -v): choose a smaller heapBytes`,
+      `this host refuses ${bytes} bytes of shared memory, for which V8 reserves 10 GiB of addresses (see ulimit -v): raise it by 10485760, or choose a smaller heapBytes`,
       { cause },
     );
   }

@@ -1,7 +1,7 @@
 // The job of a launcher: whose failure is the first. The tasks are this test's, and end when it says so.
 import { PassThrough } from "node:stream";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { ProcessJob } from "../../src/cli/run/job.js";
+import { endText, ProcessJob } from "../../src/cli/run/job.js";
 import type { LaunchedTask, TaskEnd } from "../../src/cli/run/task.js";
 
 function fakeTask(task: number) {
@@ -57,4 +57,12 @@ describe("the exit code of a job", () => {
       said.length = 0;
     }
   });
+});
+
+it.each([
+  [{ code: 13, signal: null }, "exited with code 13: a top-level await of its program can't settle any more"],
+  [{ code: 12, signal: null }, "exited with code 12"],
+  [{ code: null, signal: "SIGKILL" }, "was ended by SIGKILL"],
+] as const)("an end is told in words: %o", (end, text) => {
+  expect(endText(end)).toBe(text);
 });

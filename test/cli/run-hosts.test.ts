@@ -455,7 +455,7 @@ it.runIf(isLinux && isBefore24).each([
   const line = `ulimit -v ${kibibytes}; exec "$0" "${cli}" run ${options} "${app}"`;
   const { status, stderr } = spawnSync("sh", ["-c", line, process.execPath], { encoding: "utf8", timeout: 50_000 });
   expect(stderr).toMatch(
-    /^pamir: (?:host \w+: )?this host refuses .*10 GiB of addresses .*\(see ulimit -v\).* \(PAMIR_MEMORY\)\n$/,
+    /^pamir: (?:host \w+: )?this host refuses .*10 GiB of addresses .*\(see ulimit -v\): raise it (?:to at least|by) \d{7,}.* \(PAMIR_MEMORY\)\n$/,
   );
   expect(status).toBe(2);
 });

@@ -147,8 +147,13 @@ export class ProcessJob {
   }
 }
 
+/** Node's exit code of a program whose top-level await has not settled, though nothing is left that it could wait for. */
+const UNSETTLED = 13;
+
 /** How a task ended, in words. */
 export function endText({ code, signal, lost }: TaskEnd): string {
   if (lost !== undefined) return `is lost: ${lost}`;
-  return signal === null ? `exited with code ${code}` : `was ended by ${signal}`;
+  if (signal !== null) return `was ended by ${signal}`;
+  const why = code === UNSETTLED ? ": a top-level await of its program can't settle any more" : "";
+  return `exited with code ${code}${why}`;
 }

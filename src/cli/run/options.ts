@@ -187,12 +187,24 @@ export function memoriesOf(nodes: number, locals: number, options = ""): number 
 /** Bytes of addresses that a task's process takes beside its memories, and this one does not: 1.9 GB for the threads, with --top. */
 const MORE_ADDRESSES = 2 ** 31;
 
+/** Bytes of addresses that V8 reserves for a shared memory. */
+const MEMORY_ADDRESSES = 10 * 2 ** 30;
+
+/** Bytes of addresses that this process has; 0 if the system does not say. */
+function sizeHere(): number {
+  try {
+    return 1024 * Number(/^VmSize:\s+(\d+) kB/m.exec(readFileSync("/proc/self/status", "latin1"))?.[1] ?? 0);
+  } catch {
+    return 0;
+  }
+}
+
 /** Bytes of addresses that this process may have beside those that it has. */
 function addressesLeft(): number {
   try {
     const limit = /^Max address space +(\d+)/m.exec(readFileSync("/proc/self/limits", "latin1"))?.[1];
-    const size = /^VmSize:\s+(\d+) kB/m.exec(readFileSync("/proc/self/status", "latin1"))?.[1];
-    if (limit !== undefined && size !== undefined) return Number(limit) - 1024 * Number(size);
+    const size = sizeHere();
+    if (limit !== undefined && size > 0) return Number(limit) - size;
   } catch {
     // This system has no such files, or they may not be read.
   }
@@ -201,8 +213,11 @@ function addressesLeft(): number {
 
 /** @throws UsageError if this host refuses a process so many shared memories, or what it takes beside: attach() would fail */
 export function checkAddresses(memories: number): void {
+  // In KiB, as ulimit has it: those of this process stand for those that each process has from the start.
+  const least = Math.ceil((sizeHere() + memories * MEMORY_ADDRESSES + MORE_ADDRESSES) / 1024);
   const refuse = (what: string): never => {
-    const why = "V8 reserves 10 GiB of addresses for each shared memory (see ulimit -v)";
+    const advice = `raise it to at least ${least}${memories > 1 ? ", or choose --kernel ts, which needs fewer" : ""}`;
+    const why = `V8 reserves 10 GiB of addresses for each shared memory (see ulimit -v): ${advice}`;
     throw new UsageError(`this host refuses ${what}: ${why} (PAMIR_MEMORY)`);
   };
   const made: WebAssembly.Memory[] = [];
