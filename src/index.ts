@@ -15,6 +15,7 @@ export const RECV_IMMEDIATE_MAX: number = recvImmediateMax;
 export type { ActiveHandler, ActiveMessage, ActiveType } from "./collective/active.js";
 export type { AlgorithmInfo } from "./collective/select.js";
 export type { CollectiveType } from "./collective/signature.js";
+export type { CallScope } from "./core/call-scope.js";
 export { type Codec, codecs, type DispatchId, dispatchId, type TypedHandler } from "./core/codec.js";
 export type { DispatchHints, Handler, Hint } from "./core/dispatch.js";
 export type { Endpoint } from "./core/endpoint.js";
@@ -99,4 +100,11 @@ export type { ProgressOptions, WaitOptions } from "./pami/waits.js";
 export type { SendParameters, TypedSendParameters } from "./protocol/eager/sender.js";
 export type { NotifyWord, PutParameters, RegionWord, RmwParameters, TransferParameters } from "./protocol/rma/rma.js";
 export type { RmwOperation, RmwType } from "./protocol/rma/rmw.js";
-export type { AbortSignalLike, HostMessagePort, MessagePortLike, URLLike, WorkerLike } from "./support/like.js";
+export type {
+  AbortSignalLike,
+  HostAbortSignal,
+  HostMessagePort,
+  MessagePortLike,
+  URLLike,
+  WorkerLike,
+} from "./support/like.js";

@@ -17,6 +17,8 @@ export const DISPATCH_ID_PULLED: u32 = 4099;
 export const DISPATCH_ID_NOTICE: u32 = 4100;
 /** Between members of a geometry: see layout/collective.ts. */
 export const DISPATCH_ID_COLLECTIVE: u32 = 4101;
+/** The caller has given a call up. The header is the call's number, and why: see protocol/served-calls.ts. */
+export const DISPATCH_ID_ABORT: u32 = 4102;
 /** Most bytes of a message's header: 16 bits of a record's meta word. */
 export const HEADER_BYTES_MAX: u32 = 65535;
 /** Most bytes of header and payload of a `sendImmediate`. */

@@ -3,6 +3,7 @@
 import { DISPATCH_ID_MAX } from "../../assembly/layout.js";
 import { isPromised, promised } from "../support/promise.js";
 import { decodeText, encodeText } from "../support/text.js";
+import type { CallScope } from "./call-scope.js";
 import { checkCodec } from "./check.js";
 import type { Handler } from "./dispatch.js";
 import type { Endpoint } from "./endpoint.js";
@@ -94,9 +95,13 @@ export function decoded<T>(codec: Codec<T>, bytes: Uint8Array): T {
 
 /**
  * The handler of a typed dispatch id. It gets the decoded value. It returns the reply to a call, or a promise of the reply:
- * any object with a `then`, as the queries of many databases are.
+ * any object with a `then`, as the queries of many databases are. `{ signal }` is aborted once the caller gives the call up.
  */
-export type TypedHandler<Request, Reply> = (request: Request, origin: Endpoint) => Reply | PromiseLike<Reply>;
+export type TypedHandler<Request, Reply> = (
+  request: Request,
+  origin: Endpoint,
+  call: CallScope,
+) => Reply | PromiseLike<Reply>;
 
 /** Makes a handler of messages from a handler of values. */
 export function untyped<Request, Reply>(
@@ -104,19 +109,19 @@ export function untyped<Request, Reply>(
   handler: TypedHandler<Request, Reply>,
 ): Handler {
   const answer = (value: Reply): Uint8Array | undefined => reply && encoded(reply, value);
-  const handle = (bytes: Uint8Array, origin: Endpoint): unknown => {
-    const value = handler(decoded(request, bytes), origin);
+  const handle = (bytes: Uint8Array, origin: Endpoint, scope: CallScope): unknown => {
+    const value = handler(decoded(request, bytes), origin, scope);
     const promise = promised(value);
     return promise === undefined ? answer(value as Reply) : promise.then((settled) => answer(settled as Reply));
   };
   return (message) => {
-    const { origin } = message;
-    if (message.immediate) return handle(message.copy(), origin);
+    const { origin, scope } = message;
+    if (message.immediate) return handle(message.copy(), origin, scope);
     const bytes = new Uint8Array(message.payloadBytes);
     return new Promise((resolve) => {
       message.receive(bytes, (_, result) => {
         // A rejection goes to the caller. If the message is not a call, it is an unhandled rejection.
-        if (result === SUCCESS) resolve(Promise.resolve().then(() => handle(bytes, origin)));
+        if (result === SUCCESS) resolve(Promise.resolve().then(() => handle(bytes, origin, scope)));
       });
     });
   };

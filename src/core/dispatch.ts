@@ -7,7 +7,8 @@ import type { Message } from "./message.js";
  * A handler. `advance()` calls it for each message to its dispatch id, in the order sent by each origin. The message is
  * valid until the handler returns. A handler may send, call and post; it must not advance. `advance()` throws the handler's
  * error at the end of the round; no other message is lost. If the message is a call, the handler returns the reply: a view
- * of bytes, nothing, or a promise of either. Its error then goes to the caller instead.
+ * of bytes, nothing, or a promise of either. Its error then goes to the caller instead. `message.signal` tells once the caller
+ * gives the call up.
  */
 export type Handler = (message: Message) => unknown;
 

@@ -1,6 +1,8 @@
 // The flyweight of a handler: one object per context, which points at one message after the other.
 import { DISPATCH_ID_MAX, META_DISPATCH_MASK, META_HEADER_SHIFT, RECV_IMMEDIATE_MAX } from "../../assembly/layout.js";
 import { copyInto, copyIntoIfThere } from "../support/copy.js";
+import type { HostAbortSignal } from "../support/like.js";
+import { type CallScope, NO_CALL, type ScopeMaker } from "./call-scope.js";
 import { checkCallback, NO_OPTIONS } from "./check.js";
 import { type Endpoint, taskOf } from "./endpoint.js";
 import { checkInteger, PamiError, show } from "./error.js";
@@ -80,6 +82,10 @@ export class Message {
   #origin = 0;
   #destination: Destination | undefined;
   #answered = false;
+  /** Of a call, while its handler runs: its number, what makes its scope, and the scope, once it is asked for. */
+  #call = 0;
+  #maker: ScopeMaker | undefined;
+  #scope: CallScope | undefined;
 
   /** @internal */
   constructor(bytes: Bytes, endpoints: Uint32Array, host: MessageHost) {
@@ -276,9 +282,37 @@ export class Message {
     return (this.#words[(this.headerOffset + offset) >>> 2] as number) >>> 0;
   }
 
-  /** @internal Returns the number of a call. From then on the message shows the caller's header and dispatch id. */
-  takeCall(): number {
+  /**
+   * Of a call: aborted once the caller has given it up or has ended. See `CallScope`. Read it before the handler returns; the
+   * signal itself is good for longer.
+   */
+  get signal(): HostAbortSignal {
+    return this.scope.signal;
+  }
+
+  /** @internal The scope of the call that it is. */
+  get scope(): CallScope {
+    if (this.#maker === undefined) return NO_CALL;
+    this.#scope ??= this.#maker(this.origin, this.#call);
+    return this.#scope;
+  }
+
+  /** @internal The handler of the call has returned. Returns its scope, if that was asked for. */
+  leaveCall(): CallScope | undefined {
+    const scope = this.#scope;
+    this.#maker = undefined;
+    this.#scope = undefined;
+    return scope;
+  }
+
+  /**
+   * @internal Returns the number of a call. From then on the message shows the caller's header and dispatch id.
+   * @param maker makes its scope if a handler asks for it
+   */
+  takeCall(maker: ScopeMaker): number {
     const number = this.headerWord(0);
+    this.#call = number;
+    this.#maker = maker;
     const meta = ((this.headerBytes - 8) << META_HEADER_SHIFT) | (this.headerWord(4) & DISPATCH_ID_MAX);
     const { payloadOffset } = this;
     this.set(meta, this.headerOffset + 8, this.payloadBytes, this.#origin, this.immediate);

@@ -15,6 +15,7 @@ import { writeAtEnd } from "../observe/trace.js";
 import { visibleProgram } from "../observe/visible.js";
 import type { Client } from "../pami/client.js";
 import type { ProcessMemories } from "../process/process-memory.js";
+import { hearAbort } from "../support/abort.js";
 import { hardwareThreads } from "../support/cores.js";
 import { diagnostics } from "../support/diagnostics.js";
 import { environment, hasColors, isNode, nodeModule } from "../support/host.js";
@@ -283,8 +284,8 @@ function checkCopied(args: unknown, workerOptions: unknown): void {
 async function started(job: Job, signal: AbortSignalLike | undefined): Promise<Job> {
   if (diagnostics.launch.hasSubscribers) diagnostics.launch.publish({ job });
   const abort = (): void => void job.terminate();
-  signal?.addEventListener("abort", abort, { once: true });
-  void job.exited.then(() => signal?.removeEventListener("abort", abort));
+  const forget = hearAbort(signal, abort);
+  void job.exited.then(forget);
   await job.started;
   return job;
 }

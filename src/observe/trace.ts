@@ -1,6 +1,7 @@
 // job.trace(): the events of all tasks, read from the shared memory, in the format of Chrome's trace viewer and Perfetto:
 // https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
 import {
+  DISPATCH_ID_ABORT,
   DISPATCH_ID_CALL,
   DISPATCH_ID_REPLY,
   NONE,
@@ -140,7 +141,7 @@ export function recorded(
 const length = (from: number, to: number): number => Math.max(0.001, Math.round((to - from) * 1e3) / 1e3);
 
 const nameOfId = (id: number): string =>
-  id === DISPATCH_ID_CALL ? "call" : id === DISPATCH_ID_REPLY ? "reply" : `id ${id}`;
+  ({ [DISPATCH_ID_CALL]: "call", [DISPATCH_ID_REPLY]: "reply", [DISPATCH_ID_ABORT]: "abort" })[id] ?? `id ${id}`;
 
 const nameOfEndpoint = (endpoint: number): string =>
   endpoint === NONE ? "all" : `${taskOf(endpoint)}.${contextOf(endpoint)}`;

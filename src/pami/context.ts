@@ -43,9 +43,11 @@ import {
   TRANSFER_KEYS,
   type TransferParameters,
 } from "../protocol/rma/rma.js";
+import { ABORT_CANCELED } from "../protocol/served-calls.js";
 import type { Task } from "../protocol/task.js";
+import { hearAbort } from "../support/abort.js";
 import { diagnostics } from "../support/diagnostics.js";
-import type { AbortSignalLike } from "../support/like.js";
+import type { AbortSignalLike, HostAbortSignal } from "../support/like.js";
 import { promised } from "../support/promise.js";
 import {
   checkProgress,
@@ -103,6 +105,8 @@ export interface Received<T> {
    * keeps its caller waiting.
    */
   readonly reply: ((value: unknown) => void) | undefined;
+  /** Of a call: aborted once the caller has given it up or has ended, before it got its reply. See `CallScope`. */
+  readonly signal: HostAbortSignal | undefined;
 }
 
 const CONTEXT_KEYS: Keys<ContextOptions> = {
@@ -220,7 +224,7 @@ export class Context {
    * Sends a request and resolves with the value that the target's handler returns. This context advances meanwhile, as in
    * progress(). Calls made together go out together. The caller may reuse the request's bytes once this returns. Requests
    * that find no room wait in order, without a limit. If the call is given up first, its reply is dropped; the handler may
-   * have run. While a target blocks in `advanceUntil()`, it replies with values that handlers return, not with promises.
+   * have run, and its `signal` is aborted. While a target blocks in `advanceUntil()`, it replies with values that handlers return, not with promises.
    * @param id a number, for a request and a reply that are views of bytes or nothing; or a `DispatchId`
    * @throws the handler's error, as a RemoteError with its name, code, stack, cause and fields; PAMIR_SHUTDOWN if the target has ended
    *   (the cause is the error by which its task ended); PAMIR_CANCELED by the signal (the cause is its reason);
@@ -257,15 +261,16 @@ export class Context {
       }
       if (signal?.aborted) throw this.#waits.canceled("call()", signal);
       const abort = (): void => {
-        this.#core.calls.giveUp(number, this.#waits.canceled("call()", signal as AbortSignalLike));
+        this.#core.calls.abandon(number, this.#waits.canceled("call()", signal as AbortSignalLike), ABORT_CANCELED);
         this.#task.parker.ring();
       };
+      let forget: (() => void) | undefined;
       const number = this.#core.calls.begin(dispatch, headerBytes, payload, {
         to,
         deadline: milliseconds === Number.POSITIVE_INFINITY ? milliseconds : this.#task.clock.now() + milliseconds,
         resolve: (reply) => {
           this.#waits.settled();
-          signal?.removeEventListener("abort", abort);
+          forget?.();
           try {
             resolve(typed?.reply === undefined ? (typed ? undefined : reply) : decoded(typed.reply, reply));
           } catch (error) {
@@ -274,11 +279,12 @@ export class Context {
         },
         reject: (error) => {
           this.#waits.settled();
-          signal?.removeEventListener("abort", abort);
+          forget?.();
           reject(error);
         },
       });
-      signal?.addEventListener("abort", abort, { once: true });
+      // A call that was refused at once is settled already.
+      if (signal !== undefined && this.#core.calls.isPending(number)) forget = hearAbort(signal, abort);
     });
   }
 
@@ -339,14 +345,25 @@ export class Context {
       calls.replyError(origin, call, error);
       return undefined;
     }
-    if (call === undefined) return { origin, task, header, payload: value, reply: undefined };
+    if (call === undefined) return { origin, task, header, payload: value, reply: undefined, signal: undefined };
+    const scope = calls.scopeOf(origin, call);
+    calls.serveLater(scope);
     const encodedReply = (given: unknown): unknown => (typed?.reply ? encoded(typed.reply, given) : given);
     const reply = (given: unknown): void => {
       // What is no promise is encoded at once: the reader gets the codec's error, and may reply otherwise.
       const promise = promised(given);
-      calls.reply(origin, call, promise === undefined ? encodedReply(given) : promise.then(encodedReply));
+      calls.reply(origin, call, promise === undefined ? encodedReply(given) : promise.then(encodedReply), scope);
     };
-    return { origin, task, header, payload: value, reply };
+    return {
+      origin,
+      task,
+      header,
+      payload: value,
+      reply,
+      get signal() {
+        return scope.signal;
+      },
+    };
   }
 
   /**

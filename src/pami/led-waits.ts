@@ -2,6 +2,7 @@
 // the same, however many promises wait.
 import { nameOf } from "../core/endpoint.js";
 import { PamiError } from "../core/error.js";
+import { hearAbort } from "../support/abort.js";
 import { after } from "../support/timers.js";
 import type { GeometryContext } from "./context.js";
 import type { ProgressOptions } from "./waits.js";
@@ -50,7 +51,7 @@ export class LedWaits {
       awaited.wake();
     };
     const forget = after(timeout, timeUp);
-    signal?.addEventListener("abort", wake, { once: true });
+    const unheard = hearAbort(signal, wake);
     this.#all.add(awaited);
     let leads = false;
     try {
@@ -76,7 +77,7 @@ export class LedWaits {
       throw new PamiError("PAMIR_TIMEDOUT", `${what}: not over after ${timeout} ms`);
     } finally {
       forget();
-      signal?.removeEventListener("abort", wake);
+      unheard();
       this.#all.delete(awaited);
       if (leads) this.#isLed = false;
       // The oldest of the others goes on.

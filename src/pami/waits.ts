@@ -8,6 +8,7 @@ import { Spins } from "../node/spins.js";
 import { WAITS, type WaitName } from "../node/wait-kinds.js";
 import type { ContextCore } from "../protocol/context-core.js";
 import type { Task } from "../protocol/task.js";
+import { hearAbort } from "../support/abort.js";
 import { nextTurn } from "../support/host.js";
 import type { AbortSignalLike } from "../support/like.js";
 
@@ -175,7 +176,7 @@ export class Waits {
       if (!this.#core.isClosed && isStopped()) {
         this.#task.takeInterrupts();
         interrupts = this.#task.interruptsTaken;
-        calls.giveUpAll(() => new PamiError("PAMIR_INTERRUPTED", `${this.#nameOf("call()")} was interrupted`));
+        calls.interrupt(() => new PamiError("PAMIR_INTERRUPTED", `${this.#nameOf("call()")} was interrupted`));
       }
       if (calls.soonest !== Number.POSITIVE_INFINITY)
         calls.expire(
@@ -215,7 +216,7 @@ export class Waits {
     const interrupts = this.#task.interruptsTaken;
     const isStopped = () => this.#core.isClosed || signal?.aborted === true || this.#task.interrupts !== interrupts;
     const wake = () => this.#task.parker.ring();
-    signal?.addEventListener("abort", wake, { once: true });
+    const forget = hearAbort(signal, wake);
     let over = false;
     try {
       over = await this.#task.parker.waitAsync(
@@ -229,7 +230,7 @@ export class Waits {
         isStopped,
       );
     } finally {
-      signal?.removeEventListener("abort", wake);
+      forget();
     }
     if (over) return;
     const what = this.#nameOf(wait);

@@ -3,8 +3,16 @@
 // messages move a call on, and targetEnded() ends it.
 //
 //   call    header  0  number   4  dispatch id   8  the caller's header      payload  the request
+//   abort   header  0  number   4  ABORT_…                                    behind the call: its caller has given it up
 //   reply   header  0  number   4  REPLY_…                                    payload  the reply, or an error as JSON
-import { DISPATCH_ID_CALL, DISPATCH_ID_REPLY, HEADER_BYTES_MAX, RECV_IMMEDIATE_MAX } from "../../assembly/layout.js";
+import {
+  DISPATCH_ID_ABORT,
+  DISPATCH_ID_CALL,
+  DISPATCH_ID_REPLY,
+  HEADER_BYTES_MAX,
+  RECV_IMMEDIATE_MAX,
+} from "../../assembly/layout.js";
+import type { ScopeMaker } from "../core/call-scope.js";
 import type { Handler, HandlerTable } from "../core/dispatch.js";
 import { type Endpoint, nameOf } from "../core/endpoint.js";
 import { PamiError, show } from "../core/error.js";
@@ -12,6 +20,7 @@ import { bodyBytes, type Message } from "../core/message.js";
 import { type Callback, ERROR, type Result, SHUTDOWN, SUCCESS } from "../core/result.js";
 import { thrownBytes, thrownIn } from "../core/thrown.js";
 import { promised } from "../support/promise.js";
+import { ABORT_INTERRUPTED, ABORT_TIMEDOUT, ServedCall, ServedCalls } from "./served-calls.js";
 
 const REPLY_VALUE = 0;
 const REPLY_ERROR = 1;
@@ -30,6 +39,10 @@ export interface CallHost {
   pending(count: number): void;
   /** Makes the context advance while calls are pending. `isSooner`: a call has an earlier deadline than all others. */
   advanceSoon(isSooner: boolean): void;
+  /** Whether a call that has come waits for its handler. */
+  keepsCall(origin: Endpoint, number: number): boolean;
+  /** Whether an endpoint has ended, and all its messages are delivered or kept. */
+  isGone(endpoint: Endpoint): boolean;
   /** The error for a target that has ended, with the reason as its cause. */
   shutdown(text: string, to: Endpoint): Error;
 }
@@ -48,6 +61,8 @@ export class Calls {
   settled = 0;
 
   readonly #host: CallHost;
+  readonly #served: ServedCalls;
+  readonly #scopeOf: ScopeMaker;
   readonly #pending = new Map<number, PendingCall>();
   readonly #words = new Uint32Array(2);
   readonly #bytes = new Uint8Array(this.#words.buffer);
@@ -57,13 +72,21 @@ export class Calls {
 
   constructor(host: CallHost, handlers: HandlerTable) {
     this.#host = host;
+    this.#served = new ServedCalls((endpoint) => host.isGone(endpoint));
+    this.#scopeOf = (origin, number) => this.scopeOf(origin, number);
     handlers.handleCalls((handler, message) => this.#serve(handler, message));
     handlers.handle(DISPATCH_ID_REPLY, (message) => this.#onReply(message));
+    handlers.handle(DISPATCH_ID_ABORT, (message) => this.#onAbort(message));
   }
 
   /** Calls whose reply has not come. */
   get size(): number {
     return this.#pending.size;
+  }
+
+  /** Whether the reply of a call has not come. */
+  isPending(number: number): boolean {
+    return this.#pending.has(number);
   }
 
   /** No pending call is given up before this. */
@@ -105,14 +128,37 @@ export class Calls {
     if (now < this.#soonest) return;
     this.#soonest = Number.POSITIVE_INFINITY;
     for (const [number, call] of this.#pending) {
-      if (call.deadline <= now) this.giveUp(number, late(call));
+      if (call.deadline <= now) this.abandon(number, late(call), ABORT_TIMEDOUT);
       else if (call.deadline < this.#soonest) this.#soonest = call.deadline;
     }
   }
 
-  /** Gives up all pending calls. */
-  giveUpAll(error: () => Error): void {
+  /** Gives up all pending calls: an interrupt ends them. */
+  interrupt(error: () => Error): void {
+    for (const number of [...this.#pending.keys()]) this.abandon(number, error(), ABORT_INTERRUPTED);
+  }
+
+  /** The context has closed: gives up all pending calls, and all that it serves. Callers learn of its end. */
+  close(own: Endpoint, error: () => Error): void {
     for (const number of [...this.#pending.keys()]) this.giveUp(number, error());
+    this.#served.close(own);
+  }
+
+  /** An endpoint has ended, and awaits no replies any more. All its messages are delivered or kept. */
+  originEnded(endpoint: Endpoint): void {
+    this.#served.originEnded(endpoint);
+  }
+
+  /** The scope of a call that has come. */
+  scopeOf(origin: Endpoint, number: number): ServedCall {
+    const scope = new ServedCall(this.#served, origin, number);
+    this.#served.begin(scope);
+    return scope;
+  }
+
+  /** A call waits for its answer, which comes later: its scope hears of the caller until then. */
+  serveLater(scope: ServedCall): void {
+    this.#served.add(scope);
   }
 
   /** An endpoint has ended, and all its messages are delivered. */
@@ -131,17 +177,18 @@ export class Calls {
   /** Calls a handler for a call that has come, and replies. It throws nothing. */
   #serve(handler: Handler, message: Message): void {
     const { origin } = message;
-    const number = message.takeCall();
+    const number = message.takeCall(this.#scopeOf);
     let value: unknown;
     try {
       value = handler(message);
       message.checkAnswered();
     } catch (error) {
       message.discard();
+      (message.leaveCall() as ServedCall | undefined)?.answered();
       this.replyError(origin, number, error);
       return;
     }
-    this.reply(origin, number, value);
+    this.reply(origin, number, value, message.leaveCall() as ServedCall | undefined);
   }
 
   /** The handler of DISPATCH_ID_REPLY. */
@@ -149,6 +196,13 @@ export class Calls {
     const number = message.headerWord(0);
     const status = message.headerWord(4);
     if (this.#pending.has(number)) this.#settle(number, status, message.copy(), message.origin);
+  }
+
+  /** The handler of DISPATCH_ID_ABORT. */
+  #onAbort(message: Message): void {
+    const { origin } = message;
+    const number = message.headerWord(0);
+    this.#served.abort(origin, number, message.headerWord(4), () => this.#host.keepsCall(origin, number));
   }
 
   #settle(number: number, status: number, reply: Uint8Array, origin: Endpoint): void {
@@ -167,6 +221,15 @@ export class Calls {
     this.settled++;
   }
 
+  /** As giveUp(), and tells the target, by a message behind the call. @param why ABORT_… */
+  abandon(number: number, error: Error, why: number): void {
+    const call = this.#pending.get(number);
+    if (call === undefined) return;
+    // Whether it is sent or not: the target learns of the end of this task in any case.
+    this.#host.send(call.to, DISPATCH_ID_ABORT, this.#prefix(number, why, undefined), undefined);
+    this.giveUp(number, error);
+  }
+
   /** Ends a call with an error, unless its reply has come. A later reply is dropped. */
   giveUp(number: number, error: Error): void {
     const call = this.#pending.get(number);
@@ -175,16 +238,28 @@ export class Calls {
     call.reject(error);
   }
 
-  /** Answers a call with what its handler returned, or the stream's reader gave: a value, or a promise of one. */
-  reply(to: Endpoint, number: number, value: unknown): void {
+  /**
+   * Answers a call with what its handler returned, or the stream's reader gave: a value, or a promise of one.
+   * @param scope the call's, if anybody asked for it
+   */
+  reply(to: Endpoint, number: number, value: unknown, scope: ServedCall | undefined): void {
     const promise = promised(value);
-    if (promise === undefined) this.#replyValue(to, number, value);
-    else {
-      void promise.then(
-        (settled) => this.#replyValue(to, number, settled),
-        (error) => this.replyError(to, number, error),
-      );
+    if (promise === undefined) {
+      scope?.answered();
+      this.#replyValue(to, number, value);
+      return;
     }
+    if (scope !== undefined) this.serveLater(scope);
+    void promise.then(
+      (settled) => {
+        scope?.answered();
+        this.#replyValue(to, number, settled);
+      },
+      (error) => {
+        scope?.answered();
+        this.replyError(to, number, error);
+      },
+    );
   }
 
   #replyValue(to: Endpoint, number: number, value: unknown): void {

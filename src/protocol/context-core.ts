@@ -188,6 +188,8 @@ export class ContextCore {
         memory.words[(block + CONTEXT_CALLS_OFFSET) >>> 2] = count;
       },
       advanceSoon: (isSooner) => owner.advanceSoon(isSooner),
+      keepsCall: (origin, number) => this.receiver.keepsCall(origin, number),
+      isGone: (to) => this.receiver.isGone(to),
       shutdown: (text, to) => task.shutdownError(text, to),
     };
     this.calls = new Calls(callHost, handlers);
@@ -407,6 +409,7 @@ export class ContextCore {
   /** An endpoint has ended, and all its messages are delivered. */
   #endpointGone(to: Endpoint): void {
     this.calls.targetEnded(to);
+    this.calls.originEnded(to);
     const told = this.#watchers.filter((watcher) => watcher.to === to);
     if (told.length === 0) return;
     this.#watchers = this.#watchers.filter((watcher) => watcher.to !== to);
@@ -430,7 +433,8 @@ export class ContextCore {
     // The lanes that no other task frees: from this context to itself, and from contexts of its task that closed before.
     this.#lanes.reclaim(this.ordinal);
     this.#owner.closed();
-    this.calls.giveUpAll(
+    this.calls.close(
+      this.endpoint,
       () => new PamiError("PAMIR_CLOSED", `call() of ${nameOf(this.endpoint)}: the context was closed`),
     );
     this.#task.parker.ring();

@@ -13,6 +13,11 @@ export interface AbortSignalLike {
   removeEventListener(type: "abort", listener: () => void): void;
 }
 
+/** The host's own `AbortSignal`, if the program's types have one; otherwise the members that pamir uses. */
+export type HostAbortSignal = typeof globalThis extends { AbortSignal: { prototype: infer Signal } }
+  ? Signal
+  : AbortSignalLike;
+
 /** A `Worker`, of Node or of a browser: the members by which the types recognize one. */
 export interface WorkerLike {
   /** Posts a message; each host has its own overloads. */

@@ -7,6 +7,7 @@ import type { AbortSignalLike, Client } from "../index.js";
 import { openWebSocketLink } from "../link/websocket-server.js";
 import { checkTimeout } from "../pami/waits.js";
 import { selectKeySchedules } from "../seal/select.js";
+import { hearAbort } from "../support/abort.js";
 import { isNode } from "../support/host.js";
 import { after } from "../support/timers.js";
 import { randomBytes } from "./bytes.js";
@@ -82,9 +83,9 @@ class Joining {
           reject(new PamiError("PAMIR_CANCELED", "join(): the signal was aborted", { cause: signal?.reason }));
         cancel = () => {
           stop();
-          signal?.removeEventListener("abort", give);
+          unheard();
         };
-        signal?.addEventListener("abort", give);
+        const unheard = hearAbort(signal, give);
         if (signal?.aborted === true) give();
         const instance = randomBytes(INSTANCE_BYTES).join();
         this.#link = new PageLink(

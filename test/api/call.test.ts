@@ -1,4 +1,5 @@
 // What only Node shows of calls: listeners that are left, errors of others, a worker that blocks.
+import { AsyncLocalStorage, AsyncResource } from "node:async_hooks";
 import { getEventListeners } from "node:events";
 import { attach, type Codec, codecs, type DispatchId, dispatchId, EAGAIN, RemoteError, SUCCESS } from "pamir";
 import { describe, expect, it } from "vitest";
@@ -6,6 +7,7 @@ import { HandlerTable } from "../../src/core/dispatch.js";
 import type { Endpoint } from "../../src/core/endpoint.js";
 import { Calls } from "../../src/protocol/call.js";
 import {
+  ASK,
   DATA,
   fillHeap,
   LINKED_VARIANTS,
@@ -13,6 +15,8 @@ import {
   PATIENCE,
   pattern,
   progress,
+  QUIT,
+  RESULT,
   rejectionOf,
   sameBytes,
   thrownBy,
@@ -30,6 +34,8 @@ it("a call that is refused before it is sent is not pending: nobody would wait f
     },
     pending: () => {},
     advanceSoon: () => {},
+    keepsCall: () => false,
+    isGone: () => false,
     shutdown: () => new Error(),
   };
   const calls = new Calls(host, new HandlerTable((_, handler) => handler));
@@ -54,7 +60,7 @@ describe.each(LINKED_VARIANTS)("calls: $name", (variant) => {
         rejectionOf(context.call(context.endpoint, OTHER, null, options)),
         rejectionOf(context.call(context.endpoint, 77, null, { ...options, timeout: 5 })),
       ];
-      expect(listeners()).toBe(3);
+      expect(listeners()).toBe(1);
       await Promise.all(calls);
       expect(listeners()).toBe(0);
       const reason = new Error("enough");
@@ -62,6 +68,130 @@ describe.each(LINKED_VARIANTS)("calls: $name", (variant) => {
       controller.abort(reason);
       expect(await canceled).toMatchObject({ code: "PAMIR_CANCELED", cause: reason });
       expect(listeners()).toBe(0);
+    }));
+
+  it("have one listener on a signal, as have all waits, however many there are", () =>
+    withJob(variant, { tasks: 1 }, async ({ client, context }) => {
+      const warnings: Error[] = [];
+      const hear = (warning: Error): void => void warnings.push(warning);
+      process.on("warning", hear);
+      const controller = new AbortController();
+      const { signal } = controller;
+      const listeners = () => getEventListeners(signal, "abort").length;
+      const other = client.createContext();
+      const begin = (): Promise<unknown>[] => [
+        context.call(context.endpoint, 77, null, { signal }),
+        other.call(context.endpoint, 77, null, { signal }),
+        context.whenEnded(other.endpoint, { signal }),
+        context.progress({ signal }),
+        context.waitWord(region, 0, (value) => value === 1, { signal }),
+      ];
+      const region = client.createRegion(8);
+      const all = Array.from({ length: 400 }, begin).flat();
+      const stream = context.messages(78, { signal }).next();
+      await context.progress({ timeout: 0 }).catch(() => {});
+      expect([all.length, listeners()]).toEqual([2000, 1]);
+      controller.abort();
+      const settled = await Promise.allSettled([...all, stream]);
+      const codes = settled.map((each) => (each.status === "rejected" ? each.reason.code : "an event"));
+      // A call of the other context may come first, which is an event for each progress().
+      expect(codes.filter((code) => code !== "PAMIR_CANCELED" && code !== "an event")).toEqual([]);
+      expect(codes.filter((code) => code === "PAMIR_CANCELED").length).toBeGreaterThanOrEqual(1601);
+      expect(listeners()).toBe(0);
+      await new Promise((resolve) => setImmediate(resolve));
+      process.off("warning", hear);
+      expect(warnings).toEqual([]);
+    }));
+
+  it("tell the handler that the caller gave up, by its signal, its timeout, its end", () =>
+    withJob(variant, { tasks: 3, scenario: "hear" }, async ({ client, context }) => {
+      const to = client.endpoint(1);
+      const typed = dispatchId(OTHER, codecs.text, codecs.text);
+      const told: string[] = [];
+      let begun = 0;
+      context.dispatch(RESULT, ({ payload }) => void told.push(new TextDecoder().decode(payload.slice())));
+      context.dispatch(ASK, () => void begun++);
+      // Of task 2, which has left.
+      while (told.length < 1) await progress(context);
+      expect(told.splice(0)).toEqual(["PAMIR_SHUTDOWN"]);
+      const controller = new AbortController();
+      const { signal } = controller;
+      const calls = [context.call(to, DATA, null, { signal }), context.call(to, typed, "", { signal })].map(
+        rejectionOf,
+      );
+      while (begun < 1) await progress(context);
+      controller.abort();
+      expect((await Promise.all(calls)).map(({ code }) => code)).toEqual(["PAMIR_CANCELED", "PAMIR_CANCELED"]);
+      while (told.length < 2) await progress(context);
+      expect(told.splice(0)).toEqual(["PAMIR_CANCELED", "PAMIR_CANCELED"]);
+      expect((await rejectionOf(context.call(to, typed, "", { timeout: 1 }))).code).toBe("PAMIR_TIMEDOUT");
+      while (told.length < 1) await progress(context);
+      expect(told.splice(0)).toEqual(["PAMIR_TIMEDOUT"]);
+      const other = client.createContext();
+      const last = rejectionOf(other.call(to, DATA));
+      await other.drain({ timeout: PATIENCE });
+      other.close();
+      expect((await last).code).toBe("PAMIR_CLOSED");
+      while (told.length < 1) await progress(context);
+      expect(told).toEqual(["PAMIR_SHUTDOWN"]);
+      context.sendImmediate(to, QUIT);
+    }));
+
+  it("tell a handler that comes later, and a stream, and none that has answered", () =>
+    withJob(variant, { tasks: 1 }, async ({ client, context }) => {
+      const caller = client.createContext();
+      const to = context.endpoint;
+      const controller = new AbortController();
+      const { signal } = controller;
+      const [kept, streamed] = [DATA, OTHER].map((id) => rejectionOf(caller.call(to, id, null, { signal })));
+      const answered = caller.call(to, ASK, null, { signal, timeout: PATIENCE });
+      const signals: AbortSignal[] = [];
+      context.dispatch(ASK, (message) => void signals.push(message.signal));
+      until(context, () => signals.length === 1);
+      await answered;
+      controller.abort();
+      expect([(await kept)?.code, (await streamed)?.code]).toEqual(["PAMIR_CANCELED", "PAMIR_CANCELED"]);
+      for (let round = 0; round < 8; round++) for (const each of [caller, context]) each.advance();
+      context.dispatch(DATA, (message) => void signals.push(message.signal));
+      const { value } = await context.messages(OTHER, { timeout: PATIENCE }).next();
+      signals.push(value.signal as AbortSignal);
+      until(context, () => signals.length === 3);
+      expect(signals[0]?.aborted).toBe(false);
+      expect(signals.slice(1).map(({ reason }) => reason?.code)).toEqual(["PAMIR_CANCELED", "PAMIR_CANCELED"]);
+      context.dispatch(RESULT, (message) => void signals.push(message.signal));
+      context.sendImmediate(to, RESULT);
+      until(context, () => signals.length === 4);
+      expect(signals[3]?.aborted).toBe(false);
+    }));
+
+  it("keep the store of their caller, and handlers and callbacks that are bound keep theirs", () =>
+    withJob(variant, { tasks: 1 }, async ({ context }) => {
+      const storage = new AsyncLocalStorage<string>();
+      const to = context.endpoint;
+      const stores: (string | undefined)[] = [];
+      storage.run("handler", () =>
+        context.dispatch(
+          DATA,
+          AsyncResource.bind(() => void stores.push(storage.getStore())),
+        ),
+      );
+      const call = (name: string): Promise<string | undefined> =>
+        storage.run(name, async () => {
+          await context.call(to, DATA, null, { timeout: PATIENCE });
+          return storage.getStore();
+        });
+      const names = Array.from({ length: 20 }, (_, i) => `caller ${i}`);
+      expect(await Promise.all(names.map(call))).toEqual(names);
+      const thrown = storage.run("thrown", () =>
+        context.call(to, 77, null, { timeout: 1 }).catch(() => storage.getStore()),
+      );
+      expect(await thrown).toBe("thrown");
+      storage.run("sender", () => {
+        const onLocal = AsyncResource.bind(() => void stores.push(storage.getStore()));
+        context.send({ to, dispatch: DATA, onLocal });
+      });
+      while (stores.length < 22) await progress(context);
+      expect(new Set(stores)).toEqual(new Set(["handler", "sender"]));
     }));
 
   it("another handler's error is none of the caller's: nobody handles it", () =>

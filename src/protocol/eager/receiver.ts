@@ -383,6 +383,17 @@ export class Receiver {
     };
   }
 
+  /** Whether a call waits for its handler. */
+  keepsCall(from: Endpoint, number: number): boolean {
+    for (const queue of this.#unexpected.values()) {
+      for (const { meta, origin, words } of queue) {
+        const isCall = (meta & META_DISPATCH_MASK) === DISPATCH_ID_CALL;
+        if (isCall && origin === from && (words[0] as number) >>> 0 === number) return true;
+      }
+    }
+    return false;
+  }
+
   /** Whether deliverUnexpected() would deliver something: a message in packets may still be arriving. */
   hasDeliverable(): boolean {
     if (this.busy === 0) return false;

@@ -32,6 +32,7 @@ import type { RegionTable } from "../../memory/regions.js";
 import { isAway, taskAt } from "../../node/address.js";
 import type { ContextEngine } from "../../node/engine.js";
 import { hasAcknowledged, hasEngineSeen, hasEngineThread, notifyEngine } from "../../node/liveness.js";
+import { hearAbort } from "../../support/abort.js";
 import type { AbortSignalLike } from "../../support/like.js";
 import type { Base } from "../base.js";
 
@@ -424,6 +425,5 @@ export function regionIfAny(regions: RegionTable, bytes: number): MemRegion | un
 export function onAbort(signal: AbortSignalLike | undefined, abort: () => void): () => void {
   if (signal === undefined) return () => {};
   if (signal.aborted) abort();
-  signal.addEventListener("abort", abort, { once: true });
-  return () => signal.removeEventListener("abort", abort);
+  return hearAbort(signal, abort);
 }

@@ -1,14 +1,16 @@
 // @ts-check
 // The other side of the tests of messages.
 import { workerData } from "node:worker_threads";
-import { attach, CANCELED, SUCCESS } from "pamir";
+import { attach, CANCELED, codecs, dispatchId, SUCCESS } from "pamir";
 import {
+  ASK,
   DATA,
   ECHO,
   OTHER,
   QUIT,
   REPLY_PARTS,
   REPLY_WHOLE,
+  RESULT,
   raise,
   report,
   runScenario,
@@ -143,6 +145,41 @@ await runScenario({
       return Uint8Array.of(99);
     });
     context.advanceUntil(() => false);
+  },
+
+  /** Tells task 0 why its callers gave up. Later tasks call it once, and leave. */
+  async hear(client) {
+    const context = client.createContext();
+    if (client.task > 1) {
+      context.call(client.endpoint(1), DATA).catch(() => {});
+      await context.drain();
+      client.close();
+      return;
+    }
+    const hear = (/** @type {AbortSignal} */ signal) =>
+      new Promise((resolve) => {
+        const over = () => {
+          context.send({
+            to: client.endpoint(0),
+            dispatch: RESULT,
+            payload: new TextEncoder().encode(signal.reason.code),
+          });
+          resolve(undefined);
+        };
+        if (signal.aborted) over();
+        else signal.addEventListener("abort", over);
+      });
+    context.dispatch(DATA, (message) => hear(message.signal));
+    context.dispatch(dispatchId(OTHER, codecs.text, codecs.text), async (_, origin, call) => {
+      context.sendImmediate(origin, ASK);
+      // It may be aborted before it is read.
+      await new Promise((resolve) => setImmediate(resolve));
+      await hear(call.signal);
+      return "late";
+    });
+    context.dispatch(QUIT, () => client.close());
+    while (!context.closed)
+      await context.progress().catch((error) => error.code === "PAMIR_CLOSED" || Promise.reject(error));
   },
 
   /** Throws what the first byte of a request names, and answers 4. */
