@@ -6,10 +6,11 @@
  * says, and contexts that close, 8 for self-pacing transfers, 3 for the engine thread, 1 for bounds on what others say, 4 for
  * buffers, kept and given regions, 8 for arguments that are checked, failures that are told, waits that learn and puts that
  * notify, 1 for messages that are broken off, 4 for tasks of other nodes, 1 for processes and links that join them, a tenth for
- * waits that look for packets, 2 for errors with their fields and causes. What is loaded later has its own bound; that all of this is one file saves what 2 KB take: names
+ * waits that look for packets, 3 for errors with their fields and causes, and for handlers that hear of their
+ * callers. What is loaded later has its own bound; that all of this is one file saves what 2 KB take: names
  * that files give each other.
  */
-export const BUNDLE_MAX = 86_557;
+export const BUNDLE_MAX = 87_599;
 
 /**
  * Bytes of what is loaded when it is needed: 12 KB where tasks share no memory, 9 for the code of the monitor, by the thread
@@ -31,7 +32,7 @@ export const LATER_MAX = 94_284;
  * sixth for strangers that hold all connections, a sixth for finding ws, a quarter for acknowledgments that go with data, which `import "pamir"` has not
  * at first.
  */
-export const WEB_MAX = 34_661;
+export const WEB_MAX = 34_665;
 
 /** Bytes of pamir.wasm: 400 of them are for descriptors and rget FIFOs that go to other nodes, 50 for pages of extents. */
 export const WASM_MAX = 16_450;

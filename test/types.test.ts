@@ -29,7 +29,7 @@ export async function use(context: Context, client: Client, to: Endpoint): Promi
     const sum: number = message.getInt32(0) + message.payload.length + names.length;
     if (sum > 0) message.discard();
   });
-  context.dispatch(add, ([a, b]) => a + b);
+  context.dispatch(add, ([a, b], _, { signal }) => (signal.aborted ? 0 : a + b));
   const sum: number = await context.call(to, add, [1, 2], { timeout: 1000 });
   using region = client.createRegion(4096);
   const result: Result = context.put({ to, local: region, remote: region.handle, bytes: 8, onRemote: () => {} });
@@ -57,13 +57,24 @@ export async function start(): Promise<Job> {
 
 /** What the lib of a browser and the types of Node both have. */
 const HOST = `
-import { type Context, launch } from "pamir";
+import { codecs, type Context, dispatchId, launch } from "pamir";
 
 export async function stop(context: Context): Promise<void> {
+  // The signal of a handler is the host's own: it goes wherever that goes.
+  context.dispatch(1, ({ signal }) => until(signal));
+  context.dispatch(dispatchId(2, codecs.text, codecs.text), async (text, _, { signal }) => {
+    await until(signal);
+    return text;
+  });
+  for await (const { signal } of context.messages(3)) if (signal !== undefined) await until(signal);
   const controller = new AbortController();
   await context.progress({ signal: controller.signal, timeout: 1 });
   context.send({ to: context.endpoint, dispatch: 1, payload: new Uint8Array(8), signal: controller.signal });
   await launch(new URL("./task.js", "file:///"), { signal: controller.signal });
+}
+
+function until(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => signal.addEventListener("abort", () => resolve()));
 }
 `;
 
