@@ -69,7 +69,7 @@ export const COLLECTIVE_HEADER_SIZE: u32 = 28;
 
 /** The bytes of a transfer. */
 export const COLLECTIVE_DATA: u32 = 1;
-/** The receiver of a long transfer has begun its round: the bytes may come. */
+/** The receiver of a long transfer has begun its round. Two f64: the bytes that it awaits, and up to which they may come. */
 export const COLLECTIVE_READY: u32 = 2;
 /** A member makes a geometry. To its first member, which answers all with TABLE once each has come. */
 export const COLLECTIVE_CREATE: u32 = 3;

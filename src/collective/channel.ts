@@ -16,6 +16,10 @@ import type { Sender } from "../protocol/eager/sender.js";
 
 /** A transfer of more bytes begins once its receiver is ready for it. One of fewer bytes is copied if it has to wait. */
 export const EAGER_BYTES = 16 * 1024;
+/** A longer transfer goes in messages of this many bytes, so that its copies on the way take bounded memory. */
+export const FRAGMENT_BYTES = 512 * 1024;
+/** Fragments that a receiver lets come before it has taken the first of them. */
+export const FRAGMENTS_AHEAD = 2;
 
 export class Channel {
   readonly #sender: Pick<Sender, "sendOwn" | "room" | "whenRoom">;

@@ -1,13 +1,16 @@
 // Runs a schedule: posts the transfers of a round, and goes on to the next one when all are over. Messages that come before
 // their round wait here, as copies: short ones only, since a long transfer begins once its receiver is ready.
+//
+// A long transfer goes in fragments. The receiver's READY says how many bytes it awaits, and up to which of them may come; a
+// further READY follows each fragment. So a transfer of any length has two fragments on their way.
 import { COLLECTIVE_DATA, COLLECTIVE_READY } from "../../assembly/layout.js";
 import { textOf } from "../core/error.js";
 import { ENOMEM, ERROR, type Result, SHUTDOWN, SUCCESS } from "../core/result.js";
 import type { Arrival } from "../protocol/late-handler.js";
 import { copyInto, copyIntoIfThere } from "../support/copy.js";
-import { EAGER_BYTES } from "./channel.js";
+import { EAGER_BYTES, FRAGMENT_BYTES, FRAGMENTS_AHEAD } from "./channel.js";
 import { type Buffers, Operation } from "./operation.js";
-import type { Schedule, Span, Transfer } from "./schedule.js";
+import { part, type Schedule, type Span, type Transfer } from "./schedule.js";
 import type { Piece, Scratch } from "./scratch.js";
 
 /** What an execution needs of its geometry. */
@@ -28,6 +31,27 @@ export interface ExecutionHost {
   sent(operation: Operation): void;
 }
 
+/** A transfer that a member awaits. */
+interface Incoming {
+  readonly span: Span;
+  /** Bytes that have come. */
+  got: number;
+}
+
+/** A long transfer to another member. */
+interface Outgoing {
+  readonly span: Span;
+  /** Bytes that have been given to the transport; and those of them that it still has. */
+  next: number;
+  sending: number;
+}
+
+/** What a receiver's READY says, in bytes. */
+interface Ready {
+  readonly awaited: number;
+  readonly upTo: number;
+}
+
 export class Execution extends Operation {
   readonly isMutual = false;
   readonly isPolling = false;
@@ -43,12 +67,12 @@ export class Execution extends Operation {
   #left = 0;
   /** Long messages that are being sent. */
   #sending = 0;
-  /** Receives of this round that are awaited, and sends that wait for their receiver, by key. */
-  readonly #awaited = new Map<number, Span>();
-  readonly #held = new Map<number, Span>();
+  /** Receives of this round that are awaited, and sends of which the receiver does not await all bytes yet, by key. */
+  readonly #awaited = new Map<number, Incoming>();
+  readonly #held = new Map<number, Outgoing>();
   /** What has come before its round, by key: bytes, or a receiver's READY. */
   readonly #early = new Map<number, Uint8Array>();
-  readonly #ready = new Set<number>();
+  readonly #ready = new Map<number, Ready>();
 
   /** @param operation the operation of which it is a part: begin() gives the schedule then @param onOver called at its end */
   constructor(
@@ -94,23 +118,16 @@ export class Execution extends Operation {
     if (this.#operation.isStopped) return;
     const key = this.#key(rank, tag);
     if (kind === COLLECTIVE_READY) {
+      const ready = readyIn(arrival);
       const held = this.#held.get(key);
-      if (held === undefined) {
-        this.#ready.add(key);
-        return;
-      }
-      this.#held.delete(key);
-      this.#sendLong(rank, tag, held);
+      if (held === undefined) this.#ready.set(key, ready);
+      else this.#sendUpTo(rank, tag, held, ready);
       return;
     }
     const awaited = this.#awaited.get(key);
-    if (awaited === undefined) {
-      // A long one comes when this member is ready for it, and so never early.
-      if (arrival.payloadBytes <= EAGER_BYTES) this.#early.set(key, arrival.payload.slice());
-      return;
-    }
-    this.#awaited.delete(key);
-    if (this.#take(awaited, arrival.payload, rank)) this.#done();
+    if (awaited !== undefined) this.#take(awaited, arrival.payload, rank, tag);
+    // A long one comes when this member is ready for it, and so never early.
+    else if (arrival.payloadBytes <= EAGER_BYTES) this.#early.set(key, arrival.payload.slice());
   }
 
   ended(rank: number): void {
@@ -173,10 +190,11 @@ export class Execution extends Operation {
 
   #receive({ peer, span, tag }: Transfer): void {
     const key = this.#key(peer, tag);
+    const incoming = { span, got: 0 };
     const early = this.#early.get(key);
     if (early !== undefined) {
       this.#early.delete(key);
-      this.#take(span, early, peer);
+      this.#copy(incoming, early, peer);
       return;
     }
     if (this.#host.isGone(peer)) {
@@ -184,9 +202,18 @@ export class Execution extends Operation {
       return;
     }
     this.#left++;
-    this.#awaited.set(key, span);
+    this.#awaited.set(key, incoming);
     this.#host.watch(peer);
-    if (span.bytes > EAGER_BYTES) this.#sent(this.#host.send(COLLECTIVE_READY, peer, this.#operation, tag));
+    if (span.bytes > EAGER_BYTES) this.#let(peer, tag, incoming);
+  }
+
+  /** Lets the next fragments of a long transfer come. */
+  #let(rank: number, tag: number, { span, got }: Incoming): void {
+    const upTo = Math.min(span.bytes, got + FRAGMENTS_AHEAD * FRAGMENT_BYTES);
+    // After the last one that was let come, none is left to be asked for.
+    if (got > 0 && upTo === Math.min(span.bytes, got - FRAGMENT_BYTES + FRAGMENTS_AHEAD * FRAGMENT_BYTES)) return;
+    const payload = new Uint8Array(Float64Array.of(span.bytes, upTo).buffer);
+    this.#sent(this.#host.send(COLLECTIVE_READY, rank, this.#operation, tag, payload));
   }
 
   #send({ peer, span, tag }: Transfer): void {
@@ -196,21 +223,53 @@ export class Execution extends Operation {
       return;
     }
     this.#left++;
-    if (this.#ready.delete(key)) this.#sendLong(peer, tag, span);
-    else if (this.#host.isGone(peer)) this.#failed(SHUTDOWN, "");
-    else {
-      this.#held.set(key, span);
-      this.#host.watch(peer);
+    const outgoing = { span, next: 0, sending: 0 };
+    const ready = this.#ready.get(key);
+    if (ready === undefined && this.#host.isGone(peer)) {
+      this.#failed(SHUTDOWN, "");
+      return;
+    }
+    this.#held.set(key, outgoing);
+    this.#host.watch(peer);
+    if (ready === undefined) return;
+    this.#ready.delete(key);
+    this.#sendUpTo(peer, tag, outgoing, ready);
+  }
+
+  /** Sends fragments that the receiver lets come. */
+  #sendUpTo(rank: number, tag: number, outgoing: Outgoing, { awaited, upTo }: Ready): void {
+    const { span } = outgoing;
+    if (awaited !== span.bytes) {
+      this.#failed(ERROR, `rank ${rank} awaits ${awaited} bytes, ${span.bytes} are sent: the lengths differ`);
+      return;
+    }
+    while (outgoing.next < upTo && !this.#operation.isStopped) {
+      const from = outgoing.next;
+      const bytes = Math.min(FRAGMENT_BYTES, span.bytes - from);
+      outgoing.next += bytes;
+      outgoing.sending += bytes;
+      if (outgoing.next === span.bytes) this.#held.delete(this.#key(rank, tag));
+      this.#sendFragment(rank, tag, outgoing, part(span, from, bytes));
     }
   }
 
-  #sendLong(rank: number, tag: number, span: Span): void {
+  #sendFragment(rank: number, tag: number, outgoing: Outgoing, fragment: Span): void {
+    const isLast = (): boolean => outgoing.sending === 0 && outgoing.next === outgoing.span.bytes;
+    if (fragment.bytes <= EAGER_BYTES) {
+      outgoing.sending -= fragment.bytes;
+      this.#sent(this.#host.send(COLLECTIVE_DATA, rank, this.#operation, tag, this.#bytes(fragment)));
+      if (isLast()) this.#done();
+      return;
+    }
     // SHUTDOWN is told by ended(), too.
     this.#sending++;
-    this.#host.sendLong(rank, this.#operation, tag, this.#bytes(span), () => {
+    this.#host.sendLong(rank, this.#operation, tag, this.#bytes(fragment), () => {
       const operation = this.#operation;
-      if (--this.#sending > 0 || !operation.isStopped) this.#done();
-      else if (!operation.isSending) this.#host.sent(operation);
+      this.#sending--;
+      outgoing.sending -= fragment.bytes;
+      if (!operation.isStopped) {
+        if (isLast()) this.#done();
+      } else if (!operation.isSending) this.#host.sent(operation);
     });
   }
 
@@ -222,13 +281,26 @@ export class Execution extends Operation {
     if (result !== SUCCESS) this.#failed(result, "");
   }
 
-  /** Takes bytes that have come. False: they are not what this member awaits, so the operation has failed. */
-  #take(span: Span, bytes: Uint8Array, rank: number): boolean {
-    if (bytes.length !== span.bytes) {
+  /** Takes bytes that this member awaits. */
+  #take(incoming: Incoming, bytes: Uint8Array, rank: number, tag: number): void {
+    if (!this.#copy(incoming, bytes, rank)) return;
+    if (incoming.got < incoming.span.bytes) {
+      this.#let(rank, tag, incoming);
+      return;
+    }
+    this.#awaited.delete(this.#key(rank, tag));
+    this.#done();
+  }
+
+  /** False: the bytes are not what this member awaits, so the operation has failed. */
+  #copy(incoming: Incoming, bytes: Uint8Array, rank: number): boolean {
+    const { span, got } = incoming;
+    if (bytes.length !== Math.min(span.bytes - got, FRAGMENT_BYTES)) {
       this.#failed(ERROR, `rank ${rank} has sent ${bytes.length} bytes, ${span.bytes} are awaited: the lengths differ`);
       return false;
     }
-    if (copyIntoIfThere(this.#buffer(span), span.offset, bytes)) return true;
+    incoming.got += bytes.length;
+    if (copyIntoIfThere(this.#buffer(span), span.offset + got, bytes)) return true;
     this.#failed(ERROR, "the buffer for what is received was detached or shrunk");
     return false;
   }
@@ -265,3 +337,9 @@ export class Execution extends Operation {
 }
 
 const NO_BYTES = new Uint8Array(0);
+
+function readyIn({ payload, payloadBytes }: Arrival): Ready {
+  if (payloadBytes !== 16) return { awaited: Number.NaN, upTo: 0 };
+  const [awaited, upTo] = new Float64Array(payload.slice().buffer) as unknown as [number, number];
+  return { awaited, upTo };
+}

@@ -8,6 +8,8 @@ import { type CollectiveKernel, twinCollectiveKernel } from "./kernel.js";
 /** Bytes of idle pieces that are kept. */
 const KEPT_BYTES = 4 * 1024 * 1024;
 const LEAST_BYTES = 4096;
+/** In one memory: the longest copy of an ordinary array there, where copies would be more than a quarter of all arrays. */
+export const COPY_BYTES = KEPT_BYTES;
 
 /** Memory outside of the job's, with what reduces elements there. */
 export interface Elsewhere extends Pick<CollectiveKernel, "reduce"> {
@@ -44,7 +46,8 @@ export class Scratch {
   /** Takes a piece of at least so many bytes. @returns undefined: there is no memory */
   take(bytes: number): Piece | undefined {
     let size = LEAST_BYTES;
-    while (size < bytes) size *= 2;
+    if (bytes > KEPT_BYTES) size = bytes;
+    else while (size < bytes) size *= 2;
     const place = this.#idle.findIndex((piece) => piece.bytes.length === size);
     const piece = place < 0 ? this.#make(size) : (this.#idle.splice(place, 1)[0] as Kept);
     if (piece === undefined) return undefined;

@@ -30,6 +30,7 @@ import type { Call } from "./calls.js";
 import type { GeometryCore } from "./geometry-core.js";
 import type { Buffers, Operation } from "./operation.js";
 import type { Round, Schedule, Transfer } from "./schedule.js";
+import { blockSegment, inSegments } from "./segments.js";
 import { prefixSums } from "./shape.js";
 import { SharedOperation, type Steps } from "./shared-operation.js";
 import {
@@ -220,7 +221,7 @@ const reduce = [
   sliced,
   byLeaders(
     "leaders",
-    (request, geometry) => leadersReduce(placed(request, geometry)),
+    (request, geometry) => inSegments(placed(request, geometry), leadersReduce),
     "always",
     mayReduceNodes,
     "partial sums of nodes keep the order, or the order does not matter",
@@ -228,20 +229,24 @@ const reduce = [
   ),
   byLeaders(
     "leaders-operands",
-    (request, geometry) => operandsReduce(placed(request, geometry)),
+    (request, geometry) => inSegments(placed(request, geometry), operandsReduce),
     `up to ${OPERANDS_SHORT} bytes`,
     upTo(OPERANDS_SHORT),
   ),
   overMessages(
     "binomial",
-    (request, geometry) => binomialReduce(shapeOf(request, geometry)),
+    (request, geometry) => inSegments(shapeOf(request, geometry), binomialReduce),
     `up to ${REDUCE_SHORT} bytes`,
     upTo(REDUCE_SHORT),
   ),
-  overMessages("rabenseifner", (request, geometry) => rabenseifnerReduce(shapeOf(request, geometry)), "else"),
+  overMessages(
+    "rabenseifner",
+    (request, geometry) => inSegments(shapeOf(request, geometry), rabenseifnerReduce),
+    "else",
+  ),
   overMessages(
     "4-nomial",
-    (request, geometry) => knomialReduce(shapeOf(request, geometry), 4),
+    (request, geometry) => inSegments(shapeOf(request, geometry), (shape) => knomialReduce(shape, 4)),
     "never",
     () => false,
   ),
@@ -253,9 +258,8 @@ const allreduce = [
   byLeaders(
     "leaders",
     (request, geometry) =>
-      leadersAllreduce(
-        placed(request, geometry),
-        request.bytes <= ALLREDUCE_SHORT ? doublingAllreduce : rabenseifnerAllreduce,
+      inSegments(placed(request, geometry), (shape) =>
+        leadersAllreduce(shape, request.bytes <= ALLREDUCE_SHORT ? doublingAllreduce : rabenseifnerAllreduce),
       ),
     "always",
     mayReduceNodes,
@@ -264,20 +268,24 @@ const allreduce = [
   ),
   byLeaders(
     "leaders-operands",
-    (request, geometry) => operandsAllreduce(placed(request, geometry)),
+    (request, geometry) => inSegments(placed(request, geometry), operandsAllreduce),
     `up to ${OPERANDS_SHORT} bytes`,
     upTo(OPERANDS_SHORT),
   ),
   overMessages(
     "recursive-doubling",
-    (request, geometry) => doublingAllreduce(shapeOf(request, geometry)),
+    (request, geometry) => inSegments(shapeOf(request, geometry), doublingAllreduce),
     `up to ${ALLREDUCE_SHORT} bytes`,
     upTo(ALLREDUCE_SHORT),
   ),
-  overMessages("rabenseifner", (request, geometry) => rabenseifnerAllreduce(shapeOf(request, geometry)), "else"),
+  overMessages(
+    "rabenseifner",
+    (request, geometry) => inSegments(shapeOf(request, geometry), rabenseifnerAllreduce),
+    "else",
+  ),
   overMessages(
     "ring",
-    (request, geometry) => ringAllreduce(shapeOf(request, geometry)),
+    (request, geometry) => inSegments(shapeOf(request, geometry), ringAllreduce),
     "never",
     () => false,
     "the operation commutes; not for sums and products of floats, whose results would depend on where a slice lies",
@@ -411,7 +419,7 @@ const alltoallv = [alltoallInMemory, pairwise];
 const scan = [
   overMessages(
     "recursive-doubling",
-    (request, geometry) => doublingScan(shapeOf(request, geometry), request.isExclusive),
+    (request, geometry) => inSegments(shapeOf(request, geometry), (shape) => doublingScan(shape, request.isExclusive)),
     "always",
   ),
 ];
@@ -431,7 +439,14 @@ const reduceScatter = [
     `up to ${REDUCE_SCATTER_SHORT} bytes`,
     upTo(REDUCE_SCATTER_SHORT),
   ),
-  overMessages("pairwise", (request, geometry) => pairwiseReduceScatter(scattered(request, geometry)), "else"),
+  overMessages(
+    "pairwise",
+    (request, geometry) => {
+      const shape = scattered(request, geometry);
+      return pairwiseReduceScatter(shape, blockSegment(shape.counts, request.elementBytes));
+    },
+    "else",
+  ),
 ];
 
 export const ALGORITHMS: Readonly<Record<CollectiveType, readonly Algorithm[]>> = {

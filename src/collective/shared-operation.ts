@@ -27,7 +27,7 @@ import type { Arrival } from "../protocol/late-handler.js";
 import { Execution, type ExecutionHost } from "./execution.js";
 import { type Buffers, Operation } from "./operation.js";
 import type { Schedule } from "./schedule.js";
-import type { Piece } from "./scratch.js";
+import { COPY_BYTES, type Piece } from "./scratch.js";
 import type { SharedMembers } from "./shared-members.js";
 import { describeDifference } from "./signature.js";
 
@@ -283,19 +283,23 @@ export class SharedOperation extends Operation {
     else this.shared.readWords(this.#receiveWords, pointer);
   }
 
-  /** Publishes a view: inline if it fits, else where it lies, or in a copy. */
-  publishView(slot: number, view: Uint8Array, align?: number): number {
+  /** Publishes a view: inline if it fits, else where it lies, or in a copy. @param copied bytes of the longest copy */
+  publishView(slot: number, view: Uint8Array, align?: number, copied?: number): number {
     if (view.length <= MEMBER_INLINE_BYTES) {
       this.shared.write(slot, view);
       return 0;
     }
-    return this.pointerTo(view, align);
+    return this.pointerTo(view, align, copied);
   }
 
-  /** Pointer to a view's bytes in the job's memory, or to a copy of them there; NONE: there is no memory. */
-  pointerTo(view: Uint8Array, align?: number): number {
+  /**
+   * Pointer to a view's bytes in the job's memory, or to a copy of them there; NONE: there is no memory, or the copy would be
+   * too long. Then messages carry the bytes, in fragments and segments.
+   */
+  pointerTo(view: Uint8Array, align?: number, copied = COPY_BYTES): number {
     const pointer = this.shared.pointerOf(view, align);
     if (pointer !== 0 || view.length === 0) return pointer;
+    if (view.length > copied) return NONE;
     const copy = this.take(view.length);
     if (copy !== NONE) this.shared.write(copy, view);
     return copy;

@@ -1,6 +1,7 @@
 // What each type of operation does with the bytes of members that share a memory: see shared-operation.ts.
 import { MEMBER_INLINE_BYTES, MEMBER_INLINE_OFFSET, NONE } from "../../assembly/layout.js";
 import type { Buffers, Reducer } from "./operation.js";
+import { COPY_BYTES } from "./scratch.js";
 import { powerBelow, prefixSums, slices } from "./shape.js";
 import { COPY_DISTANCE, type SharedMembers } from "./shared-members.js";
 import { allRanks, type SharedOperation, Steps } from "./shared-operation.js";
@@ -9,6 +10,8 @@ import { allRanks, type SharedOperation, Steps } from "./shared-operation.js";
 const BLOCK_BYTES = 16 * 1024;
 /** Most members that each read all others, where a reduction's bytes fit into slots. */
 export const FLAT_MEMBERS = 64;
+/** Of so many members, each reads all of what one copies: copies of any length are at most a quarter of all arrays. */
+const COPIES = 4;
 
 function others({ rank, size }: SharedMembers): number[] {
   return allRanks(size).filter((other) => other !== rank);
@@ -42,16 +45,18 @@ export class BroadcastSteps extends Steps {
   readonly sources: readonly number[];
   readonly readers: readonly number[];
   readonly #isRoot: boolean;
+  readonly #copied: number | undefined;
 
   constructor(shared: SharedMembers, root: number) {
     super();
+    this.#copied = shared.size < COPIES ? undefined : Number.POSITIVE_INFINITY;
     this.#isRoot = shared.rank === root;
     this.sources = this.#isRoot ? NO_RANKS : [root];
     this.readers = this.#isRoot ? others(shared) : NO_RANKS;
   }
 
   publish(operation: SharedOperation, slot: number): number {
-    return this.#isRoot ? operation.publishView(slot, operation.buffers.send) : 0;
+    return this.#isRoot ? operation.publishView(slot, operation.buffers.send, 1, this.#copied) : 0;
   }
 
   override arrived(operation: SharedOperation, _rank: number, pointer: number): void {
@@ -72,11 +77,13 @@ export class GatherSteps extends Steps {
   readonly sources: readonly number[];
   readonly readers: readonly number[];
   readonly #blocks: Blocks;
+  readonly #copied: number | undefined;
 
   /** @param root undefined: all members read */
   constructor(shared: SharedMembers, root: number | undefined, blocks: Blocks) {
     super();
     const { rank, size } = shared;
+    this.#copied = root !== undefined || size < COPIES ? undefined : Number.POSITIVE_INFINITY;
     this.sources = root === undefined || root === rank ? allRanks(size) : NO_RANKS;
     this.readers = root === undefined ? others(shared) : root === rank ? NO_RANKS : [root];
     this.isMutual = root === undefined;
@@ -86,7 +93,7 @@ export class GatherSteps extends Steps {
   publish(operation: SharedOperation, slot: number): number {
     const { shared, buffers } = operation;
     shared.noteLength(slot, buffers.send.length);
-    return operation.publishView(slot, buffers.send);
+    return operation.publishView(slot, buffers.send, 1, this.#copied);
   }
 
   override arrived({ shared, buffers, number }: SharedOperation, rank: number, pointer: number): void {
@@ -198,11 +205,12 @@ function spaceOf(block: number): number {
 
 /** Bytes that reduceOperands() needs for partial results. */
 export function partialBytes(reducer: Reducer, size: number, bytes: number): number {
-  return size <= 2 ? 0 : (Math.ceil(Math.log2(size)) + 1) * spaceOf(blockOf(reducer, bytes));
+  return size <= 2 ? 0 : (Math.ceil(Math.log2(size)) + 2) * spaceOf(blockOf(reducer, bytes));
 }
 
 /**
  * Reduces the operands of two members or more, in the order of order.ts. It makes no garbage.
+ * @param out may be one of the operands: a block is written once all its operands have been read
  * @param partials pointer to partialBytes()
  */
 export function reduceOperands(
@@ -222,7 +230,11 @@ export function reduceOperands(
   const space = spaceOf(block);
   for (let from = 0; from < bytes; from += block) {
     const length = Math.min(block, bytes - from);
-    reduceTree(reducer, operands, size - power, 0, power, out + from, partials, from, length, space);
+    const [pairs, half] = [size - power, power / 2];
+    const below = partials + 2 * space;
+    const left = reduceTree(reducer, operands, pairs, 0, half, partials, below, from, length, space);
+    const right = reduceTree(reducer, operands, pairs, half, half, partials + space, below, from, length, space);
+    reducer.reduce(out + from, left, right, length);
   }
 }
 
@@ -368,17 +380,26 @@ export class SliceReduceSteps extends Steps implements Operands {
     const { shared, buffers } = operation;
     const { offset, bytes } = this.#slices[shared.rank] as { offset: number; bytes: number };
     this.#operation = operation;
-    if (bytes > 0 && shared.size > 1) {
-      // The result goes straight to its place if that is in the job's memory, and this member gets it. Not where partial
-      // results would overwrite this member's own operand.
-      const place = this.#getsAll ? shared.pointerOf(buffers.receive, this.#align) : 0;
-      const isOverOperand = shared.size > 2 && place === shared.pointerOf(buffers.send, this.#align);
-      const spare = partialBytes(buffers.reducer as Reducer, shared.size, bytes);
-      this.#out = place === 0 || isOverOperand ? operation.take(bytes) : place + offset;
-      this.#partials = spare === 0 ? 0 : operation.take(spare);
-      if (this.#out === NONE || this.#partials === NONE) return NONE;
-    }
-    return operation.publishView(slot, buffers.send, this.#align);
+    const operand = operation.publishView(slot, buffers.send, this.#align);
+    if (operand === NONE || bytes === 0 || shared.size === 1) return operand;
+    const place = this.#placeOf(shared, buffers, offset);
+    // In place, the slice of a reduce-scatter needs a copy, as long as what the member gets.
+    if (place === 0 && this.#isInPlace && bytes > COPY_BYTES) return NONE;
+    const spare = partialBytes(buffers.reducer as Reducer, shared.size, bytes);
+    this.#out = place === 0 ? operation.take(bytes) : place;
+    this.#partials = spare === 0 ? 0 : operation.take(spare);
+    return this.#out === NONE || this.#partials === NONE ? NONE : operand;
+  }
+
+  /**
+   * Where the result goes straight to its place: if that is in the job's memory, this member gets it, and no other one reads an
+   * operand there. In place, the slice lies over the same slice of this member's operand, which this member alone reads.
+   */
+  #placeOf(shared: SharedMembers, { receive }: Buffers, offset: number): number {
+    const place = shared.pointerOf(receive, this.#align);
+    if (place === 0) return 0;
+    if (this.#isScattered) return this.#isInPlace ? 0 : place;
+    return this.#getsAll ? place + offset : 0;
   }
 
   operandOf(rank: number): number {

@@ -145,11 +145,11 @@ export function casesAtLimits(random: Random, draw: Draw, type: CollectiveType):
   );
 }
 
-/** A case with 1 MiB: of a vector, of a block, or of the blocks of more than two members together. */
-export function hugeCase(random: Random, draw: Draw, type: CollectiveType): Case {
+/** A case with 1 MiB, or other bytes: of a vector, of a block, or of the blocks of more than two members together. */
+export function hugeCase(random: Random, draw: Draw, type: CollectiveType, bytes = HUGE): Case {
   const one = emptyCase(random, draw, type);
   const blocks = isVector(type) || draw.size <= 2 ? 1 : draw.size;
-  return sized(random, one, Math.ceil(HUGE / blocks / elementBytes(one)));
+  return sized(random, one, Math.ceil(bytes / blocks / elementBytes(one)));
 }
 
 function lengthOf(random: Random, type: CollectiveType, size: number, most: number): number {

@@ -115,21 +115,31 @@ export interface ReduceScatterShape extends Shape {
 /**
  * Reduce-scatter by pairwise exchange: each member gets its block of each other one, in one round of n - 1 messages, and
  * reduces. It receives (n - 1) × its own bytes.
+ * @param segment bytes of a block, whole elements, that go in a round; the next ones follow in a round of their own
  */
-export function pairwiseReduceScatter({ rank, size, counts }: ReduceScatterShape): Schedule {
+export function pairwiseReduceScatter(
+  { rank, size, counts }: ReduceScatterShape,
+  segment = Math.max(1, ...counts),
+): Schedule {
   const builder = new ScheduleBuilder();
   const offsets = prefixSums(counts);
-  const blockOf = (member: number): Span => span("send", offsets[member] as number, counts[member] as number);
-  const own = counts[rank] as number;
+  const longest = Math.max(...counts);
+  const own = Math.min(segment, counts[rank] as number);
   const blocks = Array.from({ length: size }, () => builder.scratch(own));
-  const at = (member: number): Span => blocks[member] as Span;
-  for (let distance = 1; distance < size; distance++) {
-    const to = (rank + distance) % size;
-    const from = (rank - distance + size) % size;
-    builder.send(to, blockOf(to)).receive(from, at(from));
-  }
-  builder.copy(blockOf(rank), at(rank));
-  builder.copy(reduceInOrder(builder, size, at), part(span("receive", 0, own), 0, own)).round();
+  let from = 0;
+  do {
+    const lengthOf = (member: number): number => Math.max(0, Math.min(segment, (counts[member] as number) - from));
+    const blockOf = (member: number): Span => span("send", (offsets[member] as number) + from, lengthOf(member));
+    const at = (member: number): Span => part(blocks[member] as Span, 0, lengthOf(rank));
+    for (let distance = 1; distance < size; distance++) {
+      const to = (rank + distance) % size;
+      const before = (rank - distance + size) % size;
+      builder.send(to, blockOf(to)).receive(before, at(before));
+    }
+    builder.copy(blockOf(rank), at(rank));
+    builder.copy(reduceInOrder(builder, size, at), span("receive", from, lengthOf(rank))).round();
+    from += segment;
+  } while (from < longest);
   return builder.build();
 }
 
