@@ -132,6 +132,8 @@ export const SLOTS_LET_GO: u32 = 2;
 //                     process, watches            NONE: the launcher died before it had noted a process    SYNC process
 //    68  processStarted  launcher, its watches    when that process began, see startTimeOf()   plain: written before `process`
 //                     process
+//    72  certain    agent             all       of a task of another node that counts as ended: 1: it has ended; 0: nothing
+//                                               is heard of it, and it may go on              plain: before the state
 //   128  parked     the task,         ringers   1 from arming until it is awake, or rung: the first ring  SYNC park
 //                   ringers                     takes the flag down, for all that follow
 //   256  bell       ringers           the task  the task sleeps on this word; counts the rings   SYNC park
@@ -157,6 +159,7 @@ export const TASK_HELD_OFFSET: u32 = 56;
 export const TASK_INLINE_OFFSET: u32 = 60;
 export const TASK_PROCESS_OFFSET: u32 = 64;
 export const TASK_PROCESS_STARTED_OFFSET: u32 = 68;
+export const TASK_CERTAIN_OFFSET: u32 = 72;
 export const TASK_PARKED_OFFSET: u32 = 128;
 export const TASK_BELL_OFFSET: u32 = 256;
 export const TASK_PIPE_PROCESS_OFFSET: u32 = 260;

@@ -1,5 +1,7 @@
 // How the members that are left agree on which ones have ended, although others may end meanwhile: flooding consensus with early
-// decision. It relies on each member hearing of each end, sooner or later, and never of one that is none.
+// decision. It relies on each member hearing of each end, sooner or later. What it hears need not be certain: where nothing is
+// heard of members, they may go on, and agree without this one. So each vote says which ends are certain, and `mayGoOn` is true
+// for one part of the members at most.
 //
 // In each round, a member tells all others which ones it takes for ended, and waits for their votes. If all votes of a round are
 // equal, it has decided, and says so; else it adds what it has heard, and begins the next round. A member that hears a decision
@@ -10,37 +12,48 @@
 export type SendVote = (rank: number, round: number, payload: Uint8Array) => void;
 
 const DECIDED = 0xffffffff;
+/** Flag of a rank in a vote: its end is certain. */
+const CERTAIN = 0x8000_0000;
 
 /** A vote: members that have ended, and whether something has worked at all members so far. */
 interface Vote {
   readonly ended: ReadonlySet<number>;
+  /** Those of them that have ended for certain. */
+  readonly certain: ReadonlySet<number>;
   readonly isGood: boolean;
 }
 
+/** What a member knows of the ends of others. Both sets grow. */
+export interface KnownEnds {
+  readonly gone: ReadonlySet<number>;
+  /** Those of them that have ended for certain: nothing is heard of the others. */
+  readonly certain: ReadonlySet<number>;
+}
+
 export class Agreement {
-  /** Members that have ended, by the decision. */
+  /** Members that have ended, by the decision; and those of them that have ended for certain. */
   ended: ReadonlySet<number> = new Set();
+  certain: ReadonlySet<number> = new Set();
   /** Whether all members that are left have said so. */
   isGood: boolean;
   isOver = false;
   readonly #rank: number;
   readonly #size: number;
   readonly #send: SendVote;
-  /** Members that are known to have ended. */
-  readonly #gone: ReadonlySet<number>;
+  readonly #known: KnownEnds;
   #round = 0;
   #own: Vote;
   /** Votes by round, then by rank. */
   readonly #votes = new Map<number, Map<number, Vote>>();
 
-  /** @param gone the members known to have ended; it grows. Call gone() when it has */
-  constructor(rank: number, size: number, gone: ReadonlySet<number>, isGood: boolean, send: SendVote) {
+  /** @param known call gone() once it has grown */
+  constructor(rank: number, size: number, known: KnownEnds, isGood: boolean, send: SendVote) {
     this.#rank = rank;
     this.#size = size;
-    this.#gone = gone;
+    this.#known = known;
     this.#send = send;
     this.isGood = isGood;
-    this.#own = { ended: new Set(gone), isGood };
+    this.#own = { ended: new Set(known.gone), certain: new Set(known.certain), isGood };
   }
 
   begin(): void {
@@ -52,7 +65,7 @@ export class Agreement {
   came(rank: number, round: number, payload: Uint8Array): void {
     if (this.isOver) {
       // The other one has not heard of the decision yet, or would wait for this member's vote.
-      if (round !== DECIDED) this.#send(rank, DECIDED, encoded({ ended: this.ended, isGood: this.isGood }));
+      if (round !== DECIDED) this.#send(rank, DECIDED, encoded(this));
       return;
     }
     const vote = decoded(payload, this.#size);
@@ -81,17 +94,34 @@ export class Agreement {
     return ranks.filter((rank) => this.#counts(rank) && !votes?.has(rank));
   }
 
+  /**
+   * Whether those that are left may go on. If nothing is heard of some members, the others must be more than half of all, or half
+   * of all with rank 0. So no two parts that have lost each other go on. Members that have ended for certain count as well: a
+   * part that goes on may have lost them since.
+   */
+  get mayGoOn(): boolean {
+    if (this.ended.has(this.#rank)) return false;
+    if (this.certain.size === this.ended.size) return true;
+    const left = this.#size - this.ended.size;
+    return 2 * left > this.#size || (2 * left === this.#size && !this.ended.has(0));
+  }
+
   /** Whether the vote of a member is needed. */
   #counts(rank: number): boolean {
-    return rank !== this.#rank && !this.#gone.has(rank) && !this.#own.ended.has(rank);
+    return rank !== this.#rank && !this.#known.gone.has(rank) && !this.#own.ended.has(rank);
   }
 
   #look(): void {
     while (!this.isOver && this.awaited().length === 0) {
       const votes = [...(this.#votes.get(this.#round)?.values() ?? [])];
-      const ended = new Set([...this.#own.ended, ...this.#gone, ...votes.flatMap((vote) => [...vote.ended])]);
+      const ended = new Set([...this.#own.ended, ...this.#known.gone, ...votes.flatMap((vote) => [...vote.ended])]);
+      const certain = new Set([
+        ...this.#own.certain,
+        ...this.#known.certain,
+        ...votes.flatMap((vote) => [...vote.certain]),
+      ]);
       const isGood = this.#own.isGood && votes.every((vote) => vote.isGood);
-      const next = { ended, isGood };
+      const next = { ended, certain, isGood };
       if (votes.every((vote) => isSame(vote, next)) && isSame(this.#own, next)) {
         this.#decide(next);
         return;
@@ -103,31 +133,42 @@ export class Agreement {
     }
   }
 
-  #decide({ ended, isGood }: Vote): void {
-    this.ended = ended;
-    this.isGood = isGood;
+  #decide(vote: Vote): void {
+    this.ended = vote.ended;
+    this.certain = vote.certain;
+    this.isGood = vote.isGood;
     this.isOver = true;
-    this.#tellAll(DECIDED, { ended, isGood });
+    this.#tellAll(DECIDED, vote);
   }
 
   #tellAll(round: number, vote: Vote): void {
     const payload = encoded(vote);
     for (let rank = 0; rank < this.#size; rank++) {
-      if (rank !== this.#rank && !this.#gone.has(rank) && !vote.ended.has(rank)) this.#send(rank, round, payload);
+      // One that only others have lost waits for this member: it learns that the others go on without it.
+      const isLost = this.#known.gone.has(rank) || (round !== DECIDED && vote.ended.has(rank));
+      if (rank !== this.#rank && !isLost) this.#send(rank, round, payload);
     }
   }
 }
 
-function encoded({ ended, isGood }: Vote): Uint8Array {
-  return new Uint8Array(Uint32Array.of(Number(isGood), ...[...ended].sort((one, other) => one - other)).buffer);
+function encoded({ ended, certain, isGood }: Vote): Uint8Array {
+  const ranks = [...ended].sort((one, other) => one - other);
+  const words = ranks.map((rank) => (certain.has(rank) ? rank | CERTAIN : rank) >>> 0);
+  return new Uint8Array(Uint32Array.of(Number(isGood), ...words).buffer);
 }
 
 function decoded(payload: Uint8Array, size: number): Vote {
   const words = new Uint32Array(payload.slice(0, payload.length & ~3).buffer);
-  return { isGood: words[0] === 1, ended: new Set([...words.subarray(1)].filter((rank) => rank < size)) };
+  const given = [...words.subarray(1)].filter((word) => (word & ~CERTAIN) >>> 0 < size);
+  const certain = given.filter((word) => (word & CERTAIN) !== 0);
+  const ranksOf = (some: number[]): Set<number> => new Set(some.map((word) => word & ~CERTAIN));
+  return { isGood: words[0] === 1, ended: ranksOf(given), certain: ranksOf(certain) };
 }
 
 function isSame(one: Vote, other: Vote): boolean {
-  if (one.isGood !== other.isGood || one.ended.size !== other.ended.size) return false;
-  return [...one.ended].every((rank) => other.ended.has(rank));
+  const isSameSize = one.ended.size === other.ended.size && one.certain.size === other.certain.size;
+  if (one.isGood !== other.isGood || !isSameSize) return false;
+  return (
+    [...one.ended].every((rank) => other.ended.has(rank)) && [...one.certain].every((rank) => other.certain.has(rank))
+  );
 }

@@ -84,6 +84,8 @@ export class Collectives implements ProgressSource, GeometryHost, CreationHost {
   readonly #free: number[] = [];
   /** Endpoints that have ended, and those whose end is awaited. */
   readonly #gone = new Set<Endpoint>();
+  /** Those of them that have ended for certain. */
+  readonly #certain = new Set<Endpoint>();
   readonly #watched = new Set<Endpoint>();
   readonly #trim = (): boolean => this.scratch.trim();
 
@@ -185,7 +187,7 @@ export class Collectives implements ProgressSource, GeometryHost, CreationHost {
       // The block of one that has ended may have become another one's memory already.
       const isLost = shared !== undefined && (!shared.hasBlock(other) || this.#hasEnded(endpoint));
       if (isLost) geometry.memberLeft(other, `${nameOf(endpoint)} has ended`);
-      else if (this.#gone.has(endpoint)) geometry.memberGone(other);
+      else if (this.#gone.has(endpoint)) geometry.memberGone(other, this.#certain.has(endpoint));
     }
     this.#forgetEarly(creation);
     for (const arrival of creation.early.splice(0)) this.#came(arrival);
@@ -366,11 +368,17 @@ export class Collectives implements ProgressSource, GeometryHost, CreationHost {
     this.#task.trims.splice(this.#task.trims.indexOf(this.#trim), 1);
   }
 
+  hasCertainlyEnded(endpoint: Endpoint): boolean {
+    return this.#task.hasCertainlyEnded(endpoint);
+  }
+
   #endpointGone(endpoint: Endpoint): void {
     this.#gone.add(endpoint);
+    const isCertain = this.#task.hasCertainlyEnded(endpoint);
+    if (isCertain) this.#certain.add(endpoint);
     for (const geometry of this.#geometries) {
       const rank = geometry?.endpoints.indexOf(endpoint) ?? -1;
-      if (rank >= 0) geometry?.memberGone(rank);
+      if (rank >= 0) geometry?.memberGone(rank, isCertain);
     }
     for (const id of [...this.#leaving.keys()]) this.#unread(id, endpoint);
     this.#creations.endpointGone(endpoint);

@@ -51,6 +51,8 @@ export interface GeometryHost {
   polling(geometry: GeometryCore, change: 1 | -1): void;
   /** Whether an endpoint has ended, and all its messages are delivered. */
   isGone(endpoint: Endpoint): boolean;
+  /** Whether the end of an endpoint that is gone is certain by now. */
+  hasCertainlyEnded(endpoint: Endpoint): boolean;
   /** Has `memberGone()` called for a member that may be in another node. */
   watch(endpoint: Endpoint): void;
   /** The geometry needs its id no more. */
@@ -107,6 +109,8 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
   readonly active: ActiveMessages;
   /** Members that have ended or closed the geometry. */
   readonly #gone = new Set<number>();
+  /** Those of them that have ended, or closed the geometry, for certain. Nothing is heard of the others. */
+  readonly #certain = new Set<number>();
   /** Members that share the memory and have ended. Their blocks are copies by now. */
   readonly #ended = new Set<number>();
   /** Copies of blocks of members that have ended. */
@@ -667,9 +671,13 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     this.#endBroken();
   }
 
-  /** The task or context of a member has ended, and all its messages are delivered. */
-  memberGone(rank: number): void {
+  /**
+   * The task or context of a member has ended, and all its messages are delivered.
+   * @param isCertain false: nothing is heard of it, and it may go on elsewhere
+   */
+  memberGone(rank: number, isCertain = true): void {
     this.#gone.add(rank);
+    if (isCertain) this.#certain.add(rank);
     this.active.gone();
     for (const agreement of this.#agreements) if (!agreement.isOver) agreement.gone();
     for (const operation of this.#active.all()) {
@@ -729,7 +737,11 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
         .address(COLLECTIVE_VOTE, this.#ids[rank] as number, this.id, this.rank)
         .send(this.endpoints[rank] as Endpoint, number, round, 0, payload);
     };
-    const agreement = new Agreement(this.rank, this.size, this.#gone, isGood, send);
+    // Of an end that was not certain, the node may have learned more.
+    for (const rank of this.#gone) {
+      if (this.#host.hasCertainlyEnded(this.endpoints[rank] as Endpoint)) this.#certain.add(rank);
+    }
+    const agreement = new Agreement(this.rank, this.size, { gone: this.#gone, certain: this.#certain }, isGood, send);
     this.#agreements.push(agreement);
     for (let rank = 0; rank < this.size; rank++) if (rank !== this.rank && !this.#gone.has(rank)) this.watch(rank);
     agreement.begin();

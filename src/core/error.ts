@@ -31,6 +31,7 @@
  * - `PAMIR_INTERRUPTED`: `job.interrupt` ended the wait
  * - `PAMIR_SHUTDOWN`: the other task has ended
  * - `PAMIR_COLLECTIVE`: members of a geometry began different operations, or one has failed at a member
+ * - `PAMIR_MINORITY`: `shrink()` in a part of a geometry whose other part may go on
  * - `PAMIR_GIVEN_UP`: another node has given this one up, because it did not answer for the silence
  * - `PAMIR_LAUNCHER`: a variable of the launcher is missing or makes no sense, or no launcher started this process
  * - `PAMIR_PMI`: a line of PMI-1 that is malformed, too long or out of turn, or a request that the PMI server refused
@@ -71,6 +72,7 @@ export type ErrorCode =
   | "PAMIR_CANCELED"
   | "PAMIR_INTERRUPTED"
   | "PAMIR_SHUTDOWN"
+  | "PAMIR_MINORITY"
   | "PAMIR_GIVEN_UP"
   | "PAMIR_LAUNCHER"
   | "PAMIR_PMI"

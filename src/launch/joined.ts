@@ -446,6 +446,7 @@ function nodeSetup(
     tasksPerNode: perNode,
     later: most - world,
     ended: gone,
+    processes: all.map(({ host, pid, started }) => (isOfThisHost(host) ? { pid, started } : null)),
     news,
     fingerprint: (all[0] as Introduction).random,
     key,
@@ -458,6 +459,12 @@ function nodeSetup(
     impairments,
     leaveMs: LEAVE_MS,
   };
+}
+
+/** Whether a process that introduces itself so has a number that this one sees. */
+function isOfThisHost(host: string): boolean {
+  const identity = hostIdentity();
+  return identity !== "" && host.startsWith(`${identity} `);
 }
 
 /**

@@ -16,6 +16,8 @@ export class LinkHost implements LinkNodeHost {
   readonly random: () => number = randomWords();
   /** Called with each node that is lost. */
   readonly onLost: NonNullable<LinkNodeHost["onLost"]>;
+  /** See LinkNodeHost. */
+  isGone: (task: number) => boolean = () => false;
   /** Called when a node has not answered, so many times in a row. */
   onUnanswered: (node: number, attempts: number) => void = () => {};
   /** Whether its timers keep a thread of Node running. */

@@ -29,6 +29,8 @@ export interface LinkNodeHost {
    * @param refused why it refuses this node: REFUSED_NODE, REFUSED_NAME; else 0
    */
   onLost?(node: number, why: Loss, refused: number): void;
+  /** Whether the process of a task of a lost node is gone. False: it may go on; the default. */
+  isGone?(task: number): boolean;
   /** A node did not answer, so many times in a row. The host may know that it is gone: see LinkNode.lose(). */
   onUnanswered?(node: number, attempts: number): void;
 }
@@ -72,6 +74,8 @@ export class LinkNode {
   readonly #host: LinkNodeHost;
   readonly #link: Link;
   readonly #firstOf: (node: number) => number;
+  /** Tasks of other nodes of whose ends the host has told. */
+  readonly #gone = new Set<number>();
   #alarm = Number.POSITIVE_INFINITY;
   readonly #soon: LinkNodeHost["soon"];
   #isBatch = false;
@@ -120,7 +124,7 @@ export class LinkNode {
             this.sessions.forgetTarget(endpoint);
             this.sessions.streams.forget(endpoint);
           }
-          this.agent.ended(task, false);
+          this.agent.ended(task, false, this.#gone.has(task) || host.isGone?.(task) === true);
         }
         // For the other node, the tasks of this one have ended: so must they for all nodes.
         if (why === "givenUp") {
@@ -184,12 +188,22 @@ export class LinkNode {
     this.#advance();
   }
 
-  /** The process of another node has ended: its tasks count as dead at once, not only after the silence. */
-  lose(node: number): void {
+  /**
+   * Another node is lost: its tasks count as ended at once, not only after the silence.
+   * @param isCertain whether the process of its first task has ended: the others may go on without a link
+   */
+  lose(node: number, isCertain = false): void {
     if (this.isDown) return;
+    if (isCertain) this.#gone.add(this.#firstOf(node));
     this.sessions.giveUp(node);
     this.pipe.flush();
     this.#advance();
+  }
+
+  /** A task of another node has ended for certain: it does not go on cut off. */
+  confirm(task: number): void {
+    this.#gone.add(task);
+    this.agent.confirm(task);
   }
 
   /** Ends the node and its link: it neither sends nor receives any more. What it has not sent is lost. */

@@ -17,6 +17,7 @@ import type { MemoryMap } from "../memory/map.js";
 import { interruptTask, markEngineDead } from "../node/liveness.js";
 import { byKoffi } from "../process/ffi.js";
 import type { FutexSetup } from "../process/futex.js";
+import { hasEnded, type ProcessIdentity } from "../process/identity.js";
 import { opensslKeyScheduleOf } from "../seal/openssl.js";
 import { BuddyArena } from "../session/buddy-arena.js";
 import { systemClock } from "../support/clock.js";
@@ -45,6 +46,8 @@ export interface ProcessNodeSetup {
   readonly later: number;
   /** If this node comes later: nodes that have ended. */
   readonly ended: readonly number[];
+  /** By task: its process, if it is one of this host. */
+  readonly processes: readonly (ProcessIdentity | null)[];
   /** A descriptor from which the node reads orders, each as a line of JSON; undefined: there is none. */
   readonly news: number | undefined;
   /** The job's fingerprint. */
@@ -71,6 +74,8 @@ export interface ProcessNodeSetup {
 export type ProcessNodeOrder =
   /** The process of another node has ended. */
   | { readonly lost: number }
+  /** The process of a task of another node has ended: it does not go on without a link. */
+  | { readonly gone: number }
   /** The port brings further orders: the thread that has started this one may block. */
   | { readonly news: NodePort };
 
@@ -147,15 +152,20 @@ export class ProcessNode {
       this.#host,
     );
     this.agent = this.#node.agent;
+    this.#host.isGone = (task) => {
+      const one = setup.processes[task];
+      return one != null && hasEnded(one);
+    };
     this.#host.onUnanswered = (other, attempts) => void this.#look(other, attempts);
     this.#markEnded = () => markEngineDead(sharedAtomics(memory), map);
-    for (const other of ended) this.#node.lose(other);
+    for (const other of ended) this.#node.lose(other, true);
     if (node >= nodes) this.#greetAll(addresses);
     if (setup.news !== undefined) this.#closeNews = hear(setup.news, this.obey);
   }
 
   readonly obey = (order: ProcessNodeOrder): void => {
-    if ("lost" in order) this.#node.lose(order.lost);
+    if ("lost" in order) this.#node.lose(order.lost, true);
+    else if ("gone" in order) this.#node.confirm(order.gone);
     else if ("news" in order) {
       order.news.on("message", this.obey);
       order.news.unref();

@@ -8,8 +8,9 @@ import {
   JOB_SLOTS_WANTED_OFFSET,
   NONE,
   SLOTS_WANTED,
+  TASK_ABSENT,
+  TASK_CERTAIN_OFFSET,
   TASK_CLOSED,
-  TASK_DEAD,
   TASK_HELD_OFFSET,
   TASK_LEAVING_OFFSET,
   TASK_STATE_OFFSET,
@@ -129,7 +130,7 @@ export class Addresses {
    * The slot of a task; binds a free one if the task has none. Only the agent gets the last free one. So it can always take
    * frames of other nodes, and no two nodes wait for each other's slots.
    * @param holder slot of the calling task, or of the agent
-   * @returns UNBOUND: no slot is free, or another thread has the lock (`isLocked`): try again
+   * @returns UNBOUND: no slot is free, or another thread has the lock (`isLocked`): try again. Or the agent has ended: refusal()
    */
   bind(number: number, holder: number): number {
     this.isLocked = false;
@@ -192,6 +193,8 @@ export class Addresses {
   #bindLocked(number: number, least: number): number {
     const bound = this.slotOf(number);
     if (bound >= 0) return bound;
+    // No message reaches the task, and no thread would tell the contexts of its end.
+    if (this.isCutOff) return UNBOUND;
     const { tasks, locals, contexts, endpointsBase } = this.#map;
     const direct = number - this.first;
     let [slot, free] = [UNBOUND, 0];
@@ -203,12 +206,14 @@ export class Addresses {
     // If there is a slot for every task, none has to wait.
     if (free < (tasks < this.#map.jobTasks ? least : 1)) return UNBOUND;
     const pointer = taskSlot(this.#map, slot);
-    for (const offset of [TASK_TOLD_OFFSET, TASK_LEAVING_OFFSET, TASK_HELD_OFFSET]) {
+    for (const offset of [TASK_TOLD_OFFSET, TASK_LEAVING_OFFSET, TASK_HELD_OFFSET, TASK_CERTAIN_OFFSET]) {
       this.#kernel.storeWord(pointer + offset, 0);
     }
     this.#kernel.storeWord(pointer + TASK_STATE_OFFSET, TASK_UP); // SYNC task-state (peer): pairs with markEngineDead().
-    // Without an agent, no message reaches the task.
-    if (this.isCutOff) this.#kernel.storeWord(pointer + TASK_STATE_OFFSET, TASK_DEAD);
+    if (this.isCutOff) {
+      this.#kernel.storeWord(pointer + TASK_STATE_OFFSET, TASK_ABSENT);
+      return UNBOUND;
+    }
     // The first context's entry comes last: it says that the slot is bound.
     for (let context = contexts - 1; context >= 0; context--) {
       // SYNC endpoint (bind): pairs with the looks at the table.

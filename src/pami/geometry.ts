@@ -556,7 +556,11 @@ export class Geometry {
    * Makes the geometry of the members that are left, after one has ended or closed: they agree on them, although others may
    * end meanwhile. All that are left call it. Operations under way have failed before, or fail. If its wait ends, by a timeout
    * or an error, the next call goes on from there.
-   * @throws as `client.createGeometry`
+   *
+   * Where nothing is heard of members, they may go on without those that are left. So at most one part of the geometry goes on:
+   * more than half of its members, or half of them with rank 0. In all other parts, each member gets `PAMIR_MINORITY`. If all that
+   * are gone have ended for certain, any number goes on.
+   * @throws PAMIR_MINORITY; as `client.createGeometry`
    */
   async shrink(options: ProgressOptions = NO_OPTIONS): Promise<Geometry> {
     checkProgress("shrink()", options);
@@ -565,7 +569,11 @@ export class Geometry {
     let state = this.#shrinking ?? new Shrinking(-1);
     this.#shrinking = undefined;
     for (;;) {
-      state.ended ??= (await this.#agree(state, true, options)).ended;
+      if (state.ended === undefined) {
+        const agreement = await this.#agree(state, true, options);
+        if (!agreement.mayGoOn) throw minority(this, agreement);
+        state.ended = agreement.ended;
+      }
       const { ended } = state;
       if (state.made === undefined && state.failure === undefined) {
         const left = this.endpoints.filter((_, rank) => !ended.has(rank));
@@ -752,6 +760,20 @@ export class Geometry {
     }
     return found;
   }
+}
+
+/** Ranks that an error names. */
+const NAMED_MAX = 8;
+
+/** PAMIR_MINORITY: others may go on without these members. */
+function minority({ rank, size }: Geometry, { ended, certain }: Agreement): PamiError {
+  const silent = [...ended].filter((one) => !certain.has(one)).sort((one, other) => one - other);
+  const left = size - ended.size;
+  const what = `${left} of ${size} members ${left === 1 ? "is" : "are"} left, ended: ${certain.size}`;
+  const named = `rank${silent.length === 1 ? "" : "s"} ${silent.slice(0, NAMED_MAX).join(", ")}`;
+  const more = silent.length > NAMED_MAX ? ` and ${silent.length - NAMED_MAX} more` : "";
+  const why = `nothing is heard of ${named}${more}, which may go on without this one`;
+  return new PamiError("PAMIR_MINORITY", `shrink() of rank ${rank}: ${what}; ${why}`);
 }
 
 /** How far a round of shrink() has come. */

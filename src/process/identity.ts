@@ -24,6 +24,24 @@ export interface ProcessIdentity {
   readonly started: number;
 }
 
+/** Whether a process of this host has ended for certain. A zombie has; one that can't be seen may go on. */
+export function hasEnded({ pid, started }: ProcessIdentity): boolean {
+  try {
+    process.kill(pid, 0);
+  } catch (error) {
+    // EPERM: it is there, and another user's.
+    return (error as { code?: string }).code === "ESRCH";
+  }
+  const since = startTimeOf(pid);
+  if (since !== 0 && since !== started) return true;
+  try {
+    const stat = fs().readFileSync(`/proc/${pid}/stat`, "utf8");
+    return stat[stat.lastIndexOf(")") + 2] === "Z";
+  } catch {
+    return false;
+  }
+}
+
 /** Names the running system: it is the same in all containers of a machine. Empty: it is unknown. */
 export function machineIdentity(): string {
   try {

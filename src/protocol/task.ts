@@ -4,6 +4,7 @@ import {
   JOB_STARTED_OFFSET,
   JOB_WORLD_OFFSET,
   TASK_ABSENT,
+  TASK_CERTAIN_OFFSET,
   TASK_CLOSED,
   TASK_DEAD,
   TASK_INTERRUPT_OFFSET,
@@ -145,6 +146,17 @@ export class Task {
   /** Whether the task in a slot has ended, as far as refresh() has seen. */
   hasEnded(slot: number): boolean {
     return this.#ended[slot] !== 0;
+  }
+
+  /** Whether an endpoint that is gone has ended for certain. Nothing is heard of another one, and its task may go on. */
+  hasCertainlyEnded(to: Endpoint): boolean {
+    const { kernel, map } = this;
+    const slot = this.addresses.slotOf(taskOf(to));
+    if (slot < map.locals) return slot >= 0;
+    const pointer = taskSlot(map, slot);
+    // SYNC task-state (look): pairs with the agent's. A context that has closed before its task, has said so itself.
+    if (kernel.loadWord(pointer + TASK_STATE_OFFSET) < TASK_CLOSED) return true;
+    return kernel.loadWord(pointer + TASK_CERTAIN_OFFSET) !== 0;
   }
 
   /** PAMIR_SHUTDOWN. Its cause is the error with which the task of an endpoint has ended, if it is known. */

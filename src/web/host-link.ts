@@ -81,7 +81,7 @@ export interface HostLinkOptions {
   /** A node has joined. */
   readonly onJoined: (node: number) => void;
   /** A node has ended. */
-  readonly onEnded: (node: number) => void;
+  readonly onEnded: (node: number, isCertain: boolean) => void;
 }
 
 export class HostLink implements Link {
@@ -269,12 +269,12 @@ export class HostLink implements Link {
     if (member === undefined || member.peer !== peer) return;
     member.peer = undefined;
     if (member.hasEnded || this.#isClosed) return;
-    if (isLeft) this.end(member.node);
+    if (isLeft) this.end(member.node, true);
     else member.cancelSilence = after(Math.min(this.#options.silence, RETURN_MS), () => this.end(member.node));
   }
 
-  /** A node has ended: it does not come back, and the others hear of it. */
-  end(node: number): void {
+  /** A node has ended: it does not come back, and the others hear of it. @param isCertain false: nothing is heard of it */
+  end(node: number, isCertain = false): void {
     const member = this.#members[node - 1];
     if (member === undefined || member.hasEnded || this.#isClosed) return;
     member.hasEnded = true;
@@ -282,7 +282,7 @@ export class HostLink implements Link {
     this.#serial++;
     this.#tell();
     if (member.peer !== undefined) this.#inner.end(member.peer.token);
-    this.#options.onEnded(node);
+    this.#options.onEnded(node, isCertain);
   }
 
   /** The host's task has left, and the others have all that it sent. Nodes that join later hear of it, too. */

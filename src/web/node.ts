@@ -81,9 +81,9 @@ export class WebNode {
     this.#node.agent.hasStarted(tasks - 1);
   }
 
-  /** A node has ended. */
-  lose(node: number): void {
-    this.#node.lose(node);
+  /** A node has ended. @param isCertain false: nothing is heard of it, and it may go on */
+  lose(node: number, isCertain = false): void {
+    this.#node.lose(node, isCertain);
   }
 
   /** The task has left: resolves once other nodes have all that it has sent, or don't acknowledge it. */

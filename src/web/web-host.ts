@@ -112,7 +112,7 @@ class WebHost implements Host {
       layout: LAYOUT_HASH,
       random: randomBytes,
       onJoined: (node) => this.#node.haveStarted(node + 1),
-      onEnded: (node) => this.#node.lose(node),
+      onEnded: (node, isCertain) => this.#node.lose(node, isCertain),
     });
     let leave = (_: Promise<void>): void => {};
     this.#left = new Promise((resolve) => {

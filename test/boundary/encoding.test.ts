@@ -66,6 +66,7 @@ const PINNED: readonly [string, Frame, kind: number, head: string][] = [
   ["an answer", { answer: 9, results: Int32Array.of(4), data: undefined }, 4, words(0x20001, 9, 4)],
   ["an answer of each", { answer: 9, results: Int32Array.of(1, 4), data: undefined }, 4, words(0x30001, 9, 1, 4)],
   ["the end of a context", { end: "context", streams: 1 }, 5, words(0x20001, 0, 1)],
+  ["a task that is cut off", { end: "cutOff", streams: 2 }, 5, words(0x20001, 2, 2)],
   ["the end of a task", { end: "task", streams: 4 }, 5, words(0x20001, 1, 4)],
   [
     "the words of a move",

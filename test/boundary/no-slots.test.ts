@@ -299,6 +299,31 @@ describe.each(["wasm", "ts"] as const)("without a free slot: %s", (kernel) => {
     letGo();
   });
 
+  it("once the agent has ended, a task without a slot is as one that has ended, for whatever is begun", async () => {
+    const { kernel, map, client } = task(0);
+    markEngineDead(kernel, map);
+    const to = endpoint(2);
+    const remote = task(2).client.createRegion(64).handle;
+    const local = client.createRegion(64);
+    const told: unknown[] = [];
+    context(0).whenEnded(to, (_, result) => void told.push(result));
+    const ended = context(0).whenEnded(to);
+    const room = context(0)
+      .whenRoom(to, 8)
+      .then(String, (error: { code?: string }) => void told.push(error.code));
+    expect([
+      context(0).sendImmediate(to, DATA),
+      context(0).send({ to, dispatch: DATA, payload: new Uint8Array(10) }),
+      context(0).put({ to, local, remote, bytes: 8 }),
+      context(0).get({ to, local, remote, bytes: 8 }),
+      context(0).rmw({ to, remote, operation: "add", value: 1 }),
+    ]).toEqual(Array(5).fill(SHUTDOWN));
+    await expect(context(0).call(to, CALL)).rejects.toMatchObject({ code: "PAMIR_SHUTDOWN" });
+    await turn(5);
+    await Promise.all([ended, room]);
+    expect(told).toEqual([SHUTDOWN, "PAMIR_SHUTDOWN"]);
+  });
+
   it("messages without a handler hold no slot, and come in order and with their origin once there is one", async () => {
     const LATE = 3;
     const say = (from: number, dispatch: number, number: number): void => {

@@ -166,8 +166,8 @@ const BIND_MUTANTS: readonly Mutant[] = [
   {
     name: "a slot that is bound while the agent ends stays up",
     file: "src/node/address.ts",
-    find: "    if (this.isCutOff) this.#kernel.storeWord(",
-    replace: "    if (NONE === 0) this.#kernel.storeWord(",
+    find: "    if (this.isCutOff) {\n      this.#kernel.storeWord(",
+    replace: "    if (NONE === 0) {\n      this.#kernel.storeWord(",
   },
   {
     name: "the agent is marked as dead behind the tasks of other nodes",

@@ -93,6 +93,7 @@ class Party {
       unexpected: new Unexpected(),
       polling: () => {},
       isGone: (endpoint: number) => this.gone.has(endpoint),
+      hasCertainlyEnded: () => false,
       watch: (endpoint: number) => void this.watched.add(endpoint),
       dropped: () => {},
       broken: () => {},

@@ -143,15 +143,21 @@ export class ServedJob implements Pick<Running, "end" | "endNow"> {
     if (perNode === undefined) return;
     const { size, restarts } = this.#options;
     const isLater = task >= size;
+    if (code !== 0 && !this.#job.isEnding) this.#tell({ gone: task });
     // The process of a node's first task has its agent.
     if (!isLater && task % perNode !== 0) return;
     const lost = isLater ? size / perNode + task - size : task / perNode;
     this.#ended.add(lost);
     if (code === 0 || this.#job.isEnding) return;
-    for (const other of this.#running.values()) other.tell(`${JSON.stringify({ lost })}\n`);
+    this.#tell({ lost });
     if (isLater || restarts.spare === 0) return;
     // The node's other tasks are cut off: they are started again, too.
     for (let other = task + 1; other < task + perNode; other++) this.#running.get(other)?.kill("SIGKILL");
+  }
+
+  /** Tells the agents of all nodes. */
+  #tell(order: { readonly gone: number } | { readonly lost: number }): void {
+    for (const other of this.#running.values()) other.tell(`${JSON.stringify(order)}\n`);
   }
 
   /** Starts a task in the place of one that has failed. */

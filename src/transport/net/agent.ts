@@ -20,6 +20,7 @@ import {
   JOB_STARTED_OFFSET,
   SLICE_BYTES,
   TASK_ABSENT,
+  TASK_CERTAIN_OFFSET,
   TASK_CLOSED,
   TASK_INLINE_OFFSET,
   TASK_NOTICE_OFFSET,
@@ -65,6 +66,8 @@ export class Agent implements Remote {
   /** Tasks of other nodes that have ended, and contexts of theirs that have closed. */
   readonly #ended = new Set<number>();
   readonly #retired = new Set<Endpoint>();
+  /** Those of them that have ended for certain. Nothing is heard of the others, which may go on. */
+  readonly #certain = new Set<number>();
   /** Tasks of other nodes that have ended, and have no slot by which this node's contexts could be told. */
   readonly #unannounced = new Set<number>();
   /** Nodes that know of this one, and wait for ends. */
@@ -83,6 +86,8 @@ export class Agent implements Remote {
   /** Own tasks that have ended, by slot, and their contexts that have closed, by ordinal. */
   readonly #endedHere = new Set<number>();
   readonly #closedHere = new Set<number>();
+  /** Own tasks, by slot, that go on without this agent, whose process ends. */
+  readonly #cutOff = new Set<number>();
   /** By slot of an own task that goes on: wakes the waits of this thread. */
   readonly #wakes = new Map<number, () => void>();
   /** Whether more frames come with those that have come, and bytes of records since the tasks were rung. */
@@ -282,7 +287,8 @@ export class Agent implements Remote {
       }
       return this.#egress.credited(to, from, frame.credit);
     }
-    return this.#ingress.ends(from, frame.end === "task", frame.streams);
+    if (frame.end === "task") this.#certain.add(task);
+    return this.#ingress.ends(from, frame.end !== "context", frame.streams);
   }
 
   /** The slot of a task of another node; binds one if it has none. */
@@ -333,9 +339,11 @@ export class Agent implements Remote {
   /**
    * A task of another node has ended.
    * @param hasLeft whether it closed its client: then its earlier frames are still delivered
+   * @param isCertain false: nothing is heard of it, and it may go on
    */
-  ended(task: number, hasLeft: boolean): void {
+  ended(task: number, hasLeft: boolean, isCertain = true): void {
     if (this.#ended.has(task)) return;
+    if (isCertain) this.#certain.add(task);
     if (this.#hasLeft) {
       this.#pipe.drop(task);
       return;
@@ -343,6 +351,14 @@ export class Agent implements Remote {
     // Its last frames come through its own port, and its end behind them.
     if (hasLeft && this.#pipe.receivesFrom(task)) return;
     this.#end(task);
+  }
+
+  /** A task of another node that has ended, or is about to, does so for certain. */
+  confirm(task: number): void {
+    this.#certain.add(task);
+    const slot = this.addresses.slotOf(task);
+    if (slot < this.#map.locals || !this.#ended.has(task)) return;
+    this.#kernel.storeWord(taskSlot(this.#map, slot) + TASK_CERTAIN_OFFSET, 1);
   }
 
   #end(task: number): void {
@@ -370,7 +386,9 @@ export class Agent implements Remote {
       this.#egress.forget(ordinalOf(this.#map, slot, context));
     }
     // A slot may have been bound, and a transfer begun, after the end was heard.
-    this.#rma.ended(this.addresses.numberOf(slot));
+    const task = this.addresses.numberOf(slot);
+    this.#rma.ended(task);
+    this.#kernel.storeWord(taskSlot(this.#map, slot) + TASK_CERTAIN_OFFSET, Number(this.#certain.has(task)));
     markDead(this.#kernel, this.#map, slot);
   }
 
@@ -519,10 +537,10 @@ export class Agent implements Remote {
   }
 
   /** Tells a node of an end, behind all frames to it: in each stream of the context, or of any context of its task. */
-  #tellOfEnd(end: "context" | "task", own: Endpoint, node: number): void {
+  #tellOfEnd(end: "context" | "task" | "cutOff", own: Endpoint, node: number): void {
     const said: [Endpoint, Endpoint][] = [];
     for (const [from, targets] of this.#streams.get(node) ?? []) {
-      if (end === "task" ? taskOf(from) !== taskOf(own) : from !== own) continue;
+      if (end === "context" ? from !== own : taskOf(from) !== taskOf(own)) continue;
       for (const to of targets) said.push([from, to]);
     }
     if (said.length === 0) said.push([own, endpointOf(node, 0)]);
@@ -540,8 +558,9 @@ export class Agent implements Remote {
     const told = this.#told.get(own);
     if (told === undefined || told.has(node)) return;
     told.add(node);
-    const hasEnded = this.#endedHere.has(this.addresses.slotOf(taskOf(own)));
-    this.#tellOfEnd(hasEnded ? "task" : "context", own, node);
+    const slot = this.addresses.slotOf(taskOf(own));
+    const whole = this.#cutOff.has(slot) ? "cutOff" : "task";
+    this.#tellOfEnd(this.#endedHere.has(slot) ? whole : "context", own, node);
   }
 
   /** Exchanges the first frame with a node: tells it of all earlier ends, for which its contexts may wait. */
@@ -556,12 +575,16 @@ export class Agent implements Remote {
     this.turn();
   }
 
-  /** The agent ends. For other nodes, tasks that go on end with it, behind all that they have sent. */
+  /**
+   * The agent ends, and the process of the node's first task with it. For other nodes, tasks that go on end too, behind all that
+   * they have sent.
+   */
   end(): void {
     for (let turn = 0; turn < LAST_TURNS && this.turn(); turn++);
     if (this.#hasLeft) return;
     for (let slot = 0; slot < this.#map.locals; slot++) {
       if (this.#endedHere.has(slot)) continue;
+      if (slot > 0) this.#cutOff.add(slot);
       for (const ordinal of this.#ordinalsOf(slot)) this.#egress.flushAllOf(ordinal);
       this.#tellOfTask(slot);
     }

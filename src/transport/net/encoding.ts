@@ -8,7 +8,8 @@
 //   ASK           number, bytes moved before, operation, then of each further
 //                 put or get on the same region: bytes, offset                   data: the bytes of the puts
 //   ANSWER        number, one result of all, or one of each                      data: the bytes of the gets, the old value
-//   END           0 the context has closed, 1 its task has left; number of streams that carry an END for it
+//   END           0 the context has closed, 1 its task has ended, 2 its task goes on, cut off; number of streams that carry
+//                 an END for it
 //   CHAIN         what, rget FIFO of the receiver (4 words), then by what           data: bytes of the payload
 //     BEGIN         rget FIFO of the sender (4 words), descriptors
 //     SHIP          descriptors
@@ -102,6 +103,8 @@ const COUNT_SHIFT = 16;
 /** Words of the longest head: a chain frame that fills an rget FIFO. */
 export const HEAD_WORDS_MAX = 1 + 2 * RGET_FIFO_WORDS + RGET_FIFO_SLOTS * DESCRIPTOR_WORDS_ON_LINK;
 
+/** What has ended, by its number on a link. */
+const ENDS = ["context", "task", "cutOff"] as const;
 const NO_BYTES: Uint8Array = new Uint8Array(0);
 /** The head of a frame without words. */
 const PLAIN_HEAD = Uint8Array.of(FRAME_VERSION, 0, 0, 0);
@@ -121,7 +124,7 @@ export function encode(frame: Frame): Encoded {
     return encoded(FRAME_ASK, [frame.ask, frame.moved, ...operationWords(frame.descriptor), ...frame.more], frame.data);
   }
   if ("answer" in frame) return encoded(FRAME_ANSWER, [frame.answer, ...frame.results], frame.data);
-  if ("end" in frame) return encoded(FRAME_END, [Number(frame.end === "task"), frame.streams]);
+  if ("end" in frame) return encoded(FRAME_END, [ENDS.indexOf(frame.end), frame.streams]);
   const { chain, words, data } = frame;
   const plain = plainWords(chain, words.length);
   const descriptors = [];
@@ -152,8 +155,8 @@ export function decode(kind: number, content: Uint8Array): Frame | undefined {
   }
   if (data !== undefined) return undefined;
   if (kind === FRAME_CREDIT) return count === 1 ? { credit: one >>> 0 } : undefined;
-  const isEnd = kind === FRAME_END && count === 2 && one >>> 1 === 0;
-  return isEnd ? { end: one === 1 ? "task" : "context", streams: two >>> 0 } : undefined;
+  const end = kind === FRAME_END && count === 2 ? ENDS[one] : undefined;
+  return end && { end, streams: two >>> 0 };
 }
 
 function encoded(kind: number, words: readonly number[], data: Uint8Array = NO_BYTES): Encoded {

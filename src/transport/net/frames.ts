@@ -38,7 +38,7 @@ export type Frame =
    * The last frame of a stream: the context has closed, or its task has left the job. The sender's node sends it once in
    * each stream to the receiver's node that was used before. `streams` is the number of these streams.
    */
-  | { readonly end: "context" | "task"; readonly streams: number };
+  | { readonly end: "context" | "task" | "cutOff"; readonly streams: number };
 
 /**
  * Takes a frame from a context of another node to one of this node. Its bytes are valid until this returns. False: it is

@@ -1,0 +1,23 @@
+// Tasks that lose the link of their node: it lies in the process of the node's first task.
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+import { run } from "../support/run-command.js";
+
+const program = fileURLToPath(new URL("programs/cut-off.js", import.meta.url));
+
+describe.skipIf(process.platform !== "linux").each(["kill", "exit"])("by %s", { timeout: 100_000 }, (how) => {
+  it("the process with a node's link dies: its siblings end with PAMIR_MINORITY, and the other node goes on", () => {
+    const { stdout, stderr, status } = run("-n", "4", "--nodes", "2", program, "shrink", how);
+    expect(stdout.trim().split("\n").sort()).toEqual(["[0] goes on with 2", "[1] goes on with 2"]);
+    expect(stderr).toContain("shrink() of rank 3: 1 of 4 members is left, ended: 1; nothing is heard of ranks 0, 1,");
+    expect(stderr).toContain("code: 'PAMIR_MINORITY'");
+    expect(stderr).toContain("pamir: task 3 exited with code 1");
+    expect(status).not.toBe(0);
+  });
+
+  it("tasks that are cut off hear of the end of tasks to which they have never spoken", () => {
+    const { stdout } = run("-n", "8", "--nodes", "2", program, "ends", how);
+    const said = [5, 6, 7].map((task) => `[${task}] all have ended`);
+    expect(stdout.trim().split("\n").sort()).toEqual(said);
+  });
+});
