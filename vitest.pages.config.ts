@@ -1,5 +1,5 @@
 import { defineConfig } from "vitest/config";
-import { leftOut, reportersFor, seed } from "./test/support/run-options.js";
+import { leftOut, NATIVE, reportersFor, seed } from "./test/support/run-options.js";
 
 const report = process.env.PAMIR_PAGES_JSON;
 
@@ -9,10 +9,12 @@ export default defineConfig({
     include: ["test/pages/**/*.test.ts"],
     exclude: [...leftOut],
     passWithNoTests: true,
-    runner: "./test/support/runner.ts",
+    ...NATIVE,
     env: { PAMIR_SEED: seed },
     reporters: reportersFor(report),
     maxWorkers: 1,
+    // One browser for all files.
+    isolate: false,
     // Longer than any wait within a test: that says what is missing.
     testTimeout: 240_000,
     hookTimeout: 120_000,

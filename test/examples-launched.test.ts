@@ -137,6 +137,8 @@ const PROGRAMS: readonly (readonly [string, string])[] = [
 ];
 /** Numbers of tasks: each program has another one in each way. */
 const SIZES = [2, 4, 6, 8, 16];
+/** A pipeline hands on 20,000 rows: through 16 processes on two cores, that took 13 s of processor time. */
+const PIPELINE_SIZES = [2, 4, 3, 6, 4];
 
 const isRequired = process.env.PAMIR_REQUIRE_LAUNCHERS === "1";
 for (const [place, { name, needs, run }] of WAYS.entries()) {
@@ -147,7 +149,10 @@ for (const [place, { name, needs, run }] of WAYS.entries()) {
   }
   describe(name, { timeout: 120_000 }, () => {
     it.skipIf(needs !== undefined)("is installed", () => expect.fail(`${name} is not installed`));
-    const rows = PROGRAMS.map(([file, line], i) => [file, SIZES[(place + i) % SIZES.length] as number, line] as const);
+    const rows = PROGRAMS.map(([file, line], i) => {
+      const sizes = file === "p2p.js" ? PIPELINE_SIZES : SIZES;
+      return [file, sizes[(place + i) % sizes.length] as number, line] as const;
+    });
     it.skipIf(needs === undefined).each(rows)("%s, %d tasks", async (file, tasks, line) => {
       const { status, stdout, stderr } = await run(tasks, resolve("examples", file));
       expect({ status, stderr }).toEqual({ status: 0, stderr: "" });

@@ -6,9 +6,24 @@ import { CHROMIUM_FLAGS, findChromium } from "../../scripts/find-chromium.mjs";
 
 export { filesOf, ISOLATION } from "../../scripts/serve.mjs";
 
-export async function openBrowser(): Promise<Browser> {
+async function startBrowser(): Promise<Browser> {
   const executablePath = await findChromium();
-  return chromium.launch({ args: CHROMIUM_FLAGS, ...(executablePath === undefined ? {} : { executablePath }) });
+  const browser = await chromium.launch({
+    args: CHROMIUM_FLAGS,
+    ...(executablePath === undefined ? {} : { executablePath }),
+  });
+  browser.close = async () => {
+    await Promise.all(browser.contexts().map((context) => context.close()));
+  };
+  return browser;
+}
+
+let started: Promise<Browser> | undefined;
+
+/** The browser of all test files, which ends with this process. Its close() closes the pages. */
+export function openBrowser(): Promise<Browser> {
+  started ??= startBrowser();
+  return started;
 }
 
 /** Runs something with a server's address; the server is closed behind it. */

@@ -66,10 +66,16 @@ interface Runner {
   end(): Promise<unknown>;
 }
 
+/** A promise until its module has run. Where that takes longer, waitForFunction() of Firefox calls Function(), which the page forbids. */
+const LOADED = `new Promise((done) => {
+  const look = () => (globalThis.begin === undefined ? setTimeout(look, 10) : done());
+  look();
+})`;
+
 async function openPage({ url, newPage }: WebLaunch, file: string): Promise<Runner> {
   const page = await newPage();
   await page.goto(`${url}${file}`);
-  await page.waitForFunction("globalThis.begin !== undefined");
+  await page.evaluate(LOADED);
   return {
     begin: (ticket, args) =>
       page.evaluate(`begin(${JSON.stringify(ticket)}, ${JSON.stringify(args)})`) as Promise<Ended>,

@@ -5,6 +5,13 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { build, type Plugin } from "esbuild";
 import { inject } from "vitest";
 
+declare module "vitest" {
+  interface ProvidedContext {
+    /** See folder.mjs. */
+    folder: string;
+  }
+}
+
 /** The bundle of a module, given by its URL. */
 export async function bundle(entry: URL, plugins: Plugin[] = []): Promise<URL> {
   const outfile = join(mkdtempSync(join(inject("folder"), "bundle-")), "bundle.mjs");

@@ -30,6 +30,12 @@ const chosen = new Set(chosenFiles());
 /** Test files that this run leaves out as they are: those of deeper runs, of other shards, and of test:quick most of a folder. */
 export const leftOut = all.filter((path) => !chosen.has(path));
 
+/** Node loads the sources, by native-runner.mjs, and not Vite: that takes twice the processor time. */
+export const NATIVE = {
+  experimental: { viteModuleRunner: false, nodeLoader: false },
+  runner: "./test/support/native-runner.mjs",
+};
+
 /** The seed of this run, for the threads that tests run in. */
 export const seed = chooseSeed();
 

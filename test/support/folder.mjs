@@ -2,25 +2,20 @@
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { TestProject } from "vitest/node";
-
-declare module "vitest" {
-  interface ProvidedContext {
-    folder: string;
-  }
-}
 
 const PREFIX = "pamir-test-";
 
-function isRunning(pid: number): boolean {
+/** @param {number} pid */
+function isRunning(pid) {
   try {
     return process.kill(pid, 0);
   } catch (error) {
-    return (error as { code?: string }).code === "EPERM";
+    return /** @type {{ code?: string }} */ (error).code === "EPERM";
   }
 }
 
-export default function setup(project: TestProject): () => void {
+/** @param {import("vitest/node").TestProject} project @returns {() => void} */
+export default function setup(project) {
   for (const name of readdirSync(tmpdir())) {
     const [, pid] = new RegExp(`^${PREFIX}(\\d+)-`).exec(name) ?? [];
     if (pid === undefined || isRunning(Number(pid))) continue;
