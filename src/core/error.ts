@@ -141,13 +141,16 @@ export interface RemoteParts {
   readonly stack?: string | undefined;
   /** Its own enumerable fields. None has the name of a part, or of a property of every object. */
   readonly fields?: Readonly<Record<string, unknown>>;
+  /** Of the end of a task. */
+  readonly exitCode?: number | undefined;
+  readonly signal?: string | undefined;
   readonly cause?: unknown;
   readonly errors?: readonly unknown[];
   readonly omitted?: readonly string[];
 }
 
 /**
- * An error of another task. It has the name, message, code and stack of the original, and its own enumerable fields that are
+ * An error of another task, or how that task ended. It has the name, message, code and stack of the original, and its own enumerable fields that are
  * plain data: after `throw { status: 500 }`, `error.status` is 500. `omitted` names what was left out.
  */
 export class RemoteError extends Error {
@@ -162,6 +165,10 @@ export class RemoteError extends Error {
    * errors). Absent if nothing was. A text that is too long ends with the number of its missing characters instead.
    */
   declare readonly omitted?: readonly string[];
+  /** If it says how a task ended: the exit code, as `TaskExit.code`. */
+  declare readonly exitCode?: number;
+  /** If a signal killed the task's process: its name. */
+  declare readonly signal?: string;
   /** Fields of the original. */
   readonly [field: string]: unknown;
 
@@ -170,6 +177,9 @@ export class RemoteError extends Error {
     super(error.message, "cause" in error ? { cause: error.cause } : undefined);
     this.name = error.name;
     this.code = error.code;
+    // Only where they say something: an inspected error shows its own properties.
+    if (error.exitCode !== undefined) this.exitCode = error.exitCode;
+    if (error.signal !== undefined) this.signal = error.signal;
     this.stack = `${error.stack ?? `${error.name}: ${error.message}`}\n    at ${from}`;
     const { fields = {}, errors, omitted } = error;
     for (const key of Object.keys(fields)) define(this, key, fields[key], true);

@@ -2,8 +2,8 @@
 // before it marks the task dead; the others read the error once they see that mark. Each of the node's tasks has one place:
 //
 //   byte  field   type  writer   reader  meaning
-//      0  length  u32   monitor  tasks   bytes of the text; 0: the task ended without an error
-//      4  text    u8…   monitor  tasks   JSON: name, message, code, stack
+//      0  length  u32   monitor  tasks   bytes of the text; 0: the task closed its client, and ended without an error
+//      4  text    u8…   monitor  tasks   JSON: name, message, code, exit code, signal, stack
 //
 // They lie behind the node's map. If tasks share no memory, each task has a buffer of its own, and writes the errors that the
 // launcher reports.
@@ -15,7 +15,7 @@ const PLACE_BYTES = 4096;
 const TEXT_BYTES_MAX = PLACE_BYTES - 4;
 
 /** An error in the form that goes from thread to thread. */
-export type ErrorParts = Pick<RemoteParts, "name" | "message" | "code" | "stack">;
+export type ErrorParts = Pick<RemoteParts, "name" | "message" | "code" | "stack" | "exitCode" | "signal">;
 
 export class TaskErrors {
   readonly #lengths: Uint32Array;
@@ -37,18 +37,23 @@ export class TaskErrors {
     return tasks * PLACE_BYTES;
   }
 
-  /** Writes a task's error, shortened to its place. The caller then announces the task's end (SYNC task-state). */
-  write(task: number, { name, message, code, stack }: ErrorParts): void {
+  /**
+   * Writes a task's error, shortened to its place, unless the task has recorded one itself. The caller then announces the
+   * task's end (SYNC task-state).
+   */
+  write(task: number, { name, message, code, stack, exitCode, signal }: ErrorParts): void {
+    const place = this.#placeOf(task);
+    if (this.#lengths[place / 4] !== 0) return;
     // A character of the text takes up to 6 bytes of JSON.
     for (let characters = TEXT_BYTES_MAX; ; characters = Math.floor(characters / 2)) {
       // A program may throw anything.
       const cut = (text: unknown) => textOf(text).slice(0, characters);
       // The message comes before the stack, which repeats it.
-      const parts = { name: cut(name), message: cut(message), code: code && cut(code), stack: stack && cut(stack) };
+      const told = { name: cut(name), message: cut(message), code: code && cut(code), exitCode, signal };
+      const parts = { ...told, stack: stack && cut(stack) };
       const text = encodeText(JSON.stringify(parts));
       if (text.length > TEXT_BYTES_MAX) continue;
       // Plain: owned until the task is marked dead.
-      const place = this.#placeOf(task);
       this.#bytes.set(text, place + 4);
       this.#lengths[place / 4] = text.length;
       return;

@@ -1,5 +1,6 @@
 // The monitor in a browser. It runs on the thread that launched the job, a page's or a worker's, whose event loop goes on.
 // No event reports that a worker was killed or has closed itself, but then the Web Lock of its task is free.
+
 import { PamiError, show } from "../core/error.js";
 import type { ErrorParts, TaskErrors } from "../core/task-errors.js";
 import { sharedAtomics } from "../kernel/atomics.js";
@@ -120,7 +121,7 @@ export function startBrowserMonitor(
     },
     ended(exit: TaskExit, error: ErrorParts | undefined) {
       board?.ended(exit.task, error);
-      events.ended(exit);
+      events.ended(exit, error);
     },
   };
   const lifecycle = new Lifecycle(errors, host);

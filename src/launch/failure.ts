@@ -6,6 +6,11 @@ import type { TaskExit } from "./monitor.js";
 /** The reaction to a failure: `launch({ onError })`. */
 export type OnError = "report" | "abort" | "ignore";
 
+/** Node's exit code of a program whose top-level await has not settled, though nothing is left that it could wait for. */
+const UNSETTLED = 13;
+const UNSETTLED_TEXT = "a top-level await of its program can't settle any more";
+const NO_LOOP_TEXT = "does it lack a loop of progress, `while (!context.closed) await context.progress()`?";
+
 /** Most characters that are printed of one error. */
 const SHOWN_MAX = 65536;
 
@@ -30,16 +35,29 @@ export function failureText(exit: TaskExit, onError: OnError, shown = withStack(
   if (cause === "error") return `pamir: task ${task} failed${end}:\n${shown.slice(0, SHOWN_MAX)}`;
   if (cause === "memory") return `pamir: task ${task} ran out of memory${end}: ${error}`;
   return error === undefined
-    ? `pamir: task ${task} exited with code ${code}${end}`
+    ? `pamir: task ${task} exited with code ${code}${end}${code === UNSETTLED ? `: ${UNSETTLED_TEXT}` : ""}`
     : `pamir: task ${task} is lost${end}: ${error}`;
 }
 
-/** The error with which a task ended, in the form of `TaskErrors`. */
-export function errorOf({ cause, error, errorCode: code, stack }: TaskExit): ErrorParts | undefined {
-  if (error === undefined || cause === "terminated") return undefined;
-  const name = /^\w+(?=: )/.exec(error)?.[0];
-  const message = name === undefined ? error : error.slice(name.length + 2);
-  return { name: name ?? "Error", message, code, stack };
+/** How a task ended, as an error for the other tasks. Undefined: it closed its client, and then ended well. */
+export function errorOf(exit: TaskExit, hasLeft: boolean): ErrorParts | undefined {
+  const { task, code: exitCode, cause, error, errorCode: code, stack, signal } = exit;
+  const how = { exitCode, signal };
+  if (error !== undefined && cause !== "terminated") {
+    const name = /^\w+(?=: )/.exec(error)?.[0];
+    const message = name === undefined ? error : error.slice(name.length + 2);
+    return { name: name ?? "Error", message, code, stack, ...how };
+  }
+  const text = endText(exit, hasLeft);
+  return text === undefined ? undefined : { name: "Error", message: `task ${task} ${text}`, ...how };
+}
+
+/** How a task ended that has thrown no error. */
+function endText({ code, cause }: TaskExit, hasLeft: boolean): string | undefined {
+  if (cause === "terminated") return hasLeft ? undefined : "was ended by terminate()";
+  if (code === UNSETTLED) return `exited with code ${code}: ${UNSETTLED_TEXT}`;
+  if (code !== 0) return `exited with code ${code}`;
+  return hasLeft ? undefined : `ended with exit code 0, but did not close its client: ${NO_LOOP_TEXT}`;
 }
 
 /** The error with its stack. Not every browser begins a stack with the error. */

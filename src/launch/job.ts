@@ -1,8 +1,9 @@
 // A job, as the launching thread sees it.
 import { JOB_STARTED_OFFSET, TASK_DEAD, TASK_STATE_OFFSET } from "../../assembly/layout.js";
 import { NO_OPTIONS } from "../core/check.js";
-import { checkInteger, PamiError, show } from "../core/error.js";
+import { checkInteger, PamiError, RemoteError, show } from "../core/error.js";
 import type { KernelName } from "../core/kernel-name.js";
+import type { ErrorParts } from "../core/task-errors.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import { type MemoryMap, taskSlot } from "../memory/map.js";
 import {
@@ -92,6 +93,8 @@ export class Job {
   readonly #parts: JobParts;
   readonly #monitor: Monitor;
   readonly #exits = new Map<number, TaskExit>();
+  /** The ends of tasks that ended by an error, or did not close their clients. */
+  readonly #errors = new Map<number, ErrorParts>();
   /** Tasks that exist so far. */
   #tasks: number;
   /** Tasks that have not ended, without a joined caller. */
@@ -100,6 +103,8 @@ export class Job {
   #isReferenced = true;
   /** Calls of terminate() that wait for the end of one task. */
   #awaited: { readonly task: number; readonly resolve: (exit: TaskExit) => void }[] = [];
+  /** Errors of spawn() and adopt() once the job is over. */
+  readonly #refusals = new WeakSet<object>();
   /** Whether no task runs and none comes any more. */
   #isOver = false;
   /** Whether the monitor has been told that the job is over. */
@@ -120,12 +125,16 @@ export class Job {
       if (this.#isTerminated) parts.client?.close();
       haveExited([...this.#exits.values()].sort((a, b) => a.task - b.task));
     };
+    parts.client?.hearExits({
+      whenTold: (task) => (this.#exits.has(task) || this.#isOver ? undefined : this.#exitOf(task)),
+      errorOf: (task) => this.#errorOf(task),
+    });
     this.#monitor = parts.monitor({
       started: () => {
         isStarted();
         this.#settle();
       },
-      ended: (exit) => this.#ended(exit),
+      ended: (exit, error) => this.#ended(exit, error),
       engineEnded: (error) => this.#engineEnded(error),
       over: (error) => {
         this.#isOver = true;
@@ -275,16 +284,27 @@ export class Job {
     checkInteger("task", task, this.#joined, this.#tasks - 1);
     const exit = this.#exits.get(task);
     if (exit !== undefined) return Promise.resolve(exit);
+    // First: in a browser, the task may have ended when terminate() returns.
+    const ended = this.#exitOf(task);
+    this.#monitor.terminate(task);
+    return ended;
+  }
+
+  /** Resolves with the end of a task that runs. */
+  #exitOf(task: number): Promise<TaskExit> {
     return new Promise((resolve) => {
-      // First: in a browser, the task may have ended when terminate() returns.
       this.#awaited.push({ task, resolve });
-      this.#monitor.terminate(task);
     });
   }
 
   /** @internal Sends a signal to the tasks that have a process of their own: `pamir run` does. */
   signal(name: string, isEnd: boolean): void {
     this.#monitor.signal?.(name, isEnd);
+  }
+
+  #errorOf(task: number): RemoteError | undefined {
+    const error = this.#errors.get(task);
+    return error && new RemoteError(error, `task ${task}`);
   }
 
   /** @internal Ends the engine thread, for tests of its death. */
@@ -316,7 +336,11 @@ export class Job {
 
   #nextTask(call: string): number {
     const { jobTasks } = this.#parts.map;
-    if (this.#isOver || this.#isTerminated) throw new PamiError("PAMIR_CLOSED", `${call}(): the job is over`);
+    if (this.#isOver || this.#isTerminated) {
+      const refusal = new PamiError("PAMIR_CLOSED", `${call}(): the job is over`);
+      this.#refusals.add(refusal);
+      throw refusal;
+    }
     if (this.#tasks >= jobTasks) {
       throw new PamiError(
         "PAMIR_INVAL",
@@ -335,26 +359,40 @@ export class Job {
     return this.#tasks++;
   }
 
-  #ended(exit: TaskExit): void {
+  #ended(exit: TaskExit, error: ErrorParts | undefined): void {
     this.#exits.set(exit.task, exit);
+    if (error !== undefined) this.#errors.set(exit.task, error);
     for (const { task, resolve } of this.#awaited) if (task === exit.task) resolve(exit);
     this.#awaited = this.#awaited.filter(({ task }) => task !== exit.task);
     this.#running--;
     if (diagnostics.exit.hasSubscribers) diagnostics.exit.publish({ job: this, exit });
     if (isFailure(exit)) this.#failed(exit);
     try {
-      promised(this.#parts.onExit?.(exit));
+      this.#tell(exit);
     } finally {
       this.#settle();
     }
   }
 
+  /** Calls onExit. It may let an error of spawn() or adopt() pass that says that the job is over. */
+  #tell(exit: TaskExit): void {
+    const pass = (error: unknown): void => {
+      if (!this.#refusals.has(error as object)) throw error;
+    };
+    try {
+      void promised(this.#parts.onExit?.(exit))?.catch(pass);
+    } catch (error) {
+      pass(error);
+    }
+  }
+
   /** A task has failed. In Node the monitor has printed that already, unless the monitor itself has ended. */
   #failed(exit: TaskExit): void {
-    const { onError } = this.#parts;
+    const { onError, onExit } = this.#parts;
     if (onError === "ignore") return;
     if (!isNode() || exit.cause === "monitor") console.error(failureText(exit, onError));
-    failProcess(exit.code);
+    // What the program handles itself is no failure of the program.
+    if (onExit === undefined || onError === "abort") failProcess(exit.code);
     if (onError === "abort" && !this.#isTerminated) void this.terminate();
   }
 
@@ -406,5 +444,6 @@ export class Job {
     }
     if (lost.length > 0 && map.locals === map.jobTasks) announceEnds(kernel, map, lost);
     for (const { task, resolve } of this.#awaited) resolve(this.#exits.get(task) as TaskExit);
+    for (const task of lost) queueMicrotask(() => this.#tell(this.#exits.get(task) as TaskExit));
   }
 }

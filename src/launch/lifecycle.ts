@@ -39,8 +39,8 @@ export class Lifecycle {
   readonly #workers = new Map<number, TaskWorker>();
   /** Tasks that terminate() ends, or has ended. */
   readonly #terminated = new Set<number>();
-  /** Tasks that are marked dead, and have not ended. */
-  readonly #dead = new Set<number>();
+  /** Tasks that are marked dead, and have not ended, with their errors. */
+  readonly #dead = new Map<number, ErrorParts | undefined>();
   /** Stops of the timers of tasks that are asked to leave. */
   readonly #timers = new Map<number, readonly (() => void)[]>();
   readonly #errors: Pick<TaskErrors, "write"> | undefined;
@@ -70,17 +70,17 @@ export class Lifecycle {
   }
 
   /** Another monitor has ended a task: it has recorded the error, and marked the task dead. */
-  relay(exit: TaskExit, shown: string | undefined): void {
+  relay(exit: TaskExit, error: ErrorParts | undefined, shown: string | undefined): void {
     if (!this.#workers.delete(exit.task)) return;
-    this.#host.ended(exit, errorOf(exit), shown);
+    this.#host.ended(exit, error, shown);
   }
 
   /** A task's thread is gone, and the other tasks learn it. Its host calls end() later, once its output is out. */
   die(exit: TaskExit): void {
     const { task } = exit;
     if (!this.#workers.has(task) || this.#dead.has(task)) return;
-    this.#dead.add(task);
-    const error = errorOf(exit);
+    this.#dead.set(task, errorOf(exit, this.#host.hasLeft(task)));
+    const error = this.#dead.get(task);
     if (error !== undefined) this.#errors?.write(task, error);
     this.#host.markDead(task);
   }
@@ -89,11 +89,12 @@ export class Lifecycle {
   end(exit: TaskExit, shown?: string): void {
     const { task } = exit;
     this.die(exit);
+    const error = this.#dead.get(task);
     this.#dead.delete(task);
     if (!this.#workers.delete(task)) return;
     for (const stop of this.#timers.get(task) ?? []) stop();
     this.#timers.delete(task);
-    this.#host.ended(exit, errorOf(exit), shown);
+    this.#host.ended(exit, error, shown);
   }
 
   /** Sends a signal to all tasks with a process of their own. @param isEnd whether they are to end by it, and so do not fail */

@@ -4,6 +4,7 @@ import { sharedAtomics } from "../kernel/atomics.js";
 import { readMap } from "../memory/map.js";
 import { hasLeft, interruptTask, markDead } from "../node/liveness.js";
 import type { TaskBootstrap } from "./bootstrap.js";
+import { errorOf } from "./failure.js";
 import { type Joined, joinBy, type LinkedNode } from "./joined.js";
 import { BootstrapChannel } from "./link-bootstrap.js";
 import type { LinkSetup } from "./linked-nodes.js";
@@ -67,6 +68,8 @@ process.on("message", (message: ProcessOrder) => {
 for (const bootstrap of orders.bootstraps) {
   start(bootstrap).catch((error: Error) => {
     const ended: TaskExit = { task: bootstrap.task, code: 1, cause: "process", error: error.message };
-    process.send?.({ ended, shown: undefined } satisfies ProcessReport, () => process.exit(1));
+    process.send?.({ ended, error: errorOf(ended, false), shown: undefined } satisfies ProcessReport, () =>
+      process.exit(1),
+    );
   });
 }

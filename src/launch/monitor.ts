@@ -1,5 +1,6 @@
 // The monitor watches over the tasks of a job: it starts their workers, and learns of their end. In Node it is a worker of
 // its own (node.ts). In a browser it is the launching thread, which never blocks there (browser.ts).
+import type { ErrorParts } from "../core/task-errors.js";
 import type { NodeDump } from "../observe/dump.js";
 import type { Trace } from "../observe/trace.js";
 import type { MessagePortLike, WorkerLike } from "../support/like.js";
@@ -32,6 +33,8 @@ export interface TaskExit {
   readonly cause: "exit" | "error" | "memory" | "terminated" | "process" | "monitor";
   /** Name and text of the error, for `error`, `memory`, `process` and `monitor`. */
   readonly error?: string | undefined;
+  /** Name of the signal that killed its process, for `process`. */
+  readonly signal?: string | undefined;
   /** `code` of the error, if it has one. */
   readonly errorCode?: string | undefined;
   /** Stack of the error, if it has one. */
@@ -41,7 +44,8 @@ export interface TaskExit {
 /** The events that a monitor reports to its job. */
 export interface MonitorEvents {
   started(): void;
-  ended(exit: TaskExit): void;
+  /** @param error the end as an error for other tasks; undefined: the task had closed its client, and ended well */
+  ended(exit: TaskExit, error: ErrorParts | undefined): void;
   /** The engine thread has ended with this error. */
   engineEnded(error: string): void;
   /** The monitor has ended: by close(), or with an error. */

@@ -3,6 +3,7 @@
 // tasks, releases their locks, and rings all tasks. A worker that the program has started holds one end of a channel. The
 // monitor's end closes when that worker is gone.
 import { TASK_ABSENT, TASK_STATE_OFFSET } from "../../assembly/layout.js";
+import type { ErrorParts } from "../core/task-errors.js";
 import { sharedAtomics } from "../kernel/atomics.js";
 import { openMemory, type SharedMemory } from "../kernel/select.js";
 import { engineSlot, readMap } from "../memory/map.js";
@@ -37,7 +38,7 @@ import { TaskWorkers } from "./task-workers.js";
 
 /** From the monitor to the launcher. */
 export type MonitorReport =
-  | { readonly ended: TaskExit }
+  | { readonly ended: TaskExit; readonly error: ErrorParts | undefined }
   | { readonly started: true }
   /** The engine thread has ended with this error. */
   | { readonly engineEnded: string }
@@ -165,13 +166,13 @@ function adopt({ task }: TaskBootstrap, life: NodePort): void {
 }
 
 /** A task has ended, and is marked dead: prints its failure, and tells the launcher. */
-function ended(exit: TaskExit, _: unknown, shown: string | undefined): void {
+function ended(exit: TaskExit, error: ErrorParts | undefined, shown: string | undefined): void {
   const isHeard = isFailure(exit) && onError !== "ignore";
   const isFirst = orders.bootstraps.some(({ task }) => task === exit.task);
   const lacksThread = processes === undefined && isFirst && codeIn(exit.error) !== undefined;
   const endsAll = (isHeard && onError === "abort") || exit.task === notStarted || lacksThread;
   if (isHeard) print(exit.task, failureText(exit, endsAll ? "abort" : onError, shown));
-  port?.postMessage({ ended: exit } satisfies MonitorReport);
+  port?.postMessage({ ended: exit, error } satisfies MonitorReport);
   if (endsAll && !isAborted) {
     isAborted = true;
     lifecycle.terminate("all");

@@ -66,7 +66,7 @@ export function startNodeMonitor(source: string, setup: MonitorSetup, events: Mo
     else if ("engineEnded" in report) events.engineEnded(report.engineEnded);
     else {
       link?.board.ended(report.ended.task);
-      events.ended(report.ended);
+      events.ended(report.ended, report.error);
     }
   });
   monitor.on("error", (error) => {

@@ -31,14 +31,14 @@ export function processLifecycle(
   }
   return new Lifecycle(errors, {
     ...host,
-    ended: (ended, _, shown) => {
+    ended: (ended, error, shown) => {
       const isLast = --left === 0;
       if (!process.connected) {
         // The launching process, which prints failures, has ended.
         if (isDetached && isFailure(ended)) process.stderr.write(`${failureText(ended, "report", shown)}\n`);
         return;
       }
-      process.send?.({ ended, shown } satisfies ProcessReport, () => {
+      process.send?.({ ended, error, shown } satisfies ProcessReport, () => {
         if (isLast && process.connected) process.disconnect?.();
       });
     },

@@ -4,6 +4,7 @@
 // there: such a process starts in half of the time.
 import type { ChildProcess } from "node:child_process";
 import type { Readable } from "node:stream";
+import type { ErrorParts } from "../core/task-errors.js";
 import { type ProcessIdentity, startTimeOf } from "../process/identity.js";
 import type { ProcessMemorySetup } from "../process/mapping.js";
 import { nodeModule } from "../support/host.js";
@@ -53,9 +54,13 @@ export interface ProcessSetup {
 }
 
 /** From a process to its launcher. */
-export type ProcessReport =
-  /** `shown` is the error as it is printed. */
-  { readonly ended: TaskExit; readonly shown: string | undefined } | BootstrapRequest | NodeReport | Unwritable;
+export type ProcessReport = TaskEnded | BootstrapRequest | NodeReport | Unwritable;
+interface TaskEnded {
+  readonly ended: TaskExit;
+  readonly error: ErrorParts | undefined;
+  /** The error as it is printed. */
+  readonly shown: string | undefined;
+}
 /** The output, which the process has from the launching one, can't be written: it has no reader, or a disk is full. */
 interface Unwritable {
   readonly unwritable: "stdout" | "stderr";
@@ -157,6 +162,11 @@ function lostBy({ child, failure, code, signal }: ProcessEnd): string {
   return signal === null ? `${name} exited with code ${code}` : `${name} was killed by ${signal}`;
 }
 
+/** The part of an exit that names the signal, if a signal killed the process. */
+function signalIn(signal: string | null): Pick<TaskExit, "signal"> {
+  return signal === null ? {} : { signal };
+}
+
 /** Ends processes also if they never attach, once this one is gone. Without sh, attach() alone sees to that. */
 let guard: Guard | undefined;
 
@@ -184,7 +194,7 @@ export function startTaskProcess(
     // The process has printed its error itself, and recorded it (record-errors.ts).
     if (failure === undefined && signal === null) return { task, code: code ?? 1, cause: "exit" };
     const error = lostBy({ child, ...how });
-    return { task, code: codeBy(code, signal), cause: "process", error, errorCode: codeIn(error) };
+    return { task, code: codeBy(code, signal), cause: "process", error, ...signalIn(signal), errorCode: codeIn(error) };
   }
   let isAsked = false;
   /** Sends a signal to the process, and those that it has started. */
@@ -322,7 +332,7 @@ export function startProcess(
     for (const task of running) {
       const cause = lifecycle.isTerminated(task) ? "terminated" : "process";
       const error = cause === "process" ? lost : undefined;
-      lifecycle.end({ task, code: codeBy(code, signal), cause, error, errorCode: codeIn(error) });
+      lifecycle.end({ task, code: codeBy(code, signal), cause, error, ...signalIn(signal), errorCode: codeIn(error) });
     }
     running.clear();
   }
@@ -369,7 +379,7 @@ export function startProcess(
     else if ("unwritable" in report) process[report.unwritable].write("\n");
     else if ("ended" in report) {
       running.delete(report.ended.task);
-      lifecycle.relay(report.ended, report.shown);
+      lifecycle.relay(report.ended, report.error, report.shown);
     }
   });
   let isGone = false;

@@ -7,7 +7,7 @@ import { DISPATCH_ID_MAX, RECV_IMMEDIATE_MAX, SEND_IMMEDIATE_MAX } from "../core
 import type { MemRegion } from "../core/region.js";
 import type { TransferType } from "../core/transfer-type.js";
 import { type Dump, dumpJob } from "../observe/dump.js";
-import type { Task } from "../protocol/task.js";
+import type { Exits, Task } from "../protocol/task.js";
 import { hardwareThreads } from "../support/cores.js";
 import { diagnostics } from "../support/diagnostics.js";
 import { processorName } from "../support/host.js";
@@ -104,6 +104,11 @@ export class Client {
   #made: Geometry | undefined;
   #closed = false;
   #left: void | Promise<void> = undefined;
+
+  /** @internal This thread has launched the job: it tells the program of the ends of tasks. */
+  hearExits(exits: Exits): void {
+    this.#task.exits = exits;
+  }
 
   /** @internal @param onLeave called once this task has left the job @param rank default: the task's number */
   constructor(task: Task, args: unknown, onLeave?: OnLeave, rank = task.number) {

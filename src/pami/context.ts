@@ -49,6 +49,7 @@ import { hearAbort } from "../support/abort.js";
 import { diagnostics } from "../support/diagnostics.js";
 import type { AbortSignalLike, HostAbortSignal } from "../support/like.js";
 import { promised } from "../support/promise.js";
+import { Producers } from "./producers.js";
 import {
   checkProgress,
   checkTimeout,
@@ -90,6 +91,15 @@ export interface CallOptions extends ProgressOptions {
   header?: ArrayBufferView | null | undefined;
 }
 
+/** Options of `context.messages`. */
+export interface MessagesOptions extends ProgressOptions {
+  /**
+   * Endpoints whose end ends the loop, wherever they are. The number of a task is the endpoint of its context 0. The loop
+   * gives messages of other endpoints, too.
+   */
+  from?: readonly Endpoint[] | undefined;
+}
+
 /** A message of `context.messages`. Its bytes are copies that belong to the caller. */
 export interface Received<T> {
   /** The endpoint that sent it. */
@@ -116,6 +126,7 @@ const CONTEXT_KEYS: Keys<ContextOptions> = {
   fragment: true,
   depth: true,
 };
+const MESSAGES_KEYS: Keys<MessagesOptions> = { ...PROGRESS_KEYS, from: true };
 const CALL_KEYS: Keys<CallOptions> = { ...PROGRESS_KEYS, header: true };
 
 /** Parameters of the calls that check their names in debug mode only. */
@@ -293,34 +304,47 @@ export class Context {
    * iterator waits. Messages that come meanwhile wait in the unexpected queue. While that queue is full, the context stops
    * reading origins whose messages find no place; the iterator's next message has a place at any length. Messages left
    * after the loop stay for another loop or a handler.
-   * @param options `timeout` for each message, in milliseconds, and `signal`
-   * @throws as progress(); PAMIR_DISPATCH_TAKEN
+   *
+   * The loop ends once no task can send any more, behind the last message: all other tasks have ended, and the job has had
+   * `maxTasks`. If one of them failed, the loop throws instead. With `from`, only the end of these endpoints counts. Without
+   * it, the loop has no end in a job of one task, and in one with more tasks than its nodes have slots.
+   * @param options `timeout` for each message, in milliseconds, `signal`, and `from`
+   * @throws as progress(); PAMIR_DISPATCH_TAKEN; at the end, PAMIR_SHUTDOWN if a task was killed, threw, or exited with a
+   *   code other than 0 (the cause says so; the ends of other nodes' tasks are known on the launching thread only)
    */
-  messages(id: number, options?: ProgressOptions): AsyncGenerator<Received<Uint8Array>, never>;
+  messages(id: number, options?: MessagesOptions): AsyncGenerator<Received<Uint8Array>, void>;
   messages<Request, Reply>(
     id: DispatchId<Request, Reply>,
-    options?: ProgressOptions,
-  ): AsyncGenerator<Received<Request>, never>;
+    options?: MessagesOptions,
+  ): AsyncGenerator<Received<Request>, void>;
   messages(
     id: number | DispatchId<unknown, unknown>,
-    options: ProgressOptions = NO_OPTIONS,
-  ): AsyncGenerator<Received<unknown>, never> {
+    options: MessagesOptions = NO_OPTIONS,
+  ): AsyncGenerator<Received<unknown>, void> {
     const dispatch = numberOf(id);
-    checkProgress("messages()", options);
-    return this.#messages(dispatch, typeof id === "object" ? id : undefined, options);
+    checkKeys("options of messages()", options, MESSAGES_KEYS);
+    const { from, ...wait } = options;
+    checkProgress("messages()", wait);
+    if (from !== undefined && !Array.isArray(from)) {
+      throw new PamiError("PAMIR_INVAL", `from of messages() is ${show(from)}, not an array of endpoints`);
+    }
+    for (const one of from ?? []) this.#sender.checkEndpoint(one);
+    return this.#messages(dispatch, typeof id === "object" ? id : undefined, wait, from?.slice());
   }
 
   async *#messages(
     dispatch: number,
     typed: DispatchId<unknown, unknown> | undefined,
     options: ProgressOptions,
-  ): AsyncGenerator<Received<unknown>, never> {
+    from: readonly Endpoint[] | undefined,
+  ): AsyncGenerator<Received<unknown>, void> {
     this.#checkOpen("messages");
     const receiver = this.#receiver;
     receiver.openStream(dispatch);
+    const producers = new Producers(this.#task, this.#core, from);
     try {
-      for (;;) {
-        await this.#waits.until("messages()", () => receiver.hasNext(dispatch), options);
+      while (!producers.isOver(dispatch)) {
+        await this.#waits.until("messages()", () => receiver.hasNext(dispatch) || producers.isOver(dispatch), options);
         for (let next = receiver.take(dispatch); next !== undefined; next = receiver.take(dispatch)) {
           this.#core.parts.took(next, dispatch);
           const received = this.#received(next, typed);
@@ -328,8 +352,12 @@ export class Context {
         }
       }
     } finally {
+      producers.close();
       receiver.closeStream(dispatch);
     }
+    await Promise.all(producers.endpoints.map((to) => this.#told(to)));
+    const failure = producers.failure("messages()");
+    if (failure !== undefined) throw failure;
   }
 
   /** A message of a stream; undefined: a call whose request is refused, which its caller learns. @throws of the codec */
@@ -496,6 +524,7 @@ export class Context {
         `whenRoom(): no memory for a lane to ${nameOf(to)} that takes ${bytes} bytes`,
       );
     }
+    await this.#told(to);
     throw this.#task.shutdownError(`${nameOf(to)} ended before there was room for ${bytes} bytes`, to);
   }
 
@@ -950,6 +979,11 @@ export class Context {
   /** @internal Whether a client made it. */
   isOf(task: Task): boolean {
     return this.#task === task;
+  }
+
+  /** Resolves once the program has been told of the end of an endpoint's task: see Task.onceTold(). */
+  #told(to: Endpoint): Promise<void> {
+    return new Promise((resolve) => this.#task.onceTold(to, resolve));
   }
 
   #checkOpen(call: string): void {

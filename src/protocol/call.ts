@@ -43,8 +43,8 @@ export interface CallHost {
   keepsCall(origin: Endpoint, number: number): boolean;
   /** Whether an endpoint has ended, and all its messages are delivered or kept. */
   isGone(endpoint: Endpoint): boolean;
-  /** The error for a target that has ended, with the reason as its cause. */
-  shutdown(text: string, to: Endpoint): Error;
+  /** Rejects a call whose target has ended, with the reason as the cause. */
+  rejectEnded(call: PendingCall, text: string): void;
 }
 
 /** A call whose reply has not come. */
@@ -109,10 +109,10 @@ export class Calls {
     const prefixed = this.#prefix(number, id, header);
     // send() may throw: no call is pending then. A reply can't come before the next advance().
     const result = this.#host.send(call.to, DISPATCH_ID_CALL, prefixed, payload, (_, late) => {
-      if (late !== SUCCESS) this.giveUp(number, this.#refused(call.to, late));
+      if (late !== SUCCESS && this.#settled(number) !== undefined) this.#refuse(call, late);
     });
     if (result !== SUCCESS) {
-      call.reject(this.#refused(call.to, result));
+      this.#refuse(call, result);
       return number;
     }
     this.#pending.set(number, call);
@@ -163,15 +163,18 @@ export class Calls {
 
   /** An endpoint has ended, and all its messages are delivered. */
   targetEnded(endpoint: Endpoint): void {
-    for (const [number, { to }] of this.#pending) {
-      if (to === endpoint) this.giveUp(number, this.#refused(to, SHUTDOWN));
+    for (const [number, call] of this.#pending) {
+      if (call.to !== endpoint) continue;
+      this.#settled(number);
+      this.#refuse(call, SHUTDOWN);
     }
   }
 
-  /** The error of a call that could not be sent. */
-  #refused(to: Endpoint, result: Result): Error {
-    if (result === SHUTDOWN) return this.#host.shutdown(`call(): ${nameOf(to)} has ended`, to);
-    return new PamiError("PAMIR_NO_MEMORY", `call(): no memory for a lane to ${nameOf(to)}`);
+  /** Rejects a call that could not be sent, or will not be answered. */
+  #refuse(call: PendingCall, result: Result): void {
+    const target = nameOf(call.to);
+    if (result === SHUTDOWN) this.#host.rejectEnded(call, `call(): ${target} has ended`);
+    else call.reject(new PamiError("PAMIR_NO_MEMORY", `call(): no memory for a lane to ${target}`));
   }
 
   /** Calls a handler for a call that has come, and replies. It throws nothing. */
@@ -210,15 +213,17 @@ export class Calls {
       this.giveUp(number, thrownIn(reply, nameOf(origin)));
       return;
     }
-    const call = this.#pending.get(number);
-    this.#settled(number);
-    call?.resolve(reply);
+    this.#settled(number)?.resolve(reply);
   }
 
-  #settled(number: number): void {
+  /** A call is pending no more. @returns it, if it was */
+  #settled(number: number): PendingCall | undefined {
+    const call = this.#pending.get(number);
+    if (call === undefined) return undefined;
     this.#pending.delete(number);
     this.#host.pending(this.#pending.size);
     this.settled++;
+    return call;
   }
 
   /** As giveUp(), and tells the target, by a message behind the call. @param why ABORT_… */
@@ -232,10 +237,7 @@ export class Calls {
 
   /** Ends a call with an error, unless its reply has come. A later reply is dropped. */
   giveUp(number: number, error: Error): void {
-    const call = this.#pending.get(number);
-    if (call === undefined) return;
-    this.#settled(number);
-    call.reject(error);
+    this.#settled(number)?.reject(error);
   }
 
   /**

@@ -190,7 +190,7 @@ export class ContextCore {
       advanceSoon: (isSooner) => owner.advanceSoon(isSooner),
       keepsCall: (origin, number) => this.receiver.keepsCall(origin, number),
       isGone: (to) => this.receiver.isGone(to),
-      shutdown: (text, to) => task.shutdownError(text, to),
+      rejectEnded: (call, text) => task.onceTold(call.to, () => call.reject(task.shutdownError(text, call.to))),
     };
     this.calls = new Calls(callHost, handlers);
     this.collective = new LateHandler(handlers, DISPATCH_ID_COLLECTIVE);
@@ -400,10 +400,9 @@ export class ContextCore {
     return addresses.bind(taskOf(to), slot) < 0 && addresses.refusal() === SHUTDOWN;
   }
 
-  /** Takes a watch() back. */
+  /** Takes back all that watch() has of a callback. */
   unwatch(callback: Callback): void {
-    const place = this.#watchers.findIndex((watcher) => watcher.callback === callback);
-    if (place >= 0) this.#watchers.splice(place, 1);
+    this.#watchers = this.#watchers.filter((watcher) => watcher.callback !== callback);
   }
 
   /** An endpoint has ended, and all its messages are delivered. */

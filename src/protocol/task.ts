@@ -13,7 +13,7 @@ import {
   TASK_UP,
 } from "../../assembly/layout.js";
 import { type Endpoint, taskOf } from "../core/endpoint.js";
-import { PamiError } from "../core/error.js";
+import { PamiError, type RemoteError } from "../core/error.js";
 import type { TaskErrors } from "../core/task-errors.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import { type MemoryMap, ordinalOf, taskSlot } from "../memory/map.js";
@@ -23,6 +23,7 @@ import { announceClose, announceEnds, gracePeriods } from "../node/liveness.js";
 import { Parker } from "../node/park.js";
 import { type Clock, systemClock } from "../support/clock.js";
 import { Keepalive } from "../support/keepalive.js";
+import { after } from "../support/timers.js";
 import type { Remote, Transport, TransportHeap } from "../transport/transport.js";
 import { type Observers, UNOBSERVED } from "./observers.js";
 import { regionIfAny } from "./rendezvous/transfers.js";
@@ -47,6 +48,19 @@ export interface TaskParts {
   readonly whyPrivate?: string | undefined;
 }
 
+/** The ends of tasks, as the launching thread tells the program of them. */
+export interface Exits {
+  /** Resolves once the program has been told of a task's end; undefined: it has been. */
+  whenTold(task: number): Promise<unknown> | undefined;
+  /** How a task ended, once the program has been told of that. */
+  errorOf(task: number): RemoteError | undefined;
+}
+
+/** Milliseconds in which the launching thread hears of a task's end. A node that is given up may not have ended. */
+const TOLD_MS = 1000;
+/** Characters of a cause that the text of an error repeats. */
+const CAUSE_CHARACTERS = 300;
+
 export class Task {
   readonly kernel: Kernel;
   readonly memory: Memory;
@@ -65,6 +79,8 @@ export class Task {
   readonly lookAtSlots: LookAtSlots | undefined;
   /** Each gives back what is idle of one part, and tells whether there was any. */
   readonly trims: (() => boolean)[] = [];
+  /** The ends of tasks that the job has told the program of, on the thread that has launched it. */
+  exits: Exits | undefined;
   /** Interrupts seen so far. */
   interrupts: number;
   /** Interrupts that have ended a wait; one begun now ends when `interrupts` is something else. */
@@ -159,13 +175,45 @@ export class Task {
     return kernel.loadWord(pointer + TASK_CERTAIN_OFFSET) !== 0;
   }
 
-  /** PAMIR_SHUTDOWN. Its cause is the error with which the task of an endpoint has ended, if it is known. */
+  /**
+   * PAMIR_SHUTDOWN. Its cause says how the task of an endpoint has ended, if that is known; so does its text. A task that
+   * has closed its client, and ended well, is no cause.
+   */
   shutdownError(text: string, to: Endpoint): PamiError {
-    const task = this.addresses.slotOf(taskOf(to));
+    const task = taskOf(to);
+    const cause = this.#isDead(task) ? (this.#errors?.of(task) ?? this.exits?.errorOf(task)) : undefined;
+    if (cause === undefined) return new PamiError("PAMIR_SHUTDOWN", text);
+    const [line] = (cause.name === "Error" ? cause.message : `${cause.name}: ${cause.message}`).split("\n", 1);
+    return new PamiError("PAMIR_SHUTDOWN", `${text}: ${line?.slice(0, CAUSE_CHARACTERS)}`, { cause });
+  }
+
+  /**
+   * Calls `then` once the thread that has launched the job, if it is this one, has told the program of the end of an
+   * endpoint's task (`onExit`), or after TOLD_MS. Calls it at once in all other cases.
+   */
+  onceTold(to: Endpoint, then: () => void): void {
+    const task = taskOf(to);
+    const told = this.#isDead(task) ? this.exits?.whenTold(task) : undefined;
+    if (told === undefined) {
+      then();
+      return;
+    }
+    let isOver = false;
+    const over = (): void => {
+      if (isOver) return;
+      isOver = true;
+      stop();
+      then();
+    };
+    const stop = after(TOLD_MS, over);
+    void told.then(over);
+  }
+
+  /** Whether the thread of a task has ended, or its node, and not only its client. */
+  #isDead(task: number): boolean {
+    const slot = this.addresses.slotOf(task);
     // SYNC task-state (look): pairs with the monitor's store, which follows that of the error.
-    const isDead = task >= 0 && this.kernel.loadWord(taskSlot(this.map, task) + TASK_STATE_OFFSET) === TASK_DEAD;
-    const cause = isDead ? this.#errors?.of(taskOf(to)) : undefined;
-    return new PamiError("PAMIR_SHUTDOWN", text, cause && { cause });
+    return slot >= 0 && this.kernel.loadWord(taskSlot(this.map, slot) + TASK_STATE_OFFSET) === TASK_DEAD;
   }
 
   /** Gives back what this task has closed and nothing uses any more, and what is idle. */

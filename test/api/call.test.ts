@@ -1,7 +1,17 @@
 // What only Node shows of calls: listeners that are left, errors of others, a worker that blocks.
 import { AsyncLocalStorage, AsyncResource } from "node:async_hooks";
 import { getEventListeners } from "node:events";
-import { attach, type Codec, codecs, type DispatchId, dispatchId, EAGAIN, RemoteError, SUCCESS } from "pamir";
+import {
+  attach,
+  type Codec,
+  codecs,
+  type DispatchId,
+  dispatchId,
+  EAGAIN,
+  type Received,
+  RemoteError,
+  SUCCESS,
+} from "pamir";
 import { describe, expect, it } from "vitest";
 import { HandlerTable } from "../../src/core/dispatch.js";
 import type { Endpoint } from "../../src/core/endpoint.js";
@@ -36,7 +46,7 @@ it("a call that is refused before it is sent is not pending: nobody would wait f
     advanceSoon: () => {},
     keepsCall: () => false,
     isGone: () => false,
-    shutdown: () => new Error(),
+    rejectEnded: () => {},
   };
   const calls = new Calls(host, new HandlerTable((_, handler) => handler));
   const call = { to: 5 as Endpoint, deadline: 1, resolve: () => {}, reject: () => {} };
@@ -154,7 +164,7 @@ describe.each(LINKED_VARIANTS)("calls: $name", (variant) => {
       for (let round = 0; round < 8; round++) for (const each of [caller, context]) each.advance();
       context.dispatch(DATA, (message) => void signals.push(message.signal));
       const { value } = await context.messages(OTHER, { timeout: PATIENCE }).next();
-      signals.push(value.signal as AbortSignal);
+      signals.push((value as Received<Uint8Array>).signal as AbortSignal);
       until(context, () => signals.length === 3);
       expect(signals[0]?.aborted).toBe(false);
       expect(signals.slice(1).map(({ reason }) => reason?.code)).toEqual(["PAMIR_CANCELED", "PAMIR_CANCELED"]);

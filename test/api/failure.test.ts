@@ -103,7 +103,8 @@ it.each([
 
 it("with onExit, it is heard if that is asked for", async () => {
   const { err, code } = await fails("throw", "onExit", { onError: "report" });
-  expect(code).toBe(1);
+  // The program's own: it handles the end.
+  expect(code).toBe(0);
   expect(err).toContain("pamir: task 1 failed:\nRangeError: thrown by the task");
 });
 
@@ -205,11 +206,43 @@ it("what is told of an error is bounded", async () => {
 });
 
 it.each([
-  ["exit", "a code"],
-  ["return", "nothing"],
-])("a dead task without an error: %s", async (how) => {
+  ["exit", "task 1 exited with code 3"],
+  ["unsettled", "task 1 exited with code 13: a top-level await of its program can't settle any more"],
+  [
+    "return",
+    "task 1 ended with exit code 0, but did not close its client: does it lack a loop of progress, `while (!context.closed) await context.progress()`?",
+  ],
+])("a dead task without an error is told of by how it ended: %s", async (how, message) => {
   const { out } = await fails(how, "call", { onError: "ignore" });
-  expect(JSON.parse(out)).toMatchObject({ code: "PAMIR_SHUTDOWN", room: ["PAMIR_SHUTDOWN", null] });
+  const text = { code: "PAMIR_SHUTDOWN", cause: { name: "Error", message }, room: ["PAMIR_SHUTDOWN", "Error"] };
+  expect(JSON.parse(out)).toMatchObject(text);
+});
+
+it.each([
+  ["threads", "order", {}, "exit"],
+  ["processes", "order", { processes: 1 }, "exit"],
+  ["processes, killed", "order", { processes: 1 }, "kill"],
+  ["linked processes", "orderLinked", { processes: 1 }, "exit"],
+  ["linked processes, killed", "orderLinked", { processes: 1 }, "kill"],
+])("onExit comes before calls reject, which say how the task ended: %s", async (_, does, options, how) => {
+  const { out, code } = await fails(how, does, options);
+  const exitCode = how === "exit" ? 3 : 137;
+  const { order, message, ...told } = JSON.parse(out);
+  expect(order).toEqual([["onExit", exitCode], "PAMIR_SHUTDOWN", "PAMIR_SHUTDOWN"]);
+  expect(message).toMatch(how === "exit" ? /: task 1 exited with code 3$/ : /: its process \d+ was killed by SIGKILL$/);
+  expect(told).toEqual(how === "exit" ? { exitCode } : { exitCode, signal: "SIGKILL" });
+  // The program's own: it handles the end.
+  expect(code).toBe(0);
+});
+
+it.each(["replace", "replaceAsync"])("an onExit that spawns after terminate() is not uncaught: %s", async (does) => {
+  expect(await fails("sleep", does)).toEqual({ out: '["terminated","terminated"]\n', err: "", code: 0 });
+});
+
+it("another error of onExit is uncaught, as that of any event", async () => {
+  const { err, code } = await fails("exit", "broken");
+  expect(err).toContain("TypeError: thrown by onExit");
+  expect(code).toBe(1);
 });
 
 it.each([

@@ -11,6 +11,7 @@ import {
   ERROR,
   type Job,
   RECV_IMMEDIATE_MAX,
+  type Received,
   type Result,
   type SendParameters,
   SHUTDOWN,
@@ -359,7 +360,7 @@ describe.each(ENGINE_VARIANTS)("$name", (variant) => {
         third.sendImmediate(target.endpoint, DATA, null, Uint8Array.of(9));
         origin.close();
         const stream = target.messages(DATA, { timeout: PATIENCE });
-        const { value } = await stream.next();
+        const value = (await stream.next()).value as Received<Uint8Array>;
         expect([value.origin, [...value.payload]]).toEqual([third.endpoint, [9]]);
         await stream.return(undefined as never);
       }));

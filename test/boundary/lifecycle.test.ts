@@ -80,7 +80,7 @@ describe("terminate()", () => {
     expect(said).toEqual([
       "terminate 1",
       "dead 1",
-      "ended 1 terminated no error as it is",
+      "ended 1 terminated task 1 was ended by terminate() as it is",
       "terminate 0 of all",
       "terminate 2 of all",
     ]);
@@ -105,6 +105,9 @@ describe("terminate()", () => {
     lifecycle.terminate(1);
     lifecycle.end({ task: 1, code: 0, cause: "terminated" });
     vi.advanceTimersByTime(10_000);
-    expect([said, interrupts(1)]).toEqual([["ask 1", "dead 1", "ended 1 terminated no error as it is"], 0]);
+    expect([said, interrupts(1)]).toEqual([
+      ["ask 1", "dead 1", "ended 1 terminated task 1 was ended by terminate() as it is"],
+      0,
+    ]);
   });
 });

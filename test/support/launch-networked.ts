@@ -115,7 +115,7 @@ function startMonitor(nodes: NetworkedJob, entry: string, events: MonitorEvents,
     if (!running.delete(exit.task)) return;
     // Who has left stays until all has been heard that it said.
     if (!(nodes.tasks[exit.task] as Networked).client.closed) nodes.end(exit.task);
-    events.ended(exit);
+    events.ended(exit, undefined);
   }
 
   function start({ client }: Networked, task: number): void {

@@ -349,6 +349,11 @@ export class Receiver {
     return queue?.[0]?.complete ?? false;
   }
 
+  /** Whether a message to a dispatch id, whole or not, that one of some endpoints has sent, waits for take(). */
+  hasFrom(id: number, endpoints: ReadonlySet<Endpoint>): boolean {
+    return this.#unexpected.get(id)?.some(({ origin }) => endpoints.has(origin)) ?? false;
+  }
+
   /** Moves an offered payload into the unexpected queue. */
   #gather(offered: Copy, request: Request): Copy {
     const space = offered.bytes.length;

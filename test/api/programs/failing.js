@@ -34,6 +34,8 @@ const ENDS = {
     throw Object.assign(new Error("a long code"), { code: "y".repeat(10_000) });
   },
   exit: () => process.exit(3),
+  unsettled: () => process.exit(13),
+  kill: () => process.kill(process.pid, "SIGKILL"),
   exitCode: () => {
     process.exitCode = 4;
   },
@@ -140,6 +142,39 @@ const LAUNCHERS = {
     );
     await job.terminate();
   },
+  /** The end of a task, as `onExit` and a call have it, in their order. */
+  async order() {
+    const order = /** @type {unknown[]} */ ([]);
+    const job = await start({ join: true, onExit: (/** @type {any} */ exit) => order.push(["onExit", exit.code]) });
+    const context = job.client.createContext();
+    const to = job.client.endpoint(1);
+    const waits = [context.call(to, THROWN), context.call(to, THROWN)];
+    await Promise.allSettled(waits.map((wait) => wait.catch(({ code }) => order.push(code))));
+    const { message, cause } = await context.call(to, THROWN).catch((error) => error);
+    say(JSON.stringify({ order, message, exitCode: cause?.exitCode, signal: cause?.signal }));
+    await job.terminate();
+  },
+  /** The same, on a system where processes seem not to share memory. */
+  orderLinked() {
+    Object.defineProperty(process, "platform", { value: "freebsd" });
+    return LAUNCHERS.order?.();
+  },
+  /** An `onExit` that always replaces a task that has ended, also once the job is over. */
+  async replace() {
+    const job = await start({ join: true, tasks: 3, maxTasks: 9, onExit: () => void job.spawn() });
+    say(JSON.stringify((await job.terminate()).map(({ cause }) => cause)));
+  },
+  async replaceAsync() {
+    const job = await start({ join: true, tasks: 3, maxTasks: 9, onExit: async () => void job.spawn() });
+    say(JSON.stringify((await job.terminate()).map(({ cause }) => cause)));
+  },
+  /** An `onExit` with an error of its own. */
+  broken: () =>
+    start({
+      onExit() {
+        throw new TypeError("thrown by onExit");
+      },
+    }),
   /** The error of a dead member, as an operation of its geometry has it. */
   async barrier() {
     const job = await start({ join: true });

@@ -1,0 +1,29 @@
+// @ts-check
+// A task that sends a number of messages, and ends in its way. Of several tasks, each has its own.
+import { SUCCESS } from "pamir";
+import { DATA, QUIT, runScenario } from "./support.js";
+
+await runScenario({
+  async send(client, { ends, count, bytes }) {
+    const context = client.createContext();
+    let isToEnd = false;
+    context.dispatch(QUIT, () => {
+      isToEnd = true;
+    });
+    for (let i = 0; i < count; i++) {
+      const payload = new Uint8Array(bytes).fill(client.task);
+      // Of which one is larger than a lane, and goes by another way.
+      const result = context.sendSync({ to: 0, dispatch: DATA, payload: i === 1 ? new Uint8Array(200_000) : payload });
+      if (result !== SUCCESS) throw new Error(`message ${i} came to ${result}`);
+    }
+    const how = ends[client.task];
+    if (how === "close") return client.close({ drain: true });
+    await context.drain();
+    if (how === "context") context.close();
+    if (how === "return") return;
+    if (how === "exit") process.exit(3);
+    if (how === "throw") throw new RangeError("in the middle of it");
+    // The others go on.
+    while (!isToEnd) await client.createContext().progress();
+  },
+});
