@@ -5,7 +5,7 @@
 //   npx pamir run --hosts a,b examples/stream.js 2 FILE
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { attach, EAGAIN, errorText, launch, SUCCESS } from "pamir";
+import { attach, launch } from "pamir";
 
 const CHUNK_BYTES = 64 * 1024;
 const CHUNK = 1; // task 0 → all: the next bytes
@@ -36,10 +36,7 @@ async function stream(client) {
     const payload = content.subarray(at, at + CHUNK_BYTES);
     for (const to of others) {
       // Without a queue, a slow receiver holds its sender back.
-      let result = context.send({ to, dispatch: CHUNK, payload, queue: false });
-      for (; result === EAGAIN; result = context.send({ to, dispatch: CHUNK, payload, queue: false }))
-        context.advance();
-      if (result !== SUCCESS) throw new Error(errorText(result));
+      await context.sendWhenRoom({ to, dispatch: CHUNK, payload, queue: false }, { timeout: 60_000 });
     }
   }
   const digests = await Promise.all(others.map((to) => context.call(to, FINISH, null, { timeout: 60_000 })));

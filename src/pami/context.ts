@@ -49,7 +49,9 @@ import { hearAbort } from "../support/abort.js";
 import { diagnostics } from "../support/diagnostics.js";
 import type { AbortSignalLike, HostAbortSignal } from "../support/like.js";
 import { promised } from "../support/promise.js";
+import { after } from "../support/timers.js";
 import { Producers } from "./producers.js";
+import { RoomQueues, type WaitingSend } from "./room-queues.js";
 import {
   checkProgress,
   checkTimeout,
@@ -159,6 +161,7 @@ export class Context {
   readonly #receiver: Receiver;
   readonly #rma: Rma;
   readonly #waits: Waits;
+  readonly #rooms: RoomQueues;
   readonly #spin: number;
   #inFenceRegion = false;
   #closed = false;
@@ -202,6 +205,15 @@ export class Context {
       (call) => this.#checkOpen(call),
       (rounds) => this.advance(rounds),
     );
+    const isClosed = (): boolean => this.#closed;
+    this.#rooms = new RoomQueues({
+      send: (parameters) => this.send(parameters),
+      until: (condition) => this.#waits.until("whenRoom()", condition, NO_OPTIONS),
+      ring: () => task.parker.ring(),
+      get isClosed() {
+        return isClosed();
+      },
+    });
   }
 
   /**
@@ -463,9 +475,79 @@ export class Context {
     return waited === SUCCESS ? result : waited;
   }
 
-  #sendTyped(parameters: TypedSendParameters<unknown, unknown>): Result {
+  /**
+   * Sends as send() does, and waits for room instead of returning EAGAIN: resolves once the message is sent, or is in the
+   * pending queue. Advances meanwhile. Messages to one endpoint that wait here go out in the order of their calls; a send()
+   * may overtake them. The payload and the header belong to the call until it resolves; behind that, as for send().
+   * @throws as send() and progress(); PAMIR_SHUTDOWN if the target has ended (the cause says how); PAMIR_NO_MEMORY if there
+   *   is no memory for a lane. If it rejects, nothing was sent, and no callback is called
+   */
+  sendWhenRoom(parameters: SendParameters, options?: ProgressOptions): Promise<void>;
+  sendWhenRoom<Request, Reply>(
+    parameters: TypedSendParameters<Request, Reply>,
+    options?: ProgressOptions,
+  ): Promise<void>;
+  async sendWhenRoom(
+    given: SendParameters | TypedSendParameters<unknown, unknown>,
+    options: ProgressOptions = NO_OPTIONS,
+  ): Promise<void> {
+    this.#guard("send", given);
+    checkProgress("sendWhenRoom()", options);
+    if (options.signal?.aborted) throw this.#waits.canceled("sendWhenRoom()", options.signal);
+    // The caller may reuse the object, and a codec encodes once.
+    const parameters =
+      typeof given.dispatch === "object"
+        ? this.#encodedSend(given as TypedSendParameters<unknown, unknown>)
+        : { ...(given as SendParameters) };
+    const { to } = parameters;
+    let result = this.#rooms.has(to) ? EAGAIN : this.send(parameters);
+    if (result === EAGAIN) result = await this.#sendLater(parameters, options);
+    if (result === SUCCESS) return;
+    if (result === ENOMEM) {
+      throw new PamiError("PAMIR_NO_MEMORY", `sendWhenRoom(): no memory for a lane to ${nameOf(to)}`);
+    }
+    await this.#told(to);
+    throw this.#task.shutdownError(`sendWhenRoom(): ${nameOf(to)} has ended`, to);
+  }
+
+  #sendLater(parameters: SendParameters, { timeout, signal }: ProgressOptions): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      const over = (): void => {
+        stop();
+        signal?.removeEventListener("abort", abort);
+        this.#waits.settled();
+      };
+      const send: WaitingSend = {
+        parameters,
+        accepted: (result) => {
+          over();
+          resolve(result);
+        },
+        failed: (error) => {
+          over();
+          reject(error);
+        },
+      };
+      const giveUp = (error: Error): void => {
+        if (this.#rooms.remove(send)) send.failed(error);
+      };
+      const what = `sendWhenRoom() to ${nameOf(parameters.to)}`;
+      const abort = (): void => giveUp(this.#waits.canceled("sendWhenRoom()", signal as AbortSignalLike));
+      const late = (): void => giveUp(new PamiError("PAMIR_TIMEDOUT", `${what}: no room after ${timeout} ms`));
+      // The wait itself keeps the thread running.
+      const stop = after(timeout ?? Number.POSITIVE_INFINITY, late);
+      signal?.addEventListener("abort", abort, { once: true });
+      this.#rooms.add(send);
+    });
+  }
+
+  #encodedSend(parameters: TypedSendParameters<unknown, unknown>): SendParameters {
     const dispatch = numberOf(parameters.dispatch);
-    return this.send({ ...parameters, dispatch, payload: encoded(parameters.dispatch.request, parameters.payload) });
+    return { ...parameters, dispatch, payload: encoded(parameters.dispatch.request, parameters.payload) };
+  }
+
+  #sendTyped(parameters: TypedSendParameters<unknown, unknown>): Result {
+    return this.send(this.#encodedSend(parameters));
   }
 
   /**

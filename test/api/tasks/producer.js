@@ -24,6 +24,25 @@ await runScenario({
     if (how === "exit") process.exit(3);
     if (how === "throw") throw new RangeError("in the middle of it");
     // The others go on.
-    while (!isToEnd) await client.createContext().progress();
+    const last = client.createContext();
+    while (!isToEnd) await last.progress();
+  },
+
+  /** Sends each message's first word back, and rests now and then. */
+  async echo(client, { count }) {
+    const context = client.createContext();
+    let echoed = 0;
+    for await (const { origin, payload } of context.messages(DATA)) {
+      await context.sendWhenRoom({ to: origin, dispatch: DATA, payload: payload.subarray(0, 4) });
+      if (echoed++ % 32 === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+      if (echoed === count) break;
+    }
+    await client.close({ drain: true });
+  },
+
+  /** Reads nothing, and ends. */
+  deaf(client) {
+    client.createContext();
+    setTimeout(() => process.exit(3), 300);
   },
 });
