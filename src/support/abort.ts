@@ -27,6 +27,8 @@ function listenTo(signal: AbortSignalLike): Heard {
   const callbacks = new Set<() => void>();
   const listener = (): void => {
     heard.delete(signal);
+    // Not every signal knows `once`.
+    signal.removeEventListener("abort", listener);
     // A callback may make another one needless.
     for (const callback of [...callbacks]) if (callbacks.delete(callback)) callback();
   };
