@@ -45,7 +45,10 @@ if (what === "flood" && client.task === 1) {
 if (what === "throw" && client.task === 1) throw new RangeError("on purpose");
 if (what === "kill" && client.task === 1) process.kill(process.pid, "SIGKILL");
 if (what === "block" && client.task === 1) spawnSync("sleep", ["100"], { stdio: "ignore" });
-if (what === "hang" || what === "block") context.advanceUntil(() => false);
+// Its child ignores the signals that end a job.
+const ignoring = ["-c", 'trap "" HUP INT TERM; exec sleep 100'];
+if (what === "stubborn block" && client.task === 1) spawnSync("sh", ignoring, { stdio: "ignore" });
+if (what === "hang" || what === "block" || what === "stubborn block") context.advanceUntil(() => false);
 if (what === "halves") process.stdout.write("no end of line");
 await context.drain();
 client.close();
