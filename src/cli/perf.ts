@@ -17,7 +17,7 @@ export async function perf(args: string[]): Promise<number> {
   }
   // In a folder that is gone, this throws: tasks would.
   process.cwd();
-  const outcome = await conduct(options, progress);
+  const outcome = await conduct(options, progressTo(process.stderr));
   // The JSON object has the reasons.
   if (!options.json && outcome.cells.length === 0 && outcome.skipped.every(({ failed }) => failed !== true)) {
     const why = outcome.skipped.map(({ system, reason }) => `${system}: ${reason}`).join("; ");
@@ -34,7 +34,14 @@ export async function perf(args: string[]): Promise<number> {
   return report.void ? VOID : 0;
 }
 
-/** What is being measured, on a terminal only. */
-function progress(text: string): void {
-  if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${text}`);
+/** What is being measured: on a terminal one line that changes, elsewhere one for each test and size. */
+function progressTo(stream: { readonly isTTY?: boolean; write(text: string): unknown }): (text: string) => void {
+  let shown = "";
+  return (text) => {
+    if (stream.isTTY === true) stream.write(`\r\u001b[K${text}`);
+    const [what = ""] = text.split(", ");
+    if (stream.isTTY === true || what === shown || what === "") return;
+    shown = what;
+    stream.write(`pamir perf: measures ${what}\n`);
+  };
 }

@@ -1,7 +1,7 @@
 // Transfer types: their description, and packing as a call. typed.ts carries the calls of contexts and messages.
 import { LOOP_COUNT_MAX } from "../../assembly/layout.js";
 import { checkKeys, type Keys, NO_OPTIONS } from "../core/check.js";
-import { checkInteger, PamiError, show } from "../core/error.js";
+import { checkInteger, markCopy, PamiError, show } from "../core/error.js";
 import type {
   Carrier,
   CompleteOptions,
@@ -269,3 +269,5 @@ class LayoutType implements TransferType {
     }
   }
 }
+
+markCopy(LayoutType);

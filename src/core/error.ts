@@ -112,13 +112,25 @@ export function show(value: unknown): string {
   const isFunction = typeof value === "function";
   const name = partOf(isFunction ? value : partOf(value, "constructor"), "name");
   if (typeof name !== "string") return isFunction ? "function" : "object";
+  const copy = partOf(value, COPY);
+  if (typeof copy === "string" && copy !== OWN_COPY)
+    return `a ${name} of another copy of pamir (${copy}; this one: ${OWN_COPY})`;
   return isFunction ? `function ${name}` : name;
 }
 
+/** Names the copy of this package that made an object: a program may have loaded two, each with its own classes. */
+const COPY = Symbol.for("pamir.copy");
+const OWN_COPY = (import.meta.url as string | undefined) ?? "in a bundle";
+
+/** Notes on a class that its objects are of this copy: then an error says so where they come to another one. */
+export function markCopy({ prototype }: { readonly prototype: object }): void {
+  Object.defineProperty(prototype, COPY, { value: OWN_COPY });
+}
+
 /** A property of any value; undefined also if reading it throws. */
-export function partOf(value: unknown, key: string): unknown {
+export function partOf(value: unknown, key: string | symbol): unknown {
   try {
-    return (value as Record<string, unknown> | null | undefined)?.[key];
+    return (value as Record<string | symbol, unknown> | null | undefined)?.[key];
   } catch {
     return undefined;
   }

@@ -1,5 +1,6 @@
 // A region of the job's memory as its owner sees it, and the handle that names it in other tasks.
 import { NONE } from "../../assembly/layout.js";
+import { markCopy } from "./error.js";
 
 /**
  * Names a region in every task of the job: generation × 2^20 + index, a number of up to 52 bits. Send it as an f64.
@@ -109,3 +110,5 @@ export class MemRegion {
     this.close();
   }
 }
+
+markCopy(MemRegion);

@@ -13,7 +13,7 @@ import { type DispatchId, decoded, encoded, numberOf, type TypedHandler, untyped
 import type { DispatchHints, Handler } from "../core/dispatch.js";
 import type { Endpoint } from "../core/endpoint.js";
 import { nameOf, taskOf } from "../core/endpoint.js";
-import { checkInteger, PamiError, show } from "../core/error.js";
+import { checkInteger, markCopy, PamiError, show } from "../core/error.js";
 import { bodyBytes } from "../core/message.js";
 import type { MemRegion } from "../core/region.js";
 import {
@@ -1105,3 +1105,5 @@ function viewBytes(name: string, view: unknown): Uint8Array | undefined {
   if (!ArrayBuffer.isView(view)) throw new PamiError("PAMIR_INVAL", `${name} is ${show(view)}, not an ArrayBufferView`);
   return bytesOf(view);
 }
+
+markCopy(Context);

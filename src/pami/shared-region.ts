@@ -1,7 +1,7 @@
 // A region of each member of a geometry, with the handles of all.
 import { checkFunction, NO_OPTIONS } from "../core/check.js";
 import type { Endpoint } from "../core/endpoint.js";
-import { checkInteger, PamiError, show } from "../core/error.js";
+import { checkInteger, markCopy, PamiError, show } from "../core/error.js";
 import type { PayloadView } from "../core/message.js";
 import { generationOf, indexOf, type MemRegion, type RegionHandle } from "../core/region.js";
 import { type ExtensionHost, isLocal, makeTogether } from "./extension-host.js";
@@ -127,3 +127,5 @@ export function shareRegion(
     return new SharedRegion(host, region as unknown as MemRegion, handles as number[], lengths as number[]);
   });
 }
+
+markCopy(SharedRegion);

@@ -6,7 +6,8 @@ import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync }
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, inject, it, vi } from "vitest";
-import { conduct, ONCE, type Patience } from "../../src/cli/perf/conduct.js";
+import { type Cell, conduct, ONCE, type Patience } from "../../src/cli/perf/conduct.js";
+import { ratiosOf } from "../../src/cli/perf/goals.js";
 import { within } from "../../src/cli/perf/peers.js";
 import { type Handoff, type System, TESTS } from "../../src/cli/perf/plan.js";
 import { parseList } from "../../src/cli/perf/processors.js";
@@ -27,7 +28,10 @@ function node(
 function quick(args: string[], env = process.env) {
   const { status, stdout, stderr } = node("dist/cli.js", ["perf", "--quick", "--json", ...args], env);
   expect([0, 3], stderr).toContain(status);
-  expect(stderr).toBe("");
+  // Where standard error is no terminal: a line for each test and size.
+  const lines = stderr.trimEnd().split("\n");
+  for (const line of lines) expect(line).toMatch(/^pamir perf: measures \w+ \d+ B$/);
+  expect(new Set(lines).size).toBe(lines.length);
   return JSON.parse(stdout);
 }
 
@@ -114,6 +118,7 @@ it("shows goals only where they are asked for", () => {
     goal: "≤ 1",
     hoped: "≤ 0.5",
     met: true,
+    ahead: "pamir" as const,
   };
   const report: Report = { ...REPORT, ratios: [ratio] };
   const goals = /goal|hoped|met\b|≤/;
@@ -122,6 +127,33 @@ it("shows goals only where they are asked for", () => {
     expect(show(report, false)).not.toMatch(goals);
     expect(show(report, true)).toMatch(goals);
   }
+});
+
+it("has a row wherever the other system is ahead, also where no row was asked for, and says so", () => {
+  const cell = (system: string, name: string, bytes: number, values: number[]): Cell => {
+    const test = TESTS.find((one) => one.name === name) as (typeof TESTS)[number];
+    const runs = values.map((value) => ({
+      ...(test.figure === "latency" ? { p50_ns: value } : { messages_per_s: value }),
+      handoff_ns: 50,
+    }));
+    return { test, system, bytes, runs } as Cell;
+  };
+  const ratios = ratiosOf([
+    cell("pamir-wasm", "am_lat", 4096, [200, 210]),
+    cell("pamir-ts", "am_lat", 4096, [100, 110]),
+    cell("ring", "am_lat", 4096, [150, 160]),
+    cell("postMessage", "am_lat", 4096, [900, 910]),
+    cell("pamir-wasm", "am_bw", 1048576, [10, 10]),
+    cell("ring", "am_bw", 1048576, [20, 20]),
+    cell("postMessage", "am_bw", 1048576, [5, 5]),
+    cell("tcp", "am_bw", 1048576, [40, 40]),
+  ]);
+  expect(ratios.map(({ what, ahead }) => [what, ahead])).toEqual([
+    ["am_bw 1048576 B against ring", "the other"],
+    ["am_lat 4096 B against ring", "the other"],
+    ["am_bw 1048576 B against tcp", "the other"],
+  ]);
+  expect(textOf({ ...REPORT, ratios }, false)).toMatch(/am_lat 4096 B against ring *│ *1\.\d+ │.*│ the other/);
 });
 
 describe("pamir perf --quick --json", () => {

@@ -11,6 +11,8 @@ export interface Ratio {
   readonly goal: string | null;
   readonly hoped: string | null;
   readonly met: boolean | null;
+  /** Which of the two is better; null: the row compares no two systems. */
+  readonly ahead: "pamir" | "the other" | null;
 }
 
 interface Goal {
@@ -168,8 +170,7 @@ export function figureOf({ test }: Cell, run: Run, bytes: number): number {
 /** Those ratios for which both sides were measured. */
 export function ratiosOf(cells: readonly Cell[]): Ratio[] {
   const ratios = GOALS.flatMap((goal) => {
-    const find = ([test, system, bytes]: Goal["of"]) =>
-      cells.find((cell) => cell.test.name === test && cell.system === system && cell.bytes === bytes);
+    const find = (place: Goal["of"]) => cells.find((cell) => isCell(place, cell));
     const ours = find(goal.of);
     const theirs = find(goal.to);
     if (ours === undefined || theirs === undefined) return [];
@@ -181,7 +182,39 @@ export function ratiosOf(cells: readonly Cell[]): Ratio[] {
     });
     return [rate(goal, quotients)];
   });
-  return [...ratios, ...collections(cells)];
+  return [...ratios, ...lost(cells), ...collections(cells)];
+}
+
+/** The ratios without a row of their own in which the other system is ahead. */
+function lost(cells: readonly Cell[]): Ratio[] {
+  const ratios: Ratio[] = [];
+  for (const ours of cells) {
+    if (!ours.system.startsWith("pamir")) continue;
+    for (const theirs of cells) {
+      const { test, system, bytes } = theirs;
+      if (system.startsWith("pamir") || test !== ours.test || bytes !== ours.bytes) continue;
+      if (GOALS.some(({ of, to }) => isCell(of, ours) && isCell(to, theirs))) continue;
+      const goal = against(
+        test.name,
+        system,
+        bytes,
+        test.figure === "latency" ? "less" : "more",
+        undefined,
+        undefined,
+        ours.system,
+      );
+      const quotients = pairsOf(ours.runs, theirs.runs).map(
+        ([run, other]) => figureOf(ours, run, bytes) / figureOf(theirs, other, bytes),
+      );
+      const ratio = rate(goal, quotients);
+      if (ratio.ahead === "the other") ratios.push(ratio);
+    }
+  }
+  return ratios;
+}
+
+function isCell([test, system, bytes]: Goal["of"], cell: Cell): boolean {
+  return cell.test.name === test && cell.system === system && cell.bytes === bytes;
 }
 
 /** Each of our runs with one of theirs around which the hand-off was nearly the same: the run beside it, else the
@@ -197,8 +230,9 @@ function pairsOf(ours: readonly Run[], theirs: readonly Run[]): (readonly [Run, 
   return alike.length > 0 ? alike : pairs;
 }
 
-function rate({ what, better, goal, hoped }: Goal, quotients: readonly number[]): Ratio {
+function rate({ what, to, better, goal, hoped }: Goal, quotients: readonly number[]): Ratio {
   const ratio = median(quotients);
+  const others = !to[1].startsWith("pamir");
   const sign = better === "less" ? "≤" : "≥";
   const met = goal === undefined ? null : better === "less" ? ratio <= goal : ratio >= goal;
   const text = (limit: number | undefined) => (limit === undefined ? null : `${sign} ${limit}`);
@@ -210,6 +244,7 @@ function rate({ what, better, goal, hoped }: Goal, quotients: readonly number[])
     goal: text(goal),
     hoped: text(hoped),
     met,
+    ahead: others ? ((better === "less" ? ratio < 1 : ratio > 1) ? "pamir" : "the other") : null,
   };
 }
 
@@ -228,6 +263,7 @@ function collections(cells: readonly Cell[]): Ratio[] {
       goal: "0",
       hoped: null,
       met: worst === 0,
+      ahead: null,
     },
   ];
 }

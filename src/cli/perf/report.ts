@@ -130,7 +130,9 @@ function figure(result: Result): number | null {
 
 /** The report as JSON. @param goals beside each ratio, what pamir's developers want of it, and whether it is met */
 export function jsonOf(report: Report, goals: boolean): string {
-  const ratios = goals ? report.ratios : report.ratios.map(({ what, ratio, min, max }) => ({ what, ratio, min, max }));
+  const ratios = goals
+    ? report.ratios
+    : report.ratios.map(({ what, ratio, min, max, ahead }) => ({ what, ratio, min, max, ahead }));
   return `${printableJson({ ...report, ratios })}\n`;
 }
 
@@ -183,6 +185,7 @@ function ratioTable(ratios: readonly Ratio[], goals: boolean): string {
       { name: "what", alignment: "left" },
       { name: "ratio", alignment: "right" },
       { name: "lowest to highest run", alignment: "right" },
+      { name: "ahead", alignment: "left" },
       ...(goals
         ? [
             { name: "goal", alignment: "right" as const },
@@ -194,11 +197,12 @@ function ratioTable(ratios: readonly Ratio[], goals: boolean): string {
     shouldDisableColors: true,
   });
   const number = (value: number) => (value >= 100 ? value.toFixed(0) : value === 0 ? "0" : value.toPrecision(3));
-  for (const { what, ratio, min, max, goal, hoped, met } of ratios) {
+  for (const { what, ratio, min, max, goal, hoped, met, ahead } of ratios) {
     table.addRow({
       what,
       ratio: number(ratio),
       "lowest to highest run": `${number(min)} – ${number(max)}`,
+      ahead: ahead ?? "",
       ...(goals ? { goal: goal ?? "", "hoped for": hoped ?? "", met: met === null ? "" : met ? "yes" : "NO" } : {}),
     });
   }
