@@ -28,7 +28,8 @@ export const RIGS: readonly (readonly [string, number, (size: number) => Promise
       tasksOf(
         new NetworkedJob({
           seed: SEED,
-          limits: limitsOf(size),
+          // Room for the regions of long arrays of the tasks of one node.
+          limits: { ...limitsOf(size), heapBytes: 2 ** 26 },
           kernels: ["wasm", "ts"],
           isFaithful: true,
           tasksPerNode: 4,
