@@ -53,6 +53,22 @@ test.each([
   expect(files.sort()).toEqual(needed.map((one) => expect.stringMatching(one)));
 });
 
+test("absent.js has each name that is imported from what only Node can use", async () => {
+  const code = paths
+    .filter((path) => /^dist\/[\w-]+\.js$/.test(path))
+    .map((path) => readFileSync(path, "utf8"))
+    .join("\n");
+  const names = [
+    ...code.matchAll(/\{\s?(\w+)\s?\} ?= ?await import\(['"]#node\//g),
+    ...code.matchAll(/await import\(['"]#node\/[\w-]+['"]\)\)\s*\.\s*(\w+)/g),
+    // Beside an alternative without it.
+    ...code.matchAll(/\?\s*\{\s*(\w+):\s*""\s*\}\s*:\s*import\(['"]#node\//g),
+  ].map(([, name]) => name as string);
+  expect(names).toHaveLength(code.match(/import\(['"]#node\//g)?.length ?? 0);
+  const absent = (await import("../src/launch/absent.js")) as Record<string, unknown>;
+  expect(names.filter((name) => !(name in absent))).toEqual([]);
+});
+
 test("the package's documents link to what is in the package", () => {
   const folders = paths.map((path) => dirname(path));
   const links = paths

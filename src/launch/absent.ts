@@ -1,14 +1,16 @@
-// Stands in for what only Node can use, where a bundler makes a program for browsers. Nothing there calls it.
+// Stands in for what only Node can use, where a bundler makes a program for browsers. Nothing there calls it. Some bundlers
+// look up each name that is imported (Parcel), so it has them all.
 
 function absent(): never {
   throw new Error("this part of pamir is for Node only");
 }
 
 export const joinByLauncher = absent;
+export const joinLaunched = absent;
 export const makeHost = absent;
+export const openInlineAgent = absent;
+export const openInput = absent;
 export const openLink = absent;
 export const openProcesses = absent;
-export const ProcessMemories = absent;
-export const futexOf = absent;
-export const openInput = absent;
+export const taskFutexOf = absent;
 export const processSource = "";
