@@ -10,3 +10,8 @@ export function codeBy(code: number | null, signal: string | null): number {
   // Another system's signal may be unknown here.
   return code || (signal === null ? 1 : 128 + (signals[signal as keyof typeof signals] ?? 0));
 }
+
+/** What Node's exit code 13 says, as a part of a sentence. */
+export function unsettledText(code: number | null): string {
+  return code === 13 ? ": a top-level await of its program can't settle any more" : "";
+}

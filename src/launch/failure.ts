@@ -1,14 +1,12 @@
 // Failures of tasks: which exit is a failure, and the text that is printed.
 import { PamiError, show } from "../core/error.js";
 import type { ErrorParts } from "../core/task-errors.js";
+import { unsettledText } from "./exit-code.js";
 import type { TaskExit } from "./monitor.js";
 
 /** The reaction to a failure: `launch({ onError })`. */
 export type OnError = "report" | "abort" | "ignore";
 
-/** Node's exit code of a program whose top-level await has not settled, though nothing is left that it could wait for. */
-const UNSETTLED = 13;
-const UNSETTLED_TEXT = "a top-level await of its program can't settle any more";
 const NO_LOOP_TEXT = "does it lack a loop of progress, `while (!context.closed) await context.progress()`?";
 
 /** Most characters that are printed of one error. */
@@ -35,7 +33,7 @@ export function failureText(exit: TaskExit, onError: OnError, shown = withStack(
   if (cause === "error") return `pamir: task ${task} failed${end}:\n${shown.slice(0, SHOWN_MAX)}`;
   if (cause === "memory") return `pamir: task ${task} ran out of memory${end}: ${error}`;
   return error === undefined
-    ? `pamir: task ${task} exited with code ${code}${end}${code === UNSETTLED ? `: ${UNSETTLED_TEXT}` : ""}`
+    ? `pamir: task ${task} exited with code ${code}${unsettledText(code)}${end}`
     : `pamir: task ${task} is lost${end}: ${error}`;
 }
 
@@ -55,8 +53,7 @@ export function errorOf(exit: TaskExit, hasLeft: boolean): ErrorParts | undefine
 /** How a task ended that has thrown no error. */
 function endText({ code, cause }: TaskExit, hasLeft: boolean): string | undefined {
   if (cause === "terminated") return hasLeft ? undefined : "was ended by terminate()";
-  if (code === UNSETTLED) return `exited with code ${code}: ${UNSETTLED_TEXT}`;
-  if (code !== 0) return `exited with code ${code}`;
+  if (code !== 0) return `exited with code ${code}${unsettledText(code)}`;
   return hasLeft ? undefined : `ended with exit code 0, but did not close its client: ${NO_LOOP_TEXT}`;
 }
 

@@ -77,11 +77,18 @@ const SIMD_PROBE = [0, 97, 115, 109, 1, 0, 0, 0, 1, 4, 1, 96, 0, 0, 3, 2, 1, 0, 
 
 const HEADERS = "Cross-Origin-Opener-Policy: same-origin and Cross-Origin-Embedder-Policy: require-corp";
 
+/** Says so in a scope that loads no modules later: not even one task runs there. */
+export function bareScope(): string | undefined {
+  if ("ServiceWorkerGlobalScope" in globalThis) return "a service worker runs no tasks: its page may launch them";
+  if ("AudioWorkletGlobalScope" in globalThis) return "an AudioWorklet runs no tasks: its page may launch them";
+  return undefined;
+}
+
 /** Whether this thread may start others that share its memory, and why not. */
 export function hostModeOf(): { readonly mode: HostMode; readonly why: string } {
   const { isSecureContext = true } = globalThis as { isSecureContext?: boolean };
   if (!isNode() && typeof Worker === "undefined") {
-    return { mode: "alone", why: "this host has no workers" };
+    return { mode: "alone", why: bareScope() ?? "this host has no workers" };
   }
   if (isIsolated()) return { mode: "shared", why: "" };
   const why = isSecureContext

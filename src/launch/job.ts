@@ -188,7 +188,8 @@ export class Job {
    */
   adopt(target: AdoptTarget, options: AdoptOptions = {}): number {
     if (typeof (target as Partial<Worker> | null)?.postMessage !== "function") {
-      throw new PamiError("PAMIR_INVAL", `target of adopt() is ${show(target)}, not a Worker or MessagePort`);
+      const text = "not a Worker or MessagePort: spawn() takes the URL of a module";
+      throw new PamiError("PAMIR_INVAL", `target of adopt() is ${show(target)}, ${text}`);
     }
     const task = this.#nextTask("adopt");
     this.#monitor.adopt(this.#parts.oneMore(task, options, true).bootstrap, target);

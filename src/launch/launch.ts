@@ -23,8 +23,9 @@ import type { AbortSignalLike, URLLike, WorkerLike } from "../support/like.js";
 import { clientOf, type PrivateNodes, portsNodeOf } from "./attach.js";
 import { type TaskBootstrap, taskNames } from "./bootstrap.js";
 import { makeWorkers, startBrowserMonitor } from "./browser.js";
+import { checkEntry } from "./entry.js";
 import { checkOnError, type OnError } from "./failure.js";
-import { hostModeOf, info } from "./info.js";
+import { bareScope, type HostMode, hostModeOf, info } from "./info.js";
 import { type AdoptOptions, Job, type SpawnOptions } from "./job.js";
 import type { JoinedMemory } from "./joined.js";
 import { checkLimits } from "./limits.js";
@@ -197,11 +198,8 @@ export async function launch(
   checkSignal("launch()", signal);
   checkInteger("tasks", tasks, 1, TASK_COUNT_MAX);
   const limits = checkLimits(options, tasks);
+  const mode = checkMode(tasks, join);
   const checked = join && tasks === 1 && entry === null ? null : checkEntry(entry);
-  const { mode, why } = hostModeOf();
-  if (mode === "alone" && tasks > (join ? 1 : 0)) {
-    throw new PamiError("PAMIR_NO_WORKERS", `launch() of ${tasks} tasks: ${why}. One task with join: true works`);
-  }
   checkWorkerOptions(workerOptions);
   checkDebug(options.debug);
   checkOnError(options.onError);
@@ -239,6 +237,14 @@ export async function launch(
     for (const worker of workers) worker.terminate();
     throw error;
   }
+}
+
+/** @throws PAMIR_NO_WORKERS */
+function checkMode(tasks: number, join: boolean): HostMode {
+  const { mode, why } = hostModeOf();
+  if (mode !== "alone" || (tasks === 1 && join && bareScope() === undefined)) return mode;
+  const wayOut = bareScope() === undefined ? ". One task with join: true works" : "";
+  throw new PamiError("PAMIR_NO_WORKERS", `launch() of ${tasks} tasks: ${why}${wayOut}`);
 }
 
 /** The code of the threads that a job has besides its tasks. Only the launching thread loads it. */
@@ -450,38 +456,6 @@ function sayMode(): void {
   const what =
     mode === "shared" ? "tasks share memory" : mode === "messages" ? "tasks talk by messages" : "one task only";
   console.info(`pamir ${VERSION}: ${what}, ${kernel} kernels${why === "" ? "" : `; ${why}`}`);
-}
-
-function checkEntry(entry: URLLike | string | (() => WorkerLike) | null): Entry {
-  if (typeof entry === "function" && !isNode()) return entry;
-  if (typeof entry === "function") {
-    throw new PamiError("PAMIR_ENTRY", "entry is a function: in Node it is the URL of the task module");
-  }
-  let url: URL;
-  try {
-    url = new URL(entry as string);
-  } catch (cause) {
-    throw new PamiError(
-      "PAMIR_ENTRY",
-      `entry is ${show(entry)}, not a URL: use new URL('./task.js', import.meta.url)`,
-      {
-        cause,
-      },
-    );
-  }
-  if (url.protocol === "file:" && isNode()) {
-    const path = nodeModule("url")?.fileURLToPath(url);
-    const { permission } = process as { permission?: { has(scope: string, path?: string): boolean } };
-    // Without this check, existsSync() throws in Node 20.
-    if (permission?.has("fs.read", path) === false) {
-      const what = "may not be read: node --permission takes --allow-fs-read for that";
-      throw new PamiError("PAMIR_ENTRY", `the task module ${path} ${what}`);
-    }
-    if (nodeModule("fs")?.existsSync(url) === false) {
-      throw new PamiError("PAMIR_ENTRY", `the task module ${path} does not exist`);
-    }
-  }
-  return url.href;
 }
 
 function checkKernels(kernel: LaunchOptions["kernel"], tasks: number): KernelName[] {

@@ -24,8 +24,9 @@ const LOOK_MS = 1;
 const RING_MS = 20;
 
 const MORE_MEMORY = "; workerOptions.resourceLimits is its limit";
+/** tsx's own `--import tsx` registers its loader in main threads only, and workers of Node 20 do not share that. */
 const NO_TYPESCRIPT = `
-Node ${process.version} does not load TypeScript: name the compiled module, start node with a loader ("node --import tsx"), or use Node 22.18 or later`;
+Node ${process.version} does not load TypeScript in a task: name the compiled module, use Node 22.18 or later, or start node with a loader that it registers in each thread: "node --import ./register.mjs", where register.mjs calls register() of tsx/esm/api ("--import tsx" and the command tsx reach tasks from Node 22 on; docs/hosts.md)`;
 
 /** The parts of an error that come from another thread. */
 interface Failure {

@@ -594,6 +594,91 @@ describe("client", () => {
     }));
 });
 
+describe("an entry from which no task starts, with what to write instead", () => {
+  const folder = new URL("tasks/", import.meta.url);
+  const ENTRIES: readonly (readonly [string, unknown, string | RegExp])[] = [
+    [
+      "a path",
+      "/app/task.js",
+      'entry is "/app/task.js", a path: use pathToFileURL() of "node:url", in CommonJS pathToFileURL(__filename)',
+    ],
+    ["a path of Windows", "C:\\app\\task.js", /^entry is "C:.*, a path: use pathToFileURL\(\)/],
+    ["one with slashes", "c:/app/task.js", /^entry is "c:\/app\/task.js", a path: use pathToFileURL\(\)/],
+    ["a network path", "\\\\server\\task.js", /, a path: use pathToFileURL\(\)/],
+    [
+      "a relative path",
+      "./task.js",
+      'entry is "./task.js", not a URL: use new URL("./task.js", import.meta.url), in CommonJS pathToFileURL(require.resolve("./task.js"))',
+    ],
+    ["one without a dot", "lib/task.js", /use new URL\("\.\/lib\/task.js", import.meta.url\)/],
+    ["import.meta.url of CommonJS", undefined, /^entry is undefined, not a URL: .*in CommonJS/],
+    ["null", null, /^entry is null, not a URL/],
+    ["import.meta", import.meta, /^entry is object, not a URL/i],
+    ["a number", 5, /^entry is 5, not a URL/],
+    [
+      "https:",
+      "https://example.org/task.js",
+      'entry is "https://example.org/task.js": Node starts no worker from https:. Save the task module as a file, and use its URL',
+    ],
+    ["http:", new URL("http://localhost/task.js"), /Node starts no worker from http:/],
+    ["blob:", "blob:nodedata:5f0", /Node starts no worker from blob:/],
+    [
+      "node:",
+      "node:fs",
+      'entry is "node:fs": a module of Node itself. Save the task module as a file, and use its URL',
+    ],
+    ["another scheme", "npm:pamir", /Node starts no worker from npm:/],
+    ["a folder", folder, /^the task module .*tasks\/ is a directory: name a file in it$/],
+    ["a device", "file:///dev/null", "the task module /dev/null is no file"],
+    [
+      "a file of another host",
+      "file://example/task.js",
+      /^the task module file:\/\/example\/task.js can't be read: File URL host/,
+    ],
+    [
+      "a slash within a name",
+      "file:///a%2Fb.js",
+      /^the task module file:.* can't be read: File URL path must not include/,
+    ],
+    [
+      "JSON",
+      new URL("../../package.json", import.meta.url),
+      /package.json is no program: a .json file, not a module in JavaScript$/,
+    ],
+  ];
+
+  it.each(ENTRIES)("%s", async (_, entry, message) => {
+    const expected = {
+      code: "PAMIR_ENTRY",
+      message: typeof message === "string" ? message : expect.stringMatching(message),
+    };
+    await expect(launch(entry as never, { tasks: 1 })).rejects.toMatchObject(expected);
+  });
+
+  it("spawn() says the same, and adopt() names what it takes", async () => {
+    const job = await launch(null, { tasks: 1, maxTasks: 3, join: true, heapBytes: 2 ** 20 });
+    for (const [, entry, message] of ENTRIES) {
+      if (entry === undefined || entry === null) continue;
+      const { code, text } = thrownBy(() => job.spawn({ entry: entry as never }));
+      expect(code).toBe("PAMIR_ENTRY");
+      expect(text).toMatch(message);
+    }
+    for (const target of ["/app/task.js", new URL("task.js", import.meta.url), undefined]) {
+      const { code, text } = thrownBy(() => job.adopt(target as never));
+      expect(code).toBe("PAMIR_INVAL");
+      expect(text).toMatch(
+        /^target of adopt\(\) is .*, not a Worker or MessagePort: spawn\(\) takes the URL of a module$/,
+      );
+    }
+    await job.terminate();
+  });
+
+  it("a module in a data: URL starts", async () => {
+    const job = await launch("data:text/javascript,process.exitCode=7", { tasks: 1, onError: "ignore" });
+    expect((await job.exited).map(({ code }) => code)).toEqual([7]);
+  });
+});
+
 it("an entry that is a function, in Node", async () => {
   await expect(launch((() => {}) as never, { tasks: 1 })).rejects.toMatchObject({
     code: "PAMIR_ENTRY",

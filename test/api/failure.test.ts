@@ -2,7 +2,7 @@
 import { spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { launch, type PamiError } from "pamir";
 import { expect, inject, it } from "vitest";
 
@@ -64,6 +64,7 @@ it.each([
   ["code", 1, /^pamir: task 1 failed:\nError: a long code\n {4}at .*failing\.js:\d+/],
   ["exit", 3, /^pamir: task 1 exited with code 3\n$/],
   ["exitCode", 4, /^pamir: task 1 exited with code 4\n$/],
+  ["unsettled", 13, /^pamir: task 1 exited with code 13: a top-level await of its program can't settle any more\n$/],
 ] as const)("a task that ends by %s: the exit code is %i", async (how, expected, text) => {
   const { err, code } = await fails(how, "launch");
   expect(code).toBe(expected);
@@ -266,10 +267,41 @@ it.each([
     expect({ err, code }).toEqual({ err: "", code: 0 });
     return;
   }
-  const plain = `Node ${process.version} does not load TypeScript: name the compiled module, start node with a loader ("node --import tsx"), or use Node 22.18`;
+  const plain = `Node ${process.version} does not load TypeScript in a task: name the compiled module, use Node 22.18 or later, or start node with a loader that it registers in each thread: "node --import ./register.mjs"`;
   expect(code).toBe(1);
   expect(err).toContain(plain);
   expect(out).toContain(plain);
+});
+
+// As the hint and docs/hosts.md say of tsx, whose loader takes another line.
+it("tasks in TypeScript, by a loader that node --import registers", async () => {
+  const place = mkdtempSync(join(folder, "loader-"));
+  const library = new URL("../../dist/index.js", import.meta.url).href;
+  const esbuild = import.meta.resolve("esbuild");
+  const main = join(place, "main.ts");
+  writeFileSync(join(place, "package.json"), '{ "type": "module" }');
+  writeFileSync(
+    join(place, "hooks.mjs"),
+    `import { readFile } from "node:fs/promises";
+     import { transform } from ${JSON.stringify(esbuild)};
+     export async function load(url, context, next) {
+       if (!url.endsWith(".ts")) return next(url, context);
+       const { code } = await transform(await readFile(new URL(url)), { loader: "ts", format: "esm" });
+       return { format: "module", source: code, shortCircuit: true };
+     }`,
+  );
+  const register = join(place, "register.mjs");
+  writeFileSync(register, 'import { register } from "node:module"; register("./hooks.mjs", import.meta.url);');
+  writeFileSync(
+    main,
+    `import { isMainThread } from "node:worker_threads";
+     import { attach, launch } from ${JSON.stringify(library)};
+     enum Words { up = "up" }
+     if (isMainThread) await launch(new URL(import.meta.url), { tasks: 2 });
+     else console.log(Words.up, (await attach()).task satisfies number);`,
+  );
+  const { out, err, code } = await run("--import", [pathToFileURL(register).href, main]);
+  expect({ out: out.trim().split("\n").sort(), err, code }).toEqual({ out: ["up 0", "up 1"], err: "", code: 0 });
 });
 
 it("a plain mistake in a module in JavaScript says nothing of TypeScript", async () => {

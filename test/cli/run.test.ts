@@ -679,6 +679,11 @@ describe("pamir run", () => {
     [["test"], /the task module .*test is no file \(PAMIR_ENTRY\)/],
     [["-n", "2", "--processes", "2", "test"], /the task module .*test is no file \(PAMIR_ENTRY\)/],
     [["/nonexistent.js"], /the task module \/nonexistent.js does not exist \(PAMIR_ENTRY\)/],
+    [["https://example.org/a.js"], /the task module https:\/\/example.org\/a.js is a URL: .* \(PAMIR_ENTRY\)/],
+    [
+      ["file:///nonexistent.js"],
+      /the task module file:\/\/\/nonexistent.js is a URL: .*path of a file \(PAMIR_ENTRY\)/,
+    ],
   ] as const)("wrong input: %j", (args, text) => {
     const { status, stderr } = run(...args);
     expect(stderr).toMatch(text);

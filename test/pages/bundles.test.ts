@@ -1,6 +1,6 @@
 // A tiny app that uses the packed package, built by the bundlers that people use, and run in a browser on an isolated page.
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
@@ -158,14 +158,18 @@ it("webpack", async () => {
 
 it("Vite, dev and build", async () => {
   const folder = app("vite", WORKER_ENTRY);
+  // As the document prints it.
+  const recipe = /^```js\n(\/\/ vite\.config\.js\n[\s\S]*?)^```/m.exec(readFileSync("docs/headers.md", "utf8"));
+  const config = recipe?.[1] as string;
+  const configFile = join(folder, "vite.config.js");
+  writeFileSync(configFile, config);
   const options: vite.InlineConfig = {
     root: folder,
-    configFile: false,
+    configFile,
     logLevel: "error",
-    worker: { format: "es" },
-    build: { target: "es2022", emptyOutDir: true },
-    server: { port: 0, headers: ISOLATION },
-    preview: { port: 0, headers: ISOLATION },
+    build: { emptyOutDir: true },
+    server: { port: 0 },
+    preview: { port: 0 },
   };
   const dev = await vite.createServer(options);
   await dev.listen();

@@ -1,5 +1,5 @@
 // The tasks of a job whose processes this launcher has started: their output, the first failure, their end.
-import { codeBy } from "../../launch/exit-code.js";
+import { codeBy, unsettledText } from "../../launch/exit-code.js";
 import { type Labels, labelLines, passOn, takeRest } from "../../launch/labels.js";
 import { codeIn } from "../../launch/start-limits.js";
 import { after, pause } from "../../support/timers.js";
@@ -147,13 +147,8 @@ export class ProcessJob {
   }
 }
 
-/** Node's exit code of a program whose top-level await has not settled, though nothing is left that it could wait for. */
-const UNSETTLED = 13;
-
 /** How a task ended, in words. */
 export function endText({ code, signal, lost }: TaskEnd): string {
   if (lost !== undefined) return `is lost: ${lost}`;
-  if (signal !== null) return `was ended by ${signal}`;
-  const why = code === UNSETTLED ? ": a top-level await of its program can't settle any more" : "";
-  return `exited with code ${code}${why}`;
+  return signal === null ? `exited with code ${code}${unsettledText(code)}` : `was ended by ${signal}`;
 }

@@ -1,5 +1,5 @@
 // The options of `pamir run`, and what each of them may be.
-import { accessSync, closeSync, constants, openSync, readFileSync, statSync } from "node:fs";
+import { accessSync, closeSync, constants, existsSync, openSync, readFileSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
@@ -273,6 +273,10 @@ export function labelsOf(values: Values): Labels | undefined {
 
 /** The path of a program. @throws UsageError if it is no file that can be read, or one that Node runs as no program */
 export function programOf(app: string): string {
+  const scheme = /^([a-z][a-z\d+.-]+):/i.exec(app)?.[1]?.toLowerCase();
+  if (scheme === "file" || (scheme !== undefined && !existsSync(app))) {
+    throw new UsageError(`the task module ${app} is a URL: pamir run takes the path of a file (PAMIR_ENTRY)`);
+  }
   const path = resolve(app);
   const why = whyNoProgram(path);
   if (why === undefined) return path;

@@ -47,6 +47,7 @@ const ENDS = {
     throw new Error("much to say ".repeat(100_000));
   },
   return() {},
+  unsettled: () => new Promise(() => {}),
   sleep: () => new Promise((resolve) => setTimeout(resolve, 60_000)),
 };
 
