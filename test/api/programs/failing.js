@@ -34,7 +34,6 @@ const ENDS = {
     throw Object.assign(new Error("a long code"), { code: "y".repeat(10_000) });
   },
   exit: () => process.exit(3),
-  unsettled: () => process.exit(13),
   kill: () => process.kill(process.pid, "SIGKILL"),
   exitCode: () => {
     process.exitCode = 4;
