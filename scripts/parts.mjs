@@ -66,14 +66,23 @@ function countsOf(file) {
 
 /**
  * Runs one part to its end.
- * @param {Part} part @param {(line: string) => void} tell
+ * @param {Part} part @param {AbortSignal} ending ends it @param {(line: string) => void} tell
  * @returns {Promise<Outcome>}
  */
-async function runPart({ name, command: [program, ...args], env, report }, tell) {
+async function runPart({ name, command: [program, ...args], env, report }, ending, tell) {
   const began = performance.now();
-  const child = spawn(program, args, { stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, ...env } });
-  const end = () => void child.kill("SIGTERM");
-  process.on("SIGTERM", end);
+  // In a group of its own, which ends with what the part has started.
+  const detached = process.platform !== "win32";
+  const child = spawn(program, args, { stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, ...env }, detached });
+  const end = () => {
+    if (child.pid === undefined) return;
+    try {
+      process.kill(detached ? -child.pid : child.pid, "SIGTERM");
+    } catch {
+      // All of it has ended.
+    }
+  };
+  ending.addEventListener("abort", end);
   /** @type {Set<string>} */
   const notRun = new Set();
   const read = [child.stdout, child.stderr].map(
@@ -96,7 +105,7 @@ async function runPart({ name, command: [program, ...args], env, report }, tell)
     child.on("exit", (code) => resolve(code ?? 1));
   });
   await Promise.all(read);
-  process.off("SIGTERM", end);
+  ending.removeEventListener("abort", end);
   const seconds = Math.round((performance.now() - began) / 1000);
   const counts = countsOf(report);
   return { name, status, seconds, notRun: [...notRun], ...(counts === undefined ? {} : { counts }) };
@@ -104,7 +113,7 @@ async function runPart({ name, command: [program, ...args], env, report }, tell)
 
 /**
  * Runs all parts, in stages one after the other. The lanes of a stage run beside each other, the parts of a lane in turn.
- * What the parts write comes in the order in which they are given.
+ * What the parts write comes in the order in which they are given. SIGTERM or SIGINT ends those that run; the others are not run.
  * @param {readonly (readonly (readonly Part[])[])[]} stages @param {(text: string) => void} write
  * @returns {Promise<Outcome[]>} in the order of the parts
  */
@@ -113,18 +122,24 @@ export async function runParts(stages, write) {
   const places = new Map(stages.flat(2).map((part, place) => [part, place]));
   /** @type {Outcome[]} */
   const outcomes = [];
+  const ending = new AbortController();
+  const end = () => ending.abort();
+  for (const signal of ["SIGTERM", "SIGINT"]) process.once(signal, end);
   for (const lanes of stages) {
     await Promise.all(
       lanes.map(async (lane) => {
         for (const part of lane) {
           const place = places.get(part) ?? 0;
-          outcomes[place] = await runPart(part, (line) => order.add(place, line));
+          outcomes[place] = ending.signal.aborted
+            ? { name: part.name, status: 1, seconds: 0, notRun: [`${part.name}, since a signal came`] }
+            : await runPart(part, ending.signal, (line) => order.add(place, line));
           order.end(place);
           write(`${described(outcomes[place])}\n`);
         }
       }),
     );
   }
+  for (const signal of ["SIGTERM", "SIGINT"]) process.off(signal, end);
   return outcomes;
 }
 

@@ -1,6 +1,9 @@
 // How `npm test` runs its parts: scripts/parts.mjs.
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { expect, inject, it } from "vitest";
 import { type Part, runParts, summaryOf } from "../scripts/parts.mjs";
 
@@ -51,5 +54,25 @@ it("the last line says what has passed, what has failed and what was not run", a
   expect(summary.replace(/\d+ s\)/g, "N s)")).toBe(
     "passed: build (exit code 0, N s), pages (exit code 0, N s); " +
       "failed: suite (5 tests passed, 2 failed, 1 skipped, exit code 1, N s); not run: Firefox; MPI",
+  );
+});
+
+it.each(["SIGTERM", "SIGINT"] as const)("%s ends the part that runs, and the others are not run", async (signal) => {
+  const program = `
+    import { runParts, summaryOf } from ${JSON.stringify(new URL("../scripts/parts.mjs", import.meta.url).href)};
+    const part = (name, text) => ({ name, command: [process.execPath, "-e", text] });
+    // What it starts has its output, and keeps it open.
+    const first = part("first", \`
+      const { spawn } = require("node:child_process");
+      spawn(process.execPath, ["-e", "console.log('up'); setInterval(() => {}, 1000)"], { stdio: "inherit" });\`);
+    const outcomes = await runParts([[[first, part("second", "")]]], (text) => process.stdout.write(text));
+    console.log(summaryOf(outcomes));`;
+  const child = spawn(process.execPath, ["--input-type=module", "-e", program], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  child.stdout.once("data", () => child.kill(signal));
+  const [written] = await Promise.all([text(child.stdout), once(child, "exit")]);
+  expect(written.trim().split("\n").at(-1)).toMatch(
+    /^passed: nothing; failed: first .*, second .*; not run: second, since a signal came$/,
   );
 });
