@@ -7,7 +7,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { info } from "pamir";
 import { afterEach, describe, expect, inject, it, vi } from "vitest";
-import { ask } from "../../src/cli/top/look.js";
+import { ask, type Look } from "../../src/cli/top/look.js";
+import { textOf } from "../../src/cli/top/text.js";
 import { printable } from "../../src/support/printable.js";
 import { app } from "../support/run-command.js";
 
@@ -66,6 +67,49 @@ describe("pamir top", () => {
     // Spins won and lost: numbers, also where there are none.
     for (const row of cells)
       expect([row[6], row[7]]).toEqual([expect.stringMatching(/^\d/), expect.stringMatching(/^\d/)]);
+  });
+
+  it("counts on where a counter wraps, from 0 where a context has come, and not at all where its task has ended", () => {
+    const context = (index: number, messages: number) => ({
+      ...{ context: index, messages, state: "open", lanes: [], waits: [] },
+      ...{ pending: { bytes: 0 }, unexpectedBytes: 0, calls: 0 },
+    });
+    const task = (number: number, contexts: object[], sleeps: number, state = "up") => ({
+      ...{ task: number, state, parked: true, since: 0, sleeps, spinsWon: 0, spinsLost: 0 },
+      contexts,
+    });
+    const look = (at: number, tasks: object[]) => {
+      const dump = { heap: { bytes: 0, free: 0 }, stuck: [], tasks };
+      return {
+        seen: [{ socket: "one", at, pid: 1, program: ["program"], dump }],
+        silent: new Set(),
+      } as unknown as Look;
+    };
+    const before = look(1000, [
+      task(0, [context(0, 2 ** 32 - 500)], 2 ** 32 - 1),
+      task(1, [context(0, 7_000_000)], 3),
+      task(2, [context(0, 100), context(1, 4_000_000)], 0),
+      task(3, [], 0, "absent"),
+    ]);
+    const after = look(3000, [
+      task(0, [context(0, 1500)], 3),
+      task(1, [], 5, "dead"),
+      task(2, [context(0, 300), context(2, 40)], 0),
+      task(3, [context(0, 60)], 0),
+      // Spawned since.
+      task(4, [context(0, 90)], 0),
+    ]);
+    const rows = textOf(after, before)
+      .split("\n")
+      .filter((line) => /^│ +\d/.test(line));
+    const cells = rows.map((row) => row.split("│").map((cell) => cell.trim()));
+    expect(cells.map((row) => [row[1], row[2], row[4], row[5]])).toEqual([
+      ["0", "asleep", "1,000", "2"],
+      ["1", "dead", "", ""],
+      ["2", "asleep", "120", "0"],
+      ["3", "asleep", "30", "0"],
+      ["4", "asleep", "", ""],
+    ]);
   });
 
   it("--json: the dump, in an array", async () => {

@@ -83,12 +83,24 @@ const total = (contexts: readonly ContextDump[], of: (context: ContextDump) => n
   contexts.reduce((sum, context) => sum + of(context), 0);
 const number = (value: number): string => Math.round(value).toLocaleString("en-US");
 
+/** How far a counter has come, which counts modulo 2^32. */
+const counted = (now: number, before: number): number => (now - before) >>> 0;
+
+/**
+ * Messages since an earlier look. The counters of a task that has ended are gone, and so are those of its contexts; a context
+ * that has come since began at 0.
+ */
+function messagesSince(now: TaskDump, before: TaskDump): number {
+  const were = new Map(before.contexts.map(({ context, messages }) => [context, messages]));
+  return total(now.contexts, ({ context, messages }) => counted(messages, were.get(context) ?? 0));
+}
+
 function rowOf(task: TaskDump, { at }: Seen, before: Seen | undefined): Record<string, string | number> {
   const elapsed = before === undefined ? Number.NaN : (at - before.at) / 1000;
   const was = before?.dump.tasks.find((other) => other.task === task.task);
-  // Both count modulo 2^32.
-  const rate = (of: (dump: TaskDump) => number): string =>
-    was === undefined ? "" : number(((of(task) - of(was)) >>> 0) / elapsed);
+  // Of a task that has ended, no rate is known.
+  const rate = (since: (now: TaskDump, before: TaskDump) => number): string =>
+    was === undefined || task.state === "closed" || task.state === "dead" ? "" : number(since(task, was) / elapsed);
   const { contexts } = task;
   return {
     task: task.task,
@@ -97,10 +109,10 @@ function rowOf(task: TaskDump, { at }: Seen, before: Seen | undefined): Record<s
       contexts.flatMap(({ context, waits }) => waits.map((wait) => `${context}: ${wait}`)).join(", "),
       TEXT_MAX,
     ),
-    messages: rate((one) => total(one.contexts, ({ messages }) => messages)),
-    sleeps: rate(({ sleeps }) => sleeps),
-    won: rate(({ spinsWon }) => spinsWon),
-    lost: rate(({ spinsLost }) => spinsLost),
+    messages: rate(messagesSince),
+    sleeps: rate((now, before) => counted(now.sleeps, before.sleeps)),
+    won: rate((now, before) => counted(now.spinsWon, before.spinsWon)),
+    lost: rate((now, before) => counted(now.spinsLost, before.spinsLost)),
     queued: number(total(contexts, ({ lanes }) => lanes.reduce((sum, { queued }) => sum + queued, 0))),
     pending: number(total(contexts, ({ pending }) => pending.bytes)),
     unexpected: number(total(contexts, ({ unexpectedBytes }) => unexpectedBytes)),
