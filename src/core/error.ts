@@ -30,6 +30,7 @@
  * - `PAMIR_CANCELED`: the `signal` was aborted; the error's `cause` is its reason
  * - `PAMIR_INTERRUPTED`: `job.interrupt` ended the wait
  * - `PAMIR_SHUTDOWN`: the other task has ended
+ * - `PAMIR_NO_HANDLER`: the target of a call has no handler of its dispatch id, and has said that no more come
  * - `PAMIR_COLLECTIVE`: members of a geometry began different operations, or one has failed at a member
  * - `PAMIR_MINORITY`: `shrink()` in a part of a geometry whose other part may go on
  * - `PAMIR_GIVEN_UP`: another node has given this one up, because it did not answer for the silence
@@ -72,6 +73,7 @@ export type ErrorCode =
   | "PAMIR_CANCELED"
   | "PAMIR_INTERRUPTED"
   | "PAMIR_SHUTDOWN"
+  | "PAMIR_NO_HANDLER"
   | "PAMIR_MINORITY"
   | "PAMIR_GIVEN_UP"
   | "PAMIR_LAUNCHER"

@@ -10,6 +10,7 @@ import { hasLeft, interruptTask, markDead, markEngineDead } from "../node/livene
 import { after } from "../support/timers.js";
 import { BOOTSTRAP, type TaskBootstrap, type TaskNews, type TaskReport } from "./bootstrap.js";
 import type { EngineSetup } from "./engine-worker.js";
+import { watchStart } from "./late-start.js";
 import { Lifecycle } from "./lifecycle.js";
 import type { Entry, Monitor, MonitorEvents, MonitorOrders, TaskExit } from "./monitor.js";
 import type { Switchboard } from "./switchboard.js";
@@ -98,6 +99,7 @@ export function startBrowserMonitor(
   const running = new Map<number, Worker | MessagePort>();
   /** Tasks whose worker the program has started. */
   const adopted = new Set<number>();
+  const attached = new Set<number>();
   /** Tasks whose worker is being terminated, with the exit that they get. */
   const dying = new Map<number, TaskExit>();
   /** By task: stops listening to its worker. */
@@ -182,6 +184,7 @@ export function startBrowserMonitor(
       else if (report === "held") {
         void navigator.locks?.request(lock, () => gone(task));
         listens = true;
+        attached.add(task);
         board?.listens(task);
         if (isToLeave) tell({ leave: true });
       } else if (report === "left") {
@@ -225,15 +228,25 @@ export function startBrowserMonitor(
     if (engine) interruptTask(sync, map, map.tasks);
   }
 
+  /** Tells of tasks that do not attach. */
+  function watch(tasks: readonly TaskBootstrap[]): void {
+    const isAbsent = (task: number): boolean => lifecycle.isRunning(task) && !attached.has(task);
+    const numbers = tasks.map(({ task }) => task);
+    watchStart(numbers, isAbsent, (text) => console.warn(text), true);
+  }
+
+  watch(bootstraps);
   for (const [i, bootstrap] of bootstraps.entries()) start(bootstrap, workers[i] as Worker, entry);
   queueMicrotask(() => events.started());
   return {
     start({ entry: other, bootstraps: more, workerOptions }) {
+      watch(more);
       const names = more.map(({ lock }) => lock);
       const made = makeWorkers(other as Entry, workerOptions, names);
       for (const [i, bootstrap] of more.entries()) start(bootstrap, made[i] as Worker, other);
     },
     adopt(bootstrap, target) {
+      watch([bootstrap]);
       adopted.add(bootstrap.task);
       start(bootstrap, target as Worker | MessagePort, null);
       if ("start" in target) (target as MessagePort).start();

@@ -57,6 +57,11 @@ export class Lifecycle {
     this.#workers.set(task, worker);
   }
 
+  /** Whether a task has begun, and has not ended. */
+  isRunning(task: number): boolean {
+    return this.#workers.has(task) && !this.#dead.has(task);
+  }
+
   /** Whether terminate() was called for a task. */
   isTerminated(task: number): boolean {
     return this.#terminated.has(task);

@@ -1,11 +1,13 @@
 // The main thread of a process of tasks, where processes share no memory. Each task is a node: this makes its memory, starts
 // its agent and its worker, and marks it dead once it has ended. The agents talk by UDP on loopback.
+import { TASK_ABSENT, TASK_STATE_OFFSET } from "../../assembly/layout.js";
 import { sharedAtomics } from "../kernel/atomics.js";
-import { readMap } from "../memory/map.js";
+import { readMap, taskSlot } from "../memory/map.js";
 import { hasLeft, interruptTask, markDead } from "../node/liveness.js";
 import type { TaskBootstrap } from "./bootstrap.js";
 import { errorOf } from "./failure.js";
 import { type Joined, joinBy, type LinkedNode } from "./joined.js";
+import { watchStart } from "./late-start.js";
 import { BootstrapChannel } from "./link-bootstrap.js";
 import type { LinkSetup } from "./linked-nodes.js";
 import type { TaskExit } from "./monitor.js";
@@ -57,6 +59,9 @@ async function start(bootstrap: TaskBootstrap): Promise<void> {
   nodes.set(task, { ...joined, map, sync });
   const { memory, job } = joined.start;
   const workers = new TaskWorkers(lifecycle, sync, map, { labels, isForeign: false, output });
+  const isAbsent = (): boolean =>
+    lifecycle.isRunning(task) && sync.loadWord(taskSlot(map, SLOT) + TASK_STATE_OFFSET) === TASK_ABSENT;
+  watchStart([task], isAbsent, (text) => void process.stderr.write(`${text}\n`));
   workers.start({ ...orders, bootstraps: [{ ...bootstrap, memory, job, first: task }] });
   if (nodes.size === orders.bootstraps.length) for (const order of early.splice(0)) obey(order);
 }

@@ -6,7 +6,7 @@ import { TASK_ABSENT, TASK_STATE_OFFSET } from "../../assembly/layout.js";
 import type { ErrorParts } from "../core/task-errors.js";
 import { sharedAtomics } from "../kernel/atomics.js";
 import { openMemory, type SharedMemory } from "../kernel/select.js";
-import { engineSlot, readMap } from "../memory/map.js";
+import { engineSlot, readMap, taskSlot } from "../memory/map.js";
 import { hasLeft, interruptTask, markDead, markEngineDead } from "../node/liveness.js";
 import { taskErrorsIn } from "../node/memory.js";
 import { dumpData } from "../observe/dump.js";
@@ -20,6 +20,7 @@ import type { LastWord, TaskBootstrap } from "./bootstrap.js";
 import type { EngineSetup } from "./engine-worker.js";
 import { failureText, isFailure, type OnError } from "./failure.js";
 import { type Labels, OUTPUT_MS } from "./labels.js";
+import { watchStart } from "./late-start.js";
 import { Lifecycle } from "./lifecycle.js";
 import { LinkedNodes } from "./linked-nodes.js";
 import type { MonitorOrders, TaskExit } from "./monitor.js";
@@ -125,7 +126,20 @@ function startEngine({ source, module }: NonNullable<MonitorSetup["engine"]>): v
   engineThread = worker;
 }
 
+/** Tells of tasks that do not attach. Where processes share no memory, they tell of their own. */
+function watch(bootstraps: MonitorOrders["bootstraps"]): void {
+  if (links !== undefined) return;
+  const isAbsent = (task: number): boolean =>
+    lifecycle.isRunning(task) && sync.loadWord(taskSlot(map, task) + TASK_STATE_OFFSET) === TASK_ABSENT;
+  watchStart(
+    bootstraps.map(({ task }) => task),
+    isAbsent,
+    printLine,
+  );
+}
+
 function startAll({ bootstraps, ...orders }: MonitorOrders, isFirst: boolean): void {
+  watch(bootstraps);
   if (isAborted) endUnstarted(bootstraps);
   else if (processes === undefined) workers.start({ ...orders, bootstraps });
   else {
@@ -151,7 +165,9 @@ function endUnstarted(bootstraps: MonitorOrders["bootstraps"]): void {
   }
 }
 
-function adopt({ task }: TaskBootstrap, life: NodePort): void {
+function adopt(bootstrap: TaskBootstrap, life: NodePort): void {
+  const { task } = bootstrap;
+  watch([bootstrap]);
   let last: LastWord | undefined;
   life.on("message", (word: LastWord) => {
     last = word;
@@ -194,6 +210,11 @@ function print(task: number, text: string): void {
   const line = first === undefined ? text : `pamir: task ${task} failed as task ${first} did`;
   if (first === undefined) printed.set(general, task);
   if (printed.size > PRINTED_MAX) printed.delete(printed.keys().next().value as string);
+  printLine(line);
+}
+
+/** Prints a line to standard error. */
+function printLine(line: string): void {
   const more = encodeText(`${line}\n`);
   const both = new Uint8Array(unwritten.length + more.length);
   both.set(unwritten);

@@ -244,13 +244,27 @@ export class Context {
   }
 
   /**
+   * Says that this context has all its handlers: from now on, a call to a dispatch id without one is refused, and rejects with
+   * PAMIR_NO_HANDLER, which names the ids that have one. So are calls that came before. Without this, they wait for their
+   * handler. Messages without a handler wait in any case. A handler may still be added, for later calls. An id whose messages
+   * a loop over `messages()` has read counts as one with a handler.
+   * @throws PAMIR_CLOSED
+   */
+  ready(): void {
+    this.#checkOpen("ready");
+    this.#receiver.ready();
+    this.#task.parker.ring();
+  }
+
+  /**
    * Sends a request and resolves with the value that the target's handler returns. This context advances meanwhile, as in
    * progress(). Calls made together go out together. The caller may reuse the request's bytes once this returns. Requests
    * that find no room wait in order, without a limit. If the call is given up first, its reply is dropped; the handler may
    * have run, and its `signal` is aborted. While a target blocks in `advanceUntil()`, it replies with values that handlers return, not with promises.
    * @param id a number, for a request and a reply that are views of bytes or nothing; or a `DispatchId`
    * @throws the handler's error, as a RemoteError with its name, code, stack, cause and fields; PAMIR_SHUTDOWN if the target has ended
-   *   (the cause is the error by which its task ended); PAMIR_CANCELED by the signal (the cause is its reason);
+   *   (the cause is the error by which its task ended); PAMIR_NO_HANDLER if its context is `ready()` without a handler of this id;
+   *   PAMIR_CANCELED by the signal (the cause is its reason);
    *   PAMIR_TIMEDOUT, PAMIR_INTERRUPTED, PAMIR_CLOSED, PAMIR_INVAL, PAMIR_TOO_LARGE, PAMIR_NO_MEMORY
    */
   call(to: Endpoint, id: number, request?: ArrayBufferView | null, options?: CallOptions): Promise<Uint8Array>;

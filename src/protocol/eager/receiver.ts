@@ -39,7 +39,7 @@ import {
 } from "../../../assembly/layout.js";
 import type { CompletionQueue } from "../../core/completion.js";
 import { checkHints, type DispatchHints, type Handler, type HandlerTable, NO_HANDLERS } from "../../core/dispatch.js";
-import type { Endpoint } from "../../core/endpoint.js";
+import { type Endpoint, nameOf } from "../../core/endpoint.js";
 import { checkInteger, PamiError, show } from "../../core/error.js";
 import {
   type Bytes,
@@ -130,6 +130,11 @@ const KEPT_BYTES_MIN = RECORD_GRANULE;
  */
 const SPARE_BYTES_MAX = 4_194_304;
 
+/** Most dispatch ids that the text of a refusal names. */
+const SHOWN_IDS_MAX = 16;
+
+const isCallOf = ({ meta }: Copy): boolean => (meta & META_DISPATCH_MASK) === DISPATCH_ID_CALL;
+
 /** These bits of a commit word are 0 for a whole message. */
 const KIND_BITS = RECORD_KIND_MASK << RECORD_KIND_SHIFT;
 
@@ -164,6 +169,12 @@ export class Receiver {
   readonly #unexpected = new Map<number, Copy[]>();
   /** Dispatch ids whose messages are taken out of the unexpected queue one by one. */
   readonly #streams = new Set<number>();
+  /** Dispatch ids whose messages a stream reads, or has read. */
+  readonly #streamed = new Set<number>();
+  readonly #ordinal: number;
+  #isReady = false;
+  /** Whether the calls that ready() has found are still to be refused. */
+  #isRefusalDue = false;
   /** Origins whose lane is not read because the unexpected queue is full. */
   readonly #paused = new Set<number>();
   /** Endpoints that have ended, by ordinal. */
@@ -186,7 +197,7 @@ export class Receiver {
    * @param isAdvancing whether a handler may be running
    */
   constructor(
-    { kernel, memory, map, addresses, clock, block, completions, handlers, activity }: Base,
+    { kernel, memory, map, addresses, clock, ordinal, block, completions, handlers, activity }: Base,
     unexpectedMax: number,
     rendezvous: RendezvousReceiver,
     regions: RegionTable,
@@ -199,6 +210,7 @@ export class Receiver {
     this.#memory = memory;
     this.#map = map;
     this.#addresses = addresses;
+    this.#ordinal = ordinal;
     this.#block = block;
     this.#eventWord = (block + CONTEXT_EVENTS_OFFSET) >>> 2;
     this.#completions = completions;
@@ -271,6 +283,65 @@ export class Receiver {
     if (!this.#inBatch) this.#resume();
   }
 
+  /**
+   * No more handlers come: from now on, calls to dispatch ids without a handler are refused, and so are those that wait. An id
+   * whose messages a stream has read counts as one with a handler.
+   */
+  ready(): void {
+    if (this.#isReady) return;
+    this.#isReady = true;
+    // Not at once: a handler may be running.
+    this.#isRefusalDue = true;
+    this.#count(1);
+    this.#resumeWanted = true;
+    if (!this.#inBatch) this.#resume();
+  }
+
+  /** The handler of calls that are refused; undefined: those to this dispatch id are not. */
+  #refusal(id: number): Handler | undefined {
+    if (!this.#isReady || this.#handlers[id] !== undefined || this.#streamed.has(id)) return undefined;
+    return () => {
+      throw new PamiError("PAMIR_NO_HANDLER", this.#refusalText(id));
+    };
+  }
+
+  #refusalText(id: number): string {
+    const ids = new Set(this.#streamed);
+    for (let own = 0; own <= DISPATCH_ID_MAX; own++) if (this.#handlers[own] !== undefined) ids.add(own);
+    const sorted = [...ids].sort((a, b) => a - b);
+    const more = sorted.length > SHOWN_IDS_MAX ? `, and ${sorted.length - SHOWN_IDS_MAX} more` : "";
+    const has = sorted.length === 0 ? "none" : `handlers of ${sorted.slice(0, SHOWN_IDS_MAX).join(", ")}${more}`;
+    const own = this.#addresses.endpointAt(this.#ordinal) as Endpoint;
+    return `${nameOf(own)} has no handler of dispatch id ${id}; it has ${has}`;
+  }
+
+  /** Refuses the calls that are kept, as ready() has asked. */
+  #refuseKept(): number {
+    let refused = 0;
+    this.#isRefusalDue = false;
+    this.#count(-1);
+    for (const [id, queue] of this.#unexpected) {
+      const refusal = this.#refusal(id);
+      if (refusal === undefined) continue;
+      for (const copy of queue.filter((one) => one.complete && isCallOf(one))) {
+        refused++;
+        this.#unqueue(queue, copy);
+        this.#deliver(refusal, copy);
+      }
+    }
+    if (refused > 0) this.#resume();
+    return refused;
+  }
+
+  /** Takes a message of an id without a handler out of the unexpected queue. */
+  #unqueue(queue: Copy[], copy: Copy): void {
+    queue.splice(queue.indexOf(copy), 1);
+    this.unexpectedBytes -= copy.counts;
+    if (queue.length > 0) return;
+    this.#unexpected.delete(copy.id);
+    this.#noteHandlerless();
+  }
+
   /** Hints of a dispatch id on this side. A send checks them too, because both sides set the same hints. */
   hints(id: number): DispatchHints | undefined {
     return this.#hints[id];
@@ -300,7 +371,7 @@ export class Receiver {
 
   /** Delivers the unexpected messages whose handler has been set since. Returns how many. */
   deliverUnexpected(errors: unknown[]): number {
-    let delivered = 0;
+    let delivered = this.#isRefusalDue ? this.#refuseKept() : 0;
     for (const [id, queue] of this.#unexpected) {
       const handler = this.#handlers[id];
       if (handler === undefined) continue;
@@ -330,6 +401,7 @@ export class Receiver {
     if (this.#handlers[id] !== undefined || this.#streams.has(id))
       throw new PamiError("PAMIR_DISPATCH_TAKEN", `dispatch id ${id} has a handler, or a stream`);
     this.#streams.add(id);
+    this.#streamed.add(id);
     this.#noteHandlerless();
     // Messages that had no room before may have some now.
     this.#resumeWanted = true;
@@ -402,6 +474,7 @@ export class Receiver {
   /** Whether deliverUnexpected() would deliver something: a message in packets may still be arriving. */
   hasDeliverable(): boolean {
     if (this.busy === 0) return false;
+    if (this.#isRefusalDue) return true;
     for (const [id, queue] of this.#unexpected) {
       if (this.#handlers[id] !== undefined && queue[0]?.complete) return true;
     }
@@ -535,8 +608,9 @@ export class Receiver {
     const payloadBytes = inPackets
       ? (this.#memory.words[body >>> 2] as number) >>> 0
       : Math.max(0, length - headerSpace(headerBytes));
-    const handler = this.#handlers[id];
-    if (handler === undefined || this.#unexpected.has(id)) {
+    const refusal = isCall ? this.#refusal(id) : undefined;
+    const handler = refusal ?? this.#handlers[id];
+    if (handler === undefined || (refusal === undefined && this.#unexpected.has(id))) {
       this.#keep(id, meta, header, here, payloadBytes, origin, body);
       return;
     }
@@ -563,8 +637,9 @@ export class Receiver {
     const headerBytes = meta >>> META_HEADER_SHIFT;
     const payloadBytes = (words[(body + BUFFER_BYTES_OFFSET) >>> 2] as number) >>> 0;
     const place = (words[(body + BUFFER_PLACE_OFFSET) >>> 2] as number) >>> 0;
-    const handler = this.#handlers[id];
-    const isKept = handler === undefined || this.#unexpected.has(id);
+    const refusal = isCall ? this.#refusal(id) : undefined;
+    const handler = refusal ?? this.#handlers[id];
+    const isKept = handler === undefined || (refusal === undefined && this.#unexpected.has(id));
     const total = headerSpace(headerBytes) + payloadBytes;
     if (isKept && !this.#mayKeep(id, total, origin)) {
       this.#holdBack(id, origin, body);
@@ -780,10 +855,17 @@ export class Receiver {
     const { id } = copy;
     if (!copy.isQueued) {
       try {
-        if (result === SUCCESS) this.#deliver(this.#handlers[id] as Handler, copy);
+        if (result === SUCCESS) this.#deliver((this.#refusal(id) ?? this.#handlers[id]) as Handler, copy);
       } finally {
         if (copy.words.byteLength <= SPARE_BYTES_MAX) this.#spare = copy.words;
       }
+      return;
+    }
+    const refusal = result === SUCCESS && isCallOf(copy) ? this.#refusal(id) : undefined;
+    if (refusal !== undefined) {
+      this.#unqueue(this.#unexpected.get(id) as Copy[], copy);
+      this.#deliver(refusal, copy);
+      this.#resume();
       return;
     }
     if (result === SUCCESS) return;

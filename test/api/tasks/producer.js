@@ -1,7 +1,7 @@
 // @ts-check
 // A task that sends a number of messages, and ends in its way. Of several tasks, each has its own.
 import { SUCCESS } from "pamir";
-import { DATA, QUIT, runScenario } from "./support.js";
+import { COUNT, DATA, OTHER, QUIT, runScenario } from "./support.js";
 
 await runScenario({
   async send(client, { ends, count, bytes }) {
@@ -38,6 +38,15 @@ await runScenario({
       if (echoed === count) break;
     }
     await client.close({ drain: true });
+  },
+
+  /** Has three handlers, and says so when it is told to. */
+  async ready(client) {
+    const context = client.createContext();
+    context.dispatch(COUNT, () => Uint8Array.of(7));
+    context.dispatch(OTHER, () => undefined);
+    context.dispatch(QUIT, () => context.ready());
+    while (!context.closed) await context.progress();
   },
 
   /** Reads nothing, and ends. */
