@@ -528,7 +528,7 @@ export class Context {
     return new Promise((resolve, reject) => {
       const over = (): void => {
         stop();
-        signal?.removeEventListener("abort", abort);
+        forget();
         this.#waits.settled();
       };
       const send: WaitingSend = {
@@ -550,7 +550,7 @@ export class Context {
       const late = (): void => giveUp(new PamiError("PAMIR_TIMEDOUT", `${what}: no room after ${timeout} ms`));
       // The wait itself keeps the thread running.
       const stop = after(timeout ?? Number.POSITIVE_INFINITY, late);
-      signal?.addEventListener("abort", abort, { once: true });
+      const forget = hearAbort(signal, abort);
       this.#rooms.add(send);
     });
   }
