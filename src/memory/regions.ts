@@ -28,6 +28,10 @@ export interface GracePeriods {
 export interface RegionObserver {
   /** @param token identifies the region when it is closed */
   opened(region: MemRegion, token: object): void;
+  /** The place in the user's code from which this thread is in a call. */
+  placeOfCall(): string;
+  /** Calls something whose regions are made for a call that began at this place. */
+  during<T>(place: string, make: () => T): T;
   closed(index: number, token: object): void;
   /** Called when the task closes its client. */
   report(): void;

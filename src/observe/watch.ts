@@ -13,9 +13,14 @@ interface Made {
   readonly place: string;
 }
 
+/** Calls of the API that make regions. */
+const OWN_CALLS = /\b(createRegion|Message\.keep|Geometry\.(shareRegion|create(Counter|Aggregator|Grid)))\b/;
+
 export class RegionWatch {
   readonly #task: number;
   readonly #open = new Map<number, Made>();
+  /** Of the call for which regions are made now, if it began earlier. */
+  #place: string | undefined;
   /** Called when the garbage collector takes an open region, which no code can close any more. */
   readonly #lost = new FinalizationRegistry<number>((index) => {
     this.#warn(index, "lost a region");
@@ -28,11 +33,24 @@ export class RegionWatch {
 
   /** @param token stands for the region when it is closed */
   opened(region: Region, token: object): void {
-    const lines = new Error().stack?.split("\n") ?? [];
-    const own = lines.findLastIndex((line) => /\b(createRegion|Message\.keep)\b/.test(line));
-    const place = (lines[own + 1] ?? "an unknown place").trim().replace(/^at /, "");
-    this.#open.set(region.index, { bytes: region.length, place });
+    this.#open.set(region.index, { bytes: region.length, place: this.#place ?? this.placeOfCall() });
     this.#lost.register(region, region.index, token);
+  }
+
+  placeOfCall(): string {
+    const lines = new Error().stack?.split("\n") ?? [];
+    const own = lines.findLastIndex((line) => OWN_CALLS.test(line));
+    const line = own < 0 ? undefined : lines[own + 1];
+    return line?.trim().replace(/^at /, "") ?? "an unknown place";
+  }
+
+  during<T>(place: string, make: () => T): T {
+    this.#place = place;
+    try {
+      return make();
+    } finally {
+      this.#place = undefined;
+    }
   }
 
   closed(index: number, token: object): void {

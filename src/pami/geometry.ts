@@ -520,9 +520,11 @@ export class Geometry {
   /** Loads what is built upon geometries. @param make throws if the arguments are refused */
   async #extend<T>(call: string, make: (extensions: typeof import("./extensions.js")) => Promise<T>): Promise<T> {
     this.#checkOpen(call);
+    const { regions } = this.#host.task.observers;
+    const place = regions?.placeOfCall() ?? "";
     const extensions = await import("./extensions.js");
     try {
-      return make(extensions);
+      return regions === undefined ? make(extensions) : regions.during(place, () => make(extensions));
     } catch (error) {
       throw this.#refused(error, "allgather");
     }

@@ -370,6 +370,19 @@ describe("debug mode", () => {
     });
   });
 
+  it("names the place also where a geometry makes the region later than its call", () => {
+    const told = warnings();
+    return withJob(plain, { debug: true, tasks: 1 }, async ({ client }) => {
+      const world = await client.world();
+      const shareOne = () => world.shareRegion(64);
+      await shareOne();
+      await world.createCounter();
+      client.close();
+      for (const text of told) expect(text).toMatch(/closed, made at .*seeing\.test/);
+      expect(told[0]).toMatch(/ of 64 bytes .*shareOne/);
+    });
+  });
+
   it("tells of a region that nobody can close any more", () => {
     setFlagsFromString("--expose-gc");
     const collect = runInNewContext("gc") as () => void;
