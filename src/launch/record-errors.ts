@@ -1,15 +1,25 @@
-// The error that ends a process whose main thread is a task: recorded for the other tasks.
+// How a process ends whose main thread is a task, by an error or with its client open: recorded for the other tasks.
 import { textsOf } from "../core/thrown.js";
 import type { Memory } from "../kernel/kernel.js";
 import { readMap } from "../memory/map.js";
 import { taskErrorsIn } from "../node/memory.js";
+import { errorOf } from "./failure.js";
 
-/** Records the error that ends this process, for the others. Returns what ends that. @param task its number in the job */
+/** Records the error or the exit code that ends this process, for the others. Returns what ends that. @param task its number in the job */
 export function recordErrors(memory: Memory, job: number, task: number): () => void {
   const errors = taskErrorsIn(memory, readMap(memory, job));
   const record = (thrown: unknown): void => {
     errors.write(task, textsOf(thrown));
   };
+  // Behind an error, whose record stays.
+  const recordExit = (code: number): void => {
+    const end = errorOf({ task, code, cause: "exit" }, false);
+    if (end !== undefined) errors.write(task, end);
+  };
   process.on("uncaughtExceptionMonitor", record);
-  return () => process.off("uncaughtExceptionMonitor", record);
+  process.on("exit", recordExit);
+  return () => {
+    process.off("uncaughtExceptionMonitor", record);
+    process.off("exit", recordExit);
+  };
 }

@@ -629,6 +629,18 @@ describe.skipIf(!isLinux)("processes in several nodes, joined by a link", { time
     ]);
   });
 
+  it.each([
+    [5, "Error: task 3 exited with code 5"],
+    [0, expect.stringMatching(/^Error: task 3 ended with exit code 0, but did not close its client: /)],
+  ])("a process exits with its client open: its code is the cause within the node, %j", async (code, cause) => {
+    const { said, codes } = await start(4, ["causes", `${code}`], { PAMIR_KEY_FILE: keyFile }, 2);
+    expect(codes).toEqual([0, "SIGKILL", 0, code]);
+    expect(said.map(({ task, causes }) => [task, causes])).toEqual([
+      [0, { 1: "", 3: "" }],
+      [2, { 1: "", 3: cause }],
+    ]);
+  });
+
   it.each(WAY_NAMES)(
     "a node is killed in the middle of a collective operation: the others hear so, and go on without it, by %s",
     async (name) => {

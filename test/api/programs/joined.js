@@ -98,8 +98,9 @@ if (ends !== undefined) {
 /** The errors of the ends that this task saw, by task; "": an end without one. */
 /** @type {Record<number, string>} */
 const causes = {};
-// Task 3 throws, and task 1 of another node is killed.
+// Task 3 throws, or exits with a code, and task 1 of another node is killed.
 if (how === "causes") {
+  if (client.task === 3 && waits !== "") process.exit(Number(waits));
   if (client.task === 3) ENDS.throw?.();
   await sees(3);
   if (client.task === 1) ENDS.kill?.();
