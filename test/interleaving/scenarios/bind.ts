@@ -121,7 +121,23 @@ export const BIND_SCENARIOS: readonly Scenario[] = [
     setup() {},
     threads: [binder(0, ONE), ({ kernel, map }) => markEngineDead(kernel, map)],
     check(world, [[slot = -1] = []]) {
-      same("the state of the slot", [world.word(world.task(slot) + TASK_STATE_OFFSET)], [TASK_DEAD]);
+      const stateOf = (one: number): number => world.word(world.task(one) + TASK_STATE_OFFSET);
+      if (slot >= 0) {
+        same("the state of the slot", [stateOf(slot)], [TASK_DEAD]);
+        return;
+      }
+      // The agent ended before the slot was bound: no thread finds the task, and no context waits for its end.
+      const numbers = bound(world);
+      same(
+        "bound slots",
+        numbers.filter((number) => number >= 0),
+        [],
+      );
+      same(
+        "the states of free slots",
+        numbers.map((_, i) => stateOf(FIRST_FREE + i)).filter((state) => state === TASK_UP),
+        [],
+      );
     },
   },
   {
