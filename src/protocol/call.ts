@@ -19,6 +19,7 @@ import { PamiError, show } from "../core/error.js";
 import { bodyBytes, type Message } from "../core/message.js";
 import { type Callback, ERROR, type Result, SHUTDOWN, SUCCESS } from "../core/result.js";
 import { thrownBytes, thrownIn } from "../core/thrown.js";
+import { isDetached } from "../support/copy.js";
 import { promised } from "../support/promise.js";
 import { ABORT_INTERRUPTED, ABORT_TIMEDOUT, ServedCall, ServedCalls } from "./served-calls.js";
 
@@ -268,6 +269,10 @@ export class Calls {
     if (value !== undefined && value !== null && !ArrayBuffer.isView(value)) {
       const what = `a handler returned ${show(value)} to a call: give back a view of bytes, or use dispatchId()`;
       this.replyError(to, number, new PamiError("PAMIR_INVAL", what));
+      return;
+    }
+    if (value != null && isDetached(value.buffer)) {
+      this.replyError(to, number, new PamiError("PAMIR_INVAL", "the buffer of a handler's reply is detached"));
       return;
     }
     this.#sendReply(to, number, REPLY_VALUE, value == null ? undefined : bytesOf(value));

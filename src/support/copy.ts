@@ -34,3 +34,13 @@ export function copyIntoIfThere(target: Uint8Array, offset: number, source: Uint
 export function wasCut(view: ArrayBufferView, bytes: number): boolean {
   return view.byteLength !== bytes;
 }
+
+/** Whether a buffer is detached: no view of it has bytes, and none can be made. */
+export function isDetached(buffer: ArrayBufferLike): boolean {
+  if (buffer.byteLength > 0) return false;
+  try {
+    return new Uint8Array(buffer).length > 0;
+  } catch {
+    return true;
+  }
+}

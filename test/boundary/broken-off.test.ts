@@ -314,15 +314,16 @@ describe.each(TRANSPORTS)("%s: a payload whose buffer is", (_, make) => {
   it.each(FATES)("%s behind a reply that is under way: the call rejects", async (_, fateOf) => {
     const { clients, origin, target, until, close } = rig();
     const { payload, strike } = fateOf(LARGE, clients[1] as Client);
-    // Answers, and strikes when as much of the reply has gone as has room.
-    const answer = {
-      // biome-ignore lint/suspicious/noThenProperty: it is meant to be awaited
-      then(settle: (reply: Uint8Array) => void) {
-        settle(payload);
+    // Answers, and strikes when as much of the reply has gone as has room: behind all that the promise has called back, and
+    // before the next advance().
+    const answer = async (): Promise<Uint8Array> => {
+      void (async () => {
+        for (let i = 0; i < 20; i++) await undefined;
         strike();
-      },
-    } as PromiseLike<Uint8Array>;
-    target.dispatch(ASKED, (message) => (message.payloadBytes === 0 ? answer : new Uint8Array(LARGE)));
+      })();
+      return payload;
+    };
+    target.dispatch(ASKED, (message) => (message.payloadBytes === 0 ? answer() : new Uint8Array(LARGE)));
     const settled: string[] = [];
     const ask = (name: string, request: Uint8Array | undefined): void => {
       origin.call(target.endpoint, ASKED, request).then(
@@ -337,6 +338,28 @@ describe.each(TRANSPORTS)("%s: a payload whose buffer is", (_, make) => {
     expect(settled.toSorted()).toEqual(["first PamiError PAMIR_INVAL true", `second ${LARGE}`]);
     close();
   });
+
+  it.each(["at once", "by a promise"])(
+    "a call whose reply is detached before it is sent, %s, rejects, and later ones are answered",
+    async (how) => {
+      const { origin, target, until, close } = rig();
+      target.dispatch(ASKED, (message) => {
+        const reply = new Uint8Array(LARGE);
+        if (message.payloadBytes === 0) structuredClone(reply.buffer, { transfer: [reply.buffer] });
+        return how === "at once" ? reply : Promise.resolve(reply);
+      });
+      const settled: string[] = [];
+      for (const request of [undefined, Uint8Array.of(1)]) {
+        origin.call(target.endpoint, ASKED, request).then(
+          (reply) => settled.push(`${reply.length}`),
+          ({ code }) => settled.push(code),
+        );
+      }
+      await until(() => settled.length === 2);
+      expect(settled.toSorted()).toEqual([`${LARGE}`, "PAMIR_INVAL"]);
+      close();
+    },
+  );
 });
 
 it("a view is cut once its buffer is detached or shrunk, also to code that is optimized for all kinds of buffers", () => {
