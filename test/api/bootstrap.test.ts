@@ -175,7 +175,9 @@ describeWith("Open MPI (mpirun.openmpi)", OPEN_MPI, (mpirun) => {
   /** Arguments for two hosts of two processes. Both are this machine: the remote shell runs its command here. */
   function onHosts(noted: string, ...more: string[]): string[] {
     const lines = [`echo "$*" >> ${noted}`, 'while :; do case "$1" in -*) shift ;; *) break ;; esac; done'];
-    const shell = script(folder, "agent", [...lines, "shift", 'exec sh -c "$*"'].join("\n"));
+    // Each host has a temporary folder: the daemons of two hosts that begin at once made the same one, and one failed.
+    const own = [`export TMPDIR=${folder}/host-$1`, 'mkdir -p "$TMPDIR"'];
+    const shell = script(folder, "agent", [...lines, ...own, "shift", 'exec sh -c "$*"'].join("\n"));
     // Open MPI 4.1 places a map of the machine by chance: two of its daemons on one machine crashed, 1 in 6 times.
     const noMap = ["--mca", "rtc", "^hwloc"];
     const hosts = [...noMap, "--mca", "plm_rsh_agent", shell, "-H", "one:2,two:2", "-n", "4", "-x", "PAMIR_KEY_FILE"];

@@ -578,7 +578,7 @@ function suite(): void {
       ["more than tasks besides the caller", { processes: 2, join: true }, /processes is 2/],
       ["no number", { processes: "2" }, /processes is "2"/],
       ["shared memory", { args: { memory: new SharedArrayBuffer(4) } }, /SharedArrayBuffer.*could not be cloned/],
-      ["a function", { args: { call() {} } }, /call.*could not be cloned/],
+      ["a function", { args: { call() {} } }, /call.*could not be cloned/s],
       ["a port", { args: port1 }, /args or workerOptions can't be sent to a process/],
       ["a worker's option", { workerOptions: { env: () => {} } }, /args or workerOptions can't be sent to a process/],
     ])("%s", async (_, options, text) => {

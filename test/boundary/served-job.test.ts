@@ -89,8 +89,9 @@ it("a task that is started again is told of nodes that have ended before, while,
     expect(later.told).toEqual([{ lost: 3 }]);
     tasks[4]?.end(1);
     await settle();
-    expect(later.told).toEqual([{ lost: 3 }, { lost: 4 }]);
-    expect(tasks[0]?.told).toEqual([{ lost: 1 }, { lost: 2 }, { lost: 3 }, { lost: 4 }]);
+    // The end of a task's process is certain, whether its link is lost or not.
+    expect(later.told).toEqual([{ lost: 3 }, { gone: 4 }, { lost: 4 }]);
+    expect(tasks[0]?.told).toEqual([1, 2, 3, 4].flatMap((task) => [{ gone: task }, { lost: task }]));
     for (const task of [tasks[0], later]) task?.end(0);
     expect(await ended).toBe(1);
   } finally {
