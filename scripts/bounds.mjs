@@ -10,7 +10,7 @@
  * callers, 3 for loops over messages that end, sends that wait for room, how tasks ended, and calls that no handler takes. What is loaded later has its own bound; that all of this is one file saves what 2 KB take: names
  * that files give each other.
  */
-export const BUNDLE_MAX = 90_999;
+export const BUNDLE_MAX = 90_956;
 
 /**
  * Bytes of what is loaded when it is needed: 12 KB where tasks share no memory, 9 for the code of the monitor, by the thread
@@ -21,11 +21,10 @@ export const BUNDLE_MAX = 90_999;
  * shrink() up and call it again, a fifth for processes that go on without their launcher, a fifth for pages on older systems, 6
  * for types of transfers, 10 for shared regions, counters, grids and aggregators, 1 of them for items of several kinds and
  * lengths, a half for comparing what members give, a quarter for the output of failed processes and for threads that lack
- * descriptors, a quarter for frames that are not copied, a quarter for folders that are one user's alone, a half for what is said of tasks
- * that do not attach, and of how tasks ended. What only Node can
+ * descriptors, a quarter for frames that are not copied, a quarter for folders that are one user's alone. What only Node can
  * use is not counted: bundlers for browsers get dist/absent.js for it.
  */
-export const LATER_MAX = 96_443;
+export const LATER_MAX = 96_150;
 
 /**
  * Bytes that `pamir/web` adds on a page, minified and gzipped: 8 KB for seals, 22 for sessions, links and the agent of a node,
