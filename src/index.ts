@@ -21,7 +21,7 @@ export type { DispatchHints, Handler, Hint } from "./core/dispatch.js";
 export type { Endpoint } from "./core/endpoint.js";
 export { type ErrorCode, PamiError, RemoteError } from "./core/error.js";
 export type { KernelName } from "./core/kernel-name.js";
-export type { Message, PayloadView } from "./core/message.js";
+export type { Message } from "./core/message.js";
 export type { Pacing, ReceiveOptions } from "./core/pacing.js";
 export type { ElementType, Operation } from "./core/reduction.js";
 export { MemRegion, type RegionHandle } from "./core/region.js";
@@ -47,6 +47,7 @@ export type {
   TransferType,
   TransferTypeInfo,
 } from "./core/transfer-type.js";
+export type { PayloadView } from "./core/view.js";
 export type { Work } from "./core/work.js";
 export { VERSION } from "./generated/version.js";
 export { type AttachPort, attach } from "./launch/attach.js";

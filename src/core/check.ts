@@ -1,6 +1,7 @@
 // Checks of arguments. Each throws PAMIR_INVAL; the text has the value and the allowed values. A list of option keys is a
 // record over its interface, so that the compiler finds an option that the list lacks.
 import type { AbortSignalLike } from "../support/like.js";
+import { noSuchKey } from "../support/nearest.js";
 import { isPromised } from "../support/promise.js";
 import { PamiError, show } from "./error.js";
 
@@ -58,7 +59,7 @@ export function checkKeys(name: string, value: unknown, keys: Readonly<Record<st
   checkObject(name, value);
   for (const key in value) {
     if (!Object.hasOwn(keys, key)) {
-      throw new PamiError("PAMIR_INVAL", `${name}: there is no ${show(key)}, but ${Object.keys(keys).join(", ")}`);
+      throw new PamiError("PAMIR_INVAL", `${name}: ${noSuchKey(key, show(key), Object.keys(keys))}`);
     }
   }
 }

@@ -1,5 +1,6 @@
 // The dispatch table: handlers, and hints that say which messages a handler can take.
 import { DISPATCH_ID_CALL, DISPATCH_ID_MAX, META_DISPATCH_MASK } from "../../assembly/layout.js";
+import { noSuchKey } from "../support/nearest.js";
 import { PamiError, show } from "./error.js";
 import type { Message } from "./message.js";
 
@@ -129,9 +130,9 @@ export function checkHints(hints: DispatchHints): void {
     throw new PamiError("PAMIR_HINT", `hint delivery is ${show(delivery)}, not "whole" or "early"`);
   }
   for (const [name, value] of Object.entries(others)) {
-    if (!(name in REFUSED)) {
-      const known = ["delivery", ...Object.keys(REFUSED)].join(", ");
-      throw new PamiError("PAMIR_HINT", `hint ${name} is unknown; there are ${known}`);
+    if (!Object.hasOwn(REFUSED, name)) {
+      const known = ["delivery", ...Object.keys(REFUSED)];
+      throw new PamiError("PAMIR_HINT", `hints of dispatch(): ${noSuchKey(name, show(name), known)}`);
     }
     if (value !== undefined && value !== "default" && value !== "enable" && value !== "disable") {
       throw new PamiError("PAMIR_HINT", `hint ${name} is ${show(value)}, not "default", "enable" or "disable"`);

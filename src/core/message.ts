@@ -2,6 +2,7 @@
 import { DISPATCH_ID_MAX, META_DISPATCH_MASK, META_HEADER_SHIFT, RECV_IMMEDIATE_MAX } from "../../assembly/layout.js";
 import { copyInto, copyIntoIfThere } from "../support/copy.js";
 import type { HostAbortSignal } from "../support/like.js";
+import { decodeRange } from "../support/text.js";
 import { type CallScope, NO_CALL, type ScopeMaker } from "./call-scope.js";
 import { checkCallback, NO_OPTIONS } from "./check.js";
 import { type Endpoint, taskOf } from "./endpoint.js";
@@ -10,6 +11,7 @@ import { checkReceive, type ReceiveOptions } from "./pacing.js";
 import type { MemRegion, RegionState } from "./region.js";
 import type { Callback } from "./result.js";
 import { carrierOf } from "./transfer-type.js";
+import { type PayloadView, viewElementBytes, viewOf } from "./view.js";
 
 /** The memory that holds a message. */
 export interface Bytes {
@@ -26,14 +28,6 @@ export interface MessageHost {
   /** The region of this task that holds a view; undefined: none does. */
   regionOf(view: Uint8Array): RegionState | undefined;
 }
-
-/** A constructor of views: of a typed array, or `DataView`. */
-export type PayloadView<View extends ArrayBufferView> = new (
-  // biome-ignore lint/suspicious/noExplicitAny: constructors of views differ in the buffers that they take.
-  buffer: any,
-  byteOffset: number,
-  length: number,
-) => View;
 
 /** The destination that a handler chose for a large message. */
 export interface Destination {
@@ -151,19 +145,27 @@ export class Message {
    * @throws PAMIR_INVAL if the payload is not a whole number of elements, or is not here (`immediate` false)
    */
   view<View extends ArrayBufferView>(type: PayloadView<View>): View {
-    const size = (type as { BYTES_PER_ELEMENT?: number } | null)?.BYTES_PER_ELEMENT ?? (isDataView(type) ? 1 : 0);
-    if (typeof type !== "function" || !(size > 0)) {
-      throw new PamiError(
-        "PAMIR_INVAL",
-        `type of view() is ${show(type)}, not a typed array's constructor or DataView`,
-      );
-    }
+    viewElementBytes(type);
     const { payloadBytes, bytes } = this;
-    if (!this.immediate) throw new PamiError("PAMIR_INVAL", "view() of a message whose payload is not here: receive()");
-    if (payloadBytes % size !== 0) {
-      throw new PamiError("PAMIR_INVAL", `view() of ${payloadBytes} bytes as ${type.name}, of ${size} bytes each`);
+    this.#checkHere("view()");
+    return viewOf(type, bytes.buffer, bytes.byteOffset + this.payloadOffset, payloadBytes);
+  }
+
+  /**
+   * Decodes the payload as UTF-8. The string is a copy, and may be kept. Bytes that are no UTF-8 become U+FFFD, and a byte order
+   * mark stays U+FEFF, on every host. `TextDecoder` would refuse `payload` in browsers, since it is shared memory.
+   * @throws PAMIR_INVAL if the payload is not here (`immediate` false); PAMIR_TOO_LARGE if it is longer than the host's
+   *   strings may be (V8: 2^29 - 24 units of UTF-16)
+   */
+  text(): string {
+    this.#checkHere("text()");
+    const { payloadBytes, payloadOffset, bytes } = this;
+    try {
+      return decodeRange(bytes, payloadOffset, payloadOffset + payloadBytes);
+    } catch (cause) {
+      const text = `text() of ${payloadBytes} bytes, which are more than a string of this host may have`;
+      throw new PamiError("PAMIR_TOO_LARGE", text, { cause });
     }
-    return new type(bytes.buffer, bytes.byteOffset + this.payloadOffset, payloadBytes / size);
   }
 
   /** Returns the i32 at a byte offset (a multiple of 4) of the payload, without making a view. */
@@ -338,16 +340,17 @@ export class Message {
     return destination;
   }
 
+  #checkHere(call: string): void {
+    if (this.immediate) return;
+    throw new PamiError("PAMIR_INVAL", `${call} of a message whose payload is not here: receive()`);
+  }
+
   #outside(offset: number, width: number): never {
     throw new PamiError(
       "PAMIR_INVAL",
       `offset ${show(offset)} for ${width} bytes is not an aligned place in a payload of ${this.payloadBytes} bytes`,
     );
   }
-}
-
-function isDataView(type: unknown): boolean {
-  return type === DataView;
 }
 
 /** Whether a value is a u32. */

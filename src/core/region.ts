@@ -1,6 +1,7 @@
 // A region of the job's memory as its owner sees it, and the handle that names it in other tasks.
 import { NONE } from "../../assembly/layout.js";
-import { markCopy } from "./error.js";
+import { markCopy, PamiError } from "./error.js";
+import { type PayloadView, viewOf } from "./view.js";
 
 /**
  * Names a region in every task of the job: generation × 2^20 + index, a number of up to 52 bits. Send it as an f64.
@@ -76,6 +77,17 @@ export class MemRegion {
   get handle(): RegionHandle {
     this.#state.exposed = true;
     return this.generation * HANDLE_INDEX_SIZE + this.index;
+  }
+
+  /**
+   * Returns a view of the region's bytes in place, as a typed array or a DataView: `region.view(Float64Array)`. A region begins
+   * at a multiple of 8 bytes in its buffer, so it is aligned for every type. After close() the view's contents are undefined.
+   * @throws PAMIR_INVAL if the region is not a whole number of elements; PAMIR_CLOSED
+   */
+  view<View extends ArrayBufferView>(type: PayloadView<View>): View {
+    if (this.closed) throw new PamiError("PAMIR_CLOSED", "view() of a region that is closed");
+    const { buffer, byteOffset, length } = this.bytes;
+    return viewOf(type, buffer, byteOffset, length);
   }
 
   /** @internal Marks the region as used by a one-sided operation: an engine may access it. */

@@ -7,8 +7,8 @@
 import type { Extension } from "../collective/extension.js";
 import { checkFlag, checkKeys, type Keys, NO_OPTIONS } from "../core/check.js";
 import { checkInteger, PamiError, show } from "../core/error.js";
-import type { PayloadView } from "../core/message.js";
 import { EAGAIN, type Result, SHUTDOWN, SUCCESS } from "../core/result.js";
+import type { PayloadView } from "../core/view.js";
 import type { Kernel } from "../kernel/kernel.js";
 import type { Arrival } from "../protocol/late-handler.js";
 import { copyInto } from "../support/copy.js";

@@ -1,7 +1,7 @@
 // Kinds of items that an aggregator carries: their checks, and what each does where it arrives.
 import { checkFunction, checkKeys, type Keys } from "../core/check.js";
 import { checkInteger, PamiError, show } from "../core/error.js";
-import type { PayloadView } from "../core/message.js";
+import type { PayloadView } from "../core/view.js";
 import { SharedRegion } from "./shared-region.js";
 
 /** Arrays that an aggregator can have items in. */

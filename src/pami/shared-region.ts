@@ -1,9 +1,9 @@
 // A region of each member of a geometry, with the handles of all.
-import { checkFunction, NO_OPTIONS } from "../core/check.js";
+import { NO_OPTIONS } from "../core/check.js";
 import type { Endpoint } from "../core/endpoint.js";
-import { checkInteger, markCopy, PamiError, show } from "../core/error.js";
-import type { PayloadView } from "../core/message.js";
+import { checkInteger, markCopy, PamiError } from "../core/error.js";
 import { generationOf, indexOf, type MemRegion, type RegionHandle } from "../core/region.js";
+import { type PayloadView, viewElementBytes, viewOf } from "../core/view.js";
 import { type ExtensionHost, isLocal, makeTogether } from "./extension-host.js";
 import { checkProgress, type ProgressOptions } from "./waits.js";
 
@@ -43,18 +43,13 @@ export class SharedRegion {
    * @throws PAMIR_INVAL; PAMIR_BOUNDS (the member shares no memory with this one: use get and put); PAMIR_CLOSED
    */
   view<View extends ArrayBufferView>(type: PayloadView<View>, rank = this.#host.group.rank): View {
-    checkFunction("type of view()", type);
+    viewElementBytes(type);
     if (this.region.closed) throw new PamiError("PAMIR_CLOSED", "view() of a shared region that is closed");
     const pointer = this.#pointer(rank);
     if (pointer === 0) {
       throw new PamiError("PAMIR_BOUNDS", `view(): the region of rank ${rank} is in another memory, or has ended`);
     }
-    const bytes = this.lengths[rank] as number;
-    const size = (type as { BYTES_PER_ELEMENT?: number }).BYTES_PER_ELEMENT ?? 1;
-    if (bytes % size !== 0) {
-      throw new PamiError("PAMIR_INVAL", `view() of ${bytes} bytes: an element of ${show(type)} has ${size}`);
-    }
-    return new type(this.bytes.buffer, pointer, bytes / size);
+    return viewOf(type, this.bytes.buffer, pointer, this.lengths[rank] as number);
   }
 
   /** @internal Where a member's region begins; 0: it is not direct. It stays valid until this thread advances a context. */

@@ -234,6 +234,7 @@ const PLACES: readonly Place[] = [
   ["getInt32", "number", ({ message }, offset) => message.getInt32(offset)],
   ["getUint8", "number", ({ message }, offset) => message.getUint8(offset)],
   ["view", "any", ({ message }, type) => message.view(type)],
+  ["region.view", "any", ({ region }, type) => region.view(type)],
   ["copyTo: target", "any", ({ message }, target) => message.copyTo(target)],
   ["copyTo: offset", "number", ({ message }, offset) => message.copyTo(new Uint8Array(64), offset)],
   ["interrupt", "number", ({ job }, task) => job.interrupt(task)],
@@ -436,7 +437,9 @@ describe("every public function refuses what it does not take", () => {
       const error = (await failureOf(() => call(given, { timeoutt: 5 } as never))) as PamiError;
       expect(error).toMatchObject({ code: name === "dispatch: hints" ? "PAMIR_HINT" : "PAMIR_INVAL" });
       expect(error.message).toContain("timeoutt");
-      if (!name.startsWith("dispatch")) expect(error.message).toMatch(/there is no "timeoutt", but \w+/);
+      expect(error.message).toMatch(
+        /: there is no "timeoutt"(, but (?!.*\btimeout\b)|: did you mean timeout\? There are .*\btimeout\b)/,
+      );
     }),
   );
 
@@ -445,7 +448,9 @@ describe("every public function refuses what it does not take", () => {
       const given = { to: 0, dispatch: DATA, paylod: new Uint8Array(1) };
       expect(thrownBy(() => context.send(given as never))).toMatchObject({
         code: "PAMIR_INVAL",
-        text: expect.stringMatching(/^parameters of send\(\): there is no "paylod", but to, dispatch, header, payload/),
+        text: expect.stringMatching(
+          /^parameters of send\(\): there is no "paylod": did you mean payload\? There are to, dispatch, header/,
+        ),
       });
       const transfer = { to: 0, local: region, remote: region.handle, onDone: noop };
       for (const call of ["put", "get"] as const) {

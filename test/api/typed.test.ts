@@ -1,5 +1,5 @@
 // Payloads as typed arrays in place, typed dispatch ids one way, and codecs that give no bytes.
-import { type Codec, codecs, dispatchId, PamiError, SUCCESS } from "pamir";
+import { type Codec, codecs, dispatchId, type MemRegion, type Message, PamiError, SUCCESS } from "pamir";
 import { portTo } from "pamir/port";
 import { describe, expect, it } from "vitest";
 import { DATA, OTHER, PATIENCE, rejectionOf, thrownBy, until, VARIANTS, withJob } from "./support.js";
@@ -63,6 +63,125 @@ for (const variant of VARIANTS.filter(({ name }) => !["wasm with ts", "ts with w
 }
 
 const variant = VARIANTS[0] as (typeof VARIANTS)[number];
+
+describe("message.text()", () => {
+  it("of a call's request, of its handler, and of a payload that is not here", () =>
+    withJob(variant, { tasks: 1 }, async ({ context }) => {
+      context.dispatch(DATA, (message) => new TextEncoder().encode(`${message.text()} and ${message.text().length}`));
+      const payload = new TextEncoder().encode("Rakaposhi é");
+      const reply = await context.call(0, DATA, payload, { header: new Uint8Array(5), timeout: PATIENCE });
+      expect(new TextDecoder().decode(reply)).toBe("Rakaposhi é and 11");
+      let refused: unknown;
+      context.dispatch(
+        OTHER,
+        (message) => {
+          refused = thrownBy(() => message.text());
+          message.discard();
+        },
+        { delivery: "early" },
+      );
+      context.send({ to: 0, dispatch: OTHER, payload: new Uint8Array(300_000) });
+      until(context, () => refused !== undefined);
+      expect(refused).toEqual({
+        code: "PAMIR_INVAL",
+        text: "text() of a message whose payload is not here: receive()",
+      });
+    }));
+
+  it("after the handler, it is of the message that came last, as payload and view() are", () =>
+    withJob(variant, { tasks: 1 }, ({ context }) => {
+      let late: Message | undefined;
+      context.dispatch(DATA, (message) => {
+        late = message;
+      });
+      context.sendImmediate(0, DATA, null, new TextEncoder().encode("Batura"));
+      until(context, () => late !== undefined);
+      expect([late?.text(), Buffer.from(late?.view(Uint8Array) as Uint8Array).toString()]).toEqual([
+        "Batura",
+        "Batura",
+      ]);
+    }));
+});
+
+describe("region.view()", () => {
+  it("is of the region's bytes, in place, as every type", () =>
+    withJob(variant, { tasks: 1 }, ({ client }) => {
+      for (const length of [8, 24, 4096]) {
+        const region = client.createRegion(length);
+        region.bytes.forEach((_, i) => {
+          region.bytes[i] = (i * 31) & 255;
+        });
+        for (const type of TYPES) {
+          const view: ArrayBufferView = region.view(type as never);
+          expect(view).toBeInstanceOf(type);
+          expect([view.buffer, view.byteOffset, view.byteLength]).toEqual([
+            region.bytes.buffer,
+            region.bytes.byteOffset,
+            length,
+          ]);
+        }
+        region.close();
+      }
+    }));
+
+  it("of a payload that keep() made a region of", () =>
+    withJob(variant, { tasks: 1 }, ({ context }) => {
+      let kept: MemRegion | undefined;
+      context.dispatch(DATA, (message) => {
+        kept = message.keep();
+      });
+      context.sendImmediate(0, DATA, new Uint8Array(3), Float64Array.of(0.5, -1));
+      until(context, () => kept !== undefined);
+      expect([...(kept?.view(Float64Array) ?? [])]).toEqual([0.5, -1]);
+    }));
+
+  it.each<[what: string, length: number, type: unknown, code: string, text: string]>([
+    [
+      "a length that is no multiple",
+      12,
+      Float64Array,
+      "PAMIR_INVAL",
+      "view() of 12 bytes as Float64Array, of 8 bytes each",
+    ],
+    ["an object", 8, {}, "PAMIR_INVAL", "type of view() is Object, not a typed array's constructor or DataView"],
+    [
+      "no type",
+      8,
+      undefined,
+      "PAMIR_INVAL",
+      "type of view() is undefined, not a typed array's constructor or DataView",
+    ],
+    [
+      "a function",
+      8,
+      String,
+      "PAMIR_INVAL",
+      "type of view() is function String, not a typed array's constructor or DataView",
+    ],
+  ])("of %s is refused, as message.view() does", (_, length, type, code, text) =>
+    withJob(variant, { tasks: 1 }, ({ client, context }) => {
+      const region = client.createRegion(length);
+      expect(thrownBy(() => region.view(type as never))).toEqual({ code, text });
+      let message: unknown;
+      context.dispatch(DATA, (came) => {
+        message = thrownBy(() => came.view(type as never));
+      });
+      context.sendImmediate(0, DATA, null, new Uint8Array(length));
+      until(context, () => message !== undefined);
+      expect(message).toEqual({ code, text });
+    }),
+  );
+
+  it("of a region that is closed is refused", () =>
+    withJob(variant, { tasks: 1 }, ({ client }) => {
+      const region = client.createRegion(16);
+      region.close();
+      expect(thrownBy(() => region.view(Uint8Array))).toEqual({
+        code: "PAMIR_CLOSED",
+        text: "view() of a region that is closed",
+      });
+    }));
+});
 
 describe("typed messages one way", () => {
   it("send() encodes what the handler gets, of any size; what it returns goes nowhere", () =>

@@ -239,6 +239,28 @@ export function apiSuite(suite: ApiSuite): void {
       }),
     );
 
+    // The last one: a byte order mark, and bytes that are no UTF-8. Long ones come in a buffer.
+    it.each([
+      ["", ""],
+      ["of a few bytes", "hé €uro 😀"],
+      ["that is long", "Nanga Parbat, 8126 m – ".repeat(4000)],
+      ["that begins with U+FEFF", "\uFEFFa\uFFFD", Uint8Array.of(0xef, 0xbb, 0xbf, 0x61, 0xff)],
+    ])("as text: one %s", (_, text, payload = new TextEncoder().encode(text)) =>
+      withJob(2, async ({ client, context }) => {
+        const came: string[] = [];
+        const at = (message: Message) => void came.push(message.text());
+        context.dispatch(ANSWER, at);
+        context.dispatch(LARGE, at);
+        // To this task, and there and back: the header's length moves the payload.
+        for (let bytes = 0; bytes < 3; bytes++) {
+          expect(context.send({ to: 0, dispatch: ANSWER, header: new Uint8Array(bytes), payload })).toBe(SUCCESS);
+        }
+        expect(context.send({ to: client.endpoint(1), dispatch: LARGE, payload })).toBe(SUCCESS);
+        await until(context, () => came.length === 4);
+        expect(came).toEqual([text, text, text, text]);
+      }),
+    );
+
     it("to a task that does not read: EAGAIN, then room; nothing is lost", () =>
       withJob(2, async ({ client, context }) => {
         const to = client.endpoint(1);
