@@ -284,6 +284,7 @@ export class Calls {
   }
 
   #sendReply(to: Endpoint, number: number, status: number, payload: Uint8Array | undefined): void {
+    this.#served.forget(to, number);
     const bytes = payload?.length ?? 0;
     const isCopied = bodyBytes(PREFIX_BYTES, bytes) <= RECV_IMMEDIATE_MAX;
     const onSent = isCopied ? undefined : (_: unknown, result: Result) => this.#replySent(to, number, bytes, result);

@@ -53,7 +53,7 @@ export class ServedCalls {
   #first: ServedCall | undefined;
   #last: ServedCall | undefined;
   readonly #isGone: (origin: Endpoint) => boolean;
-  /** Calls that were given up while they waited for their handler: why, by origin and number. */
+  /** Calls that were given up while they waited for their handler, and are not answered: why, by origin and number. */
   readonly #early = new Map<string, number>();
 
   /** @param isGone whether an endpoint has ended, and all its messages are delivered or kept */
@@ -101,6 +101,11 @@ export class ServedCalls {
   /** A call gets its handler. What its caller has told before is for a handler that asks. */
   begin(call: ServedCall): void {
     if (this.#early.size > 0 && this.#early.has(keyOf(call.origin, call.number))) this.add(call);
+  }
+
+  /** A call is answered. Its handler may not have asked. */
+  forget(origin: Endpoint, number: number): void {
+    if (this.#early.size > 0) this.#early.delete(keyOf(origin, number));
   }
 
   /** An endpoint has ended, and all its messages are delivered or kept. */
