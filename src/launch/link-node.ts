@@ -194,7 +194,8 @@ export class LinkNode {
    */
   lose(node: number, isCertain = false): void {
     if (this.isDown) return;
-    if (isCertain) this.#gone.add(this.#firstOf(node));
+    // Also if it was given up before, by its silence.
+    if (isCertain) this.confirm(this.#firstOf(node));
     this.sessions.giveUp(node);
     this.pipe.flush();
     this.#advance();

@@ -126,3 +126,20 @@ it(`a node falls silent in the midst of operations of all (${replayNote()})`, { 
     }
   }
 });
+
+it("a node falls silent, and its process is found to have ended later: shrink() goes on then", async () => {
+  const limits = { tasks: 2, contexts: 1, laneBytes: 16_384, heapBytes: 2 ** 24, regions: 64, fifos: 2, slots: 8 };
+  const job = new NetworkedJob({ seed: SEED, limits, kernels: ["wasm", "ts"], silence: SILENCE });
+  const all = tasksOf(job);
+  const [, geometry] = (await geometryOf(all)) as [Geometry, Geometry];
+  const rest: Members = { ...all, members: all.members.slice(1) };
+  job.endNode(0);
+  const [barrier] = await outcomes(rest, [geometry.barrier()]);
+  expect(barrier).toMatchObject({ status: "rejected", reason: { code: "PAMIR_SHUTDOWN" } });
+  const [silent] = await outcomes(rest, [geometry.shrink()]);
+  expect(silent).toMatchObject({ status: "rejected", reason: { code: "PAMIR_MINORITY" } });
+  job.tasks[1]?.node.lose(0, true);
+  const [certain] = await outcomes(rest, [geometry.shrink()]);
+  expect(certain).toMatchObject({ status: "fulfilled", value: { size: 1, rank: 0 } });
+  job.tasks[1]?.client.close();
+});
