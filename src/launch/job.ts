@@ -101,8 +101,8 @@ export class Job {
   #running: number;
   #isTerminated = false;
   #isReferenced = true;
-  /** Calls of terminate() that wait for the end of one task. */
-  #awaited: { readonly task: number; readonly resolve: (exit: TaskExit) => void }[] = [];
+  /** What waits for the end of one task, and for its onExit() before that. */
+  readonly #awaited = new Set<{ readonly task: number; readonly ended: (exit: TaskExit) => void }>();
   /** Errors of spawn() and adopt() once the job is over. */
   readonly #refusals = new WeakSet<object>();
   /** Whether no task runs and none comes any more. */
@@ -126,7 +126,7 @@ export class Job {
       haveExited([...this.#exits.values()].sort((a, b) => a.task - b.task));
     };
     parts.client?.hearExits({
-      whenTold: (task) => (this.#exits.has(task) || this.#isOver ? undefined : this.#exitOf(task)),
+      whenTold: (task, then) => (this.#exits.has(task) || this.#isOver ? undefined : this.#onceEnded(task, then)),
       errorOf: (task) => this.#errorOf(task),
     });
     this.#monitor = parts.monitor({
@@ -286,16 +286,16 @@ export class Job {
     const exit = this.#exits.get(task);
     if (exit !== undefined) return Promise.resolve(exit);
     // First: in a browser, the task may have ended when terminate() returns.
-    const ended = this.#exitOf(task);
+    const ended = new Promise<TaskExit>((resolve) => void this.#onceEnded(task, resolve));
     this.#monitor.terminate(task);
     return ended;
   }
 
-  /** Resolves with the end of a task that runs. */
-  #exitOf(task: number): Promise<TaskExit> {
-    return new Promise((resolve) => {
-      this.#awaited.push({ task, resolve });
-    });
+  /** Calls `ended` with the end of a task that runs. @returns what prevents that */
+  #onceEnded(task: number, ended: (exit: TaskExit) => void): () => void {
+    const awaited = { task, ended };
+    this.#awaited.add(awaited);
+    return () => void this.#awaited.delete(awaited);
   }
 
   /** @internal Sends a signal to the tasks that have a process of their own: `pamir run` does. */
@@ -363,8 +363,6 @@ export class Job {
   #ended(exit: TaskExit, error: ErrorParts | undefined): void {
     this.#exits.set(exit.task, exit);
     if (error !== undefined) this.#errors.set(exit.task, error);
-    for (const { task, resolve } of this.#awaited) if (task === exit.task) resolve(exit);
-    this.#awaited = this.#awaited.filter(({ task }) => task !== exit.task);
     this.#running--;
     if (diagnostics.exit.hasSubscribers) diagnostics.exit.publish({ job: this, exit });
     if (isFailure(exit)) this.#failed(exit);
@@ -375,8 +373,21 @@ export class Job {
     }
   }
 
-  /** Calls onExit. It may let an error of spawn() or adopt() pass that says that the job is over. */
+  /** Calls onExit(), then what waits for this end. */
   #tell(exit: TaskExit): void {
+    try {
+      this.#callOnExit(exit);
+    } finally {
+      for (const awaited of this.#awaited) {
+        if (awaited.task !== exit.task) continue;
+        this.#awaited.delete(awaited);
+        awaited.ended(exit);
+      }
+    }
+  }
+
+  /** It may let an error of spawn() or adopt() pass that says that the job is over. */
+  #callOnExit(exit: TaskExit): void {
     const pass = (error: unknown): void => {
       if (!this.#refusals.has(error as object)) throw error;
     };
@@ -444,7 +455,7 @@ export class Job {
       if (map.locals === map.jobTasks) kernel.storeWord(taskSlot(map, task) + TASK_STATE_OFFSET, TASK_DEAD);
     }
     if (lost.length > 0 && map.locals === map.jobTasks) announceEnds(kernel, map, lost);
-    for (const { task, resolve } of this.#awaited) resolve(this.#exits.get(task) as TaskExit);
+    // In microtasks of their own: an error of one onExit() keeps no other task from being told.
     for (const task of lost) queueMicrotask(() => this.#tell(this.#exits.get(task) as TaskExit));
   }
 }

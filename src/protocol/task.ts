@@ -50,8 +50,8 @@ export interface TaskParts {
 
 /** The ends of tasks, as the launching thread tells the program of them. */
 export interface Exits {
-  /** Resolves once the program has been told of a task's end; undefined: it has been. */
-  whenTold(task: number): Promise<unknown> | undefined;
+  /** Calls `then` once the program has been told of a task's end. @returns what prevents that; undefined: it has been told */
+  whenTold(task: number, then: () => void): (() => void) | undefined;
   /** How a task ended, once the program has been told of that. */
   errorOf(task: number): RemoteError | undefined;
 }
@@ -193,20 +193,19 @@ export class Task {
    */
   onceTold(to: Endpoint, then: () => void): void {
     const task = taskOf(to);
-    const told = this.#isDead(task) ? this.exits?.whenTold(task) : undefined;
-    if (told === undefined) {
-      then();
-      return;
-    }
-    let isOver = false;
-    const over = (): void => {
-      if (isOver) return;
-      isOver = true;
+    const told = (): void => {
       stop();
       then();
     };
-    const stop = after(TOLD_MS, over);
-    void told.then(over);
+    const forget = this.#isDead(task) ? this.exits?.whenTold(task, told) : undefined;
+    if (forget === undefined) {
+      then();
+      return;
+    }
+    const stop = after(TOLD_MS, () => {
+      forget();
+      then();
+    });
   }
 
   /** Whether the thread of a task has ended, or its node, and not only its client. */
