@@ -132,8 +132,8 @@ export const SLOTS_LET_GO: u32 = 2;
 //                     process, watches            NONE: the launcher died before it had noted a process    SYNC process
 //    68  processStarted  launcher, its watches    when that process began, see startTimeOf()   plain: written before `process`
 //                     process
-//    72  certain    agent             all       of a task of another node that counts as ended: 1: it has ended; 0: nothing
-//                                               is heard of it, and it may go on              plain: before the state
+//    72  certain    agent             all       of a task of another node that counts as ended: END_…: how much is known of
+//                                               that; written before the state, and once more is known    SYNC notice
 //   128  parked     the task,         ringers   1 from arming until it is awake, or rung: the first ring  SYNC park
 //                   ringers                     takes the flag down, for all that follow
 //   256  bell       ringers           the task  the task sleeps on this word; counts the rings   SYNC park
@@ -173,6 +173,13 @@ export const HELD_NOT: u32 = 0;
 export const HELD_SILENTLY: u32 = 1;
 /** A context needs it, and rings the agent once it does not. */
 export const HELD_UNTIL_RING: u32 = 2;
+
+/** Nothing is heard of the task, and it may go on. */
+export const END_SILENT: u32 = 0;
+/** It has ended. */
+export const END_CERTAIN: u32 = 1;
+/** As END_SILENT, but a launcher reports the end of its process, sooner or later. */
+export const END_AWAITED: u32 = 2;
 
 export const TASK_ABSENT: u32 = 0;
 export const TASK_UP: u32 = 1;

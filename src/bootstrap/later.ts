@@ -18,9 +18,10 @@ export interface Later {
   readonly most: number;
   /** A descriptor from which the agent of a node reads orders: see LinkAgentOrder. */
   readonly news?: number | undefined;
-  /** If this process comes later: its rank, and the nodes that have ended. */
+  /** If this process comes later: its rank, the nodes that have ended, and the tasks whose processes have ended for certain. */
   readonly rank?: number | undefined;
   readonly ended?: readonly number[] | undefined;
+  readonly gone?: readonly number[] | undefined;
 }
 
 /** What the environment says of tasks that come later. The variable is removed. @throws PAMIR_LAUNCHER */
@@ -30,8 +31,9 @@ export function takeLater(env: Record<string, string | undefined>): Later | unde
   if (text === undefined) return undefined;
   try {
     const later = JSON.parse(text) as Later;
-    const { world, most, news = 0, rank = 0, ended = [] } = later;
-    if ([world, most, news, rank, ...ended].every((value) => Number.isSafeInteger(value) && value >= 0)) return later;
+    const { world, most, news = 0, rank = 0, ended = [], gone = [] } = later;
+    if ([world, most, news, rank, ...ended, ...gone].every((value) => Number.isSafeInteger(value) && value >= 0))
+      return later;
   } catch {
     // It is told below.
   }

@@ -94,6 +94,16 @@ export class Agreement {
     return ranks.filter((rank) => this.#counts(rank) && !votes?.has(rank));
   }
 
+  /** Once it is over: members that count as ended, though nothing is heard of them. */
+  get silent(): number[] {
+    return [...this.ended].filter((rank) => !this.certain.has(rank)).sort((one, other) => one - other);
+  }
+
+  /** It is over, and more ends have become certain since: each member learns of them. What was agreed on stays. */
+  learn(certain: ReadonlySet<number>): void {
+    this.certain = new Set([...this.ended].filter((rank) => this.certain.has(rank) || certain.has(rank)));
+  }
+
   /**
    * Whether those that are left may go on. If nothing is heard of some members, the others must be more than half of all, or half
    * of all with rank 0. So no two parts that have lost each other go on. Members that have ended for certain count as well: a

@@ -372,6 +372,10 @@ export class Collectives implements ProgressSource, GeometryHost, CreationHost {
     return this.#task.hasCertainlyEnded(endpoint);
   }
 
+  isEndAwaited(endpoint: Endpoint): boolean {
+    return this.#task.isEndAwaited(endpoint);
+  }
+
   #endpointGone(endpoint: Endpoint): void {
     this.#gone.add(endpoint);
     const isCertain = this.#task.hasCertainlyEnded(endpoint);

@@ -53,6 +53,8 @@ export interface GeometryHost {
   isGone(endpoint: Endpoint): boolean;
   /** Whether the end of an endpoint that is gone is certain by now. */
   hasCertainlyEnded(endpoint: Endpoint): boolean;
+  /** Whether it is not, and a launcher will say so once it is. */
+  isEndAwaited(endpoint: Endpoint): boolean;
   /** Has `memberGone()` called for a member that may be in another node. */
   watch(endpoint: Endpoint): void;
   /** The geometry needs its id no more. */
@@ -737,16 +739,32 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
         .address(COLLECTIVE_VOTE, this.#ids[rank] as number, this.id, this.rank)
         .send(this.endpoints[rank] as Endpoint, number, round, 0, payload);
     };
-    // Of an end that was not certain, the node may have learned more.
-    for (const rank of this.#gone) {
-      if (this.#host.hasCertainlyEnded(this.endpoints[rank] as Endpoint)) this.#certain.add(rank);
-    }
+    this.#learnEnds();
     const agreement = new Agreement(this.rank, this.size, { gone: this.#gone, certain: this.#certain }, isGood, send);
     this.#agreements.push(agreement);
     for (let rank = 0; rank < this.size; rank++) if (rank !== this.rank && !this.#gone.has(rank)) this.watch(rank);
     agreement.begin();
     for (const vote of this.#earlyVotes.splice(0)) this.#voted(vote.number, vote.rank, vote.round, vote.payload);
     return agreement;
+  }
+
+  /** Of ends that were not certain, the node may have learned more. */
+  #learnEnds(): void {
+    for (const rank of this.#gone) {
+      if (this.#host.hasCertainlyEnded(this.endpoints[rank] as Endpoint)) this.#certain.add(rank);
+    }
+  }
+
+  /**
+   * Whether it is settled if the members that are left may go on: `mayGoOn` of an agreement that is over says so. False: they may
+   * not so far, but a launcher will tell of each member of which nothing is heard, once its process has ended.
+   */
+  isSettled(agreement: Agreement): boolean {
+    this.#learnEnds();
+    agreement.learn(this.#certain);
+    return (
+      agreement.mayGoOn || !agreement.silent.some((rank) => this.#host.isEndAwaited(this.endpoints[rank] as Endpoint))
+    );
   }
 
   #voted(number: number, rank: number, round: number, payload: Uint8Array): void {

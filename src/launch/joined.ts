@@ -425,7 +425,7 @@ function nodeSetup(
   all: readonly Introduction[],
   kernel: KernelName,
   key: Uint8Array | undefined,
-  { world, most, ended: gone = [], news }: Later,
+  { world, most, ended = [], gone = [], news }: Later,
   isLinked: boolean,
 ): ProcessNodeSetup {
   const { options } = all[0] as Introduction;
@@ -445,9 +445,11 @@ function nodeSetup(
     nodes,
     tasksPerNode: perNode,
     later: most - world,
-    ended: gone,
+    ended,
+    gone,
     processes: all.map(({ host, pid, started }) => (isOfThisHost(host) ? { pid, started } : null)),
     news,
+    isTold: isLinked || news !== undefined,
     fingerprint: (all[0] as Introduction).random,
     key,
     // A link joins processes of one program where koffi does not work.

@@ -201,7 +201,7 @@ export class LinkNode {
     this.#advance();
   }
 
-  /** A task of another node has ended for certain: it does not go on cut off. */
+  /** A task of another node has ended for certain: it does not go on cut off. Before or behind the end of its node. */
   confirm(task: number): void {
     this.#gone.add(task);
     this.agent.confirm(task);

@@ -44,7 +44,7 @@ const lifecycle = processLifecycle(own, undefined, {
 function obey(order: Exclude<ProcessOrder, { answer: number }>): void {
   if (nodes.size < orders.bootstraps.length) early.push(order);
   else if ("terminate" in order) lifecycle.terminate(order.terminate);
-  else if ("lost" in order) for (const { agent } of nodes.values()) agent?.order(order);
+  else if ("lost" in order || "gone" in order) for (const { agent } of nodes.values()) agent?.order(order);
   else {
     const { to, news } = order;
     hearNews(of(to), news, (report) => process.send?.({ from: to, report } satisfies ProcessReport));

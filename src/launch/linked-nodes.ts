@@ -19,11 +19,9 @@ export interface LinkSetup {
   readonly caller: NodePort | undefined;
 }
 
-/** To a process, or to the agent of the launching thread: the process of a node has ended. */
-export interface LostNode {
-  readonly lost: number;
-}
-type News = BootstrapAnswer | LostNode;
+/** To a process, or to the agent of the launching thread: a task has ended for certain, and its node has lost its link. */
+export type NodeEnd = { readonly gone: number } | { readonly lost: number };
+type News = BootstrapAnswer | NodeEnd;
 
 export class LinkedNodes {
   readonly #server: BootstrapServer;
@@ -55,6 +53,10 @@ export class LinkedNodes {
     for (const node of nodes) this.ended.add(node);
     if (why === undefined) return;
     this.#server.fail(why);
-    for (const tell of this.#listeners) for (const lost of nodes) tell({ lost });
+    for (const tell of this.#listeners) {
+      // A node has one task, which has its number.
+      for (const gone of nodes) tell({ gone });
+      for (const lost of nodes) tell({ lost });
+    }
   }
 }

@@ -44,12 +44,15 @@ export interface ProcessNodeSetup {
   readonly tasksPerNode: number;
   /** Tasks that may come later, each in a node of its own. */
   readonly later: number;
-  /** If this node comes later: nodes that have ended. */
+  /** If this node comes later: nodes that have ended, and tasks that have done so for certain. */
   readonly ended: readonly number[];
+  readonly gone: readonly number[];
   /** By task: its process, if it is one of this host. */
   readonly processes: readonly (ProcessIdentity | null)[];
   /** A descriptor from which the node reads orders, each as a line of JSON; undefined: there is none. */
   readonly news: number | undefined;
+  /** Whether orders, from there or by obey(), tell of the end of each process, sooner or later. */
+  readonly isTold: boolean;
   /** The job's fingerprint. */
   readonly fingerprint: number;
   /** The job key; undefined: packets are not sealed. */
@@ -72,7 +75,7 @@ export interface ProcessNodeSetup {
 
 /** To a node that serves. */
 export type ProcessNodeOrder =
-  /** The process of another node has ended. */
+  /** Another node has lost its link: the process of its first task has ended, or nothing is heard of its host. */
   | { readonly lost: number }
   /** The process of a task of another node has ended: it does not go on without a link. */
   | { readonly gone: number }
@@ -111,7 +114,7 @@ export class ProcessNode {
     { kernel, memory, map }: { readonly kernel: Kernel; readonly memory: Memory; readonly map: MemoryMap },
     isInline: boolean,
   ) {
-    const { node, nodes, tasksPerNode, later, ended, fingerprint, key, koffi, silence } = setup;
+    const { node, nodes, tasksPerNode, later, ended, gone, fingerprint, key, koffi, silence } = setup;
     this.#setup = setup;
     // Packets of strangers never come into the node's memory.
     const pages = ARENA_BYTES / WASM_PAGE + 1;
@@ -152,19 +155,21 @@ export class ProcessNode {
       this.#host,
     );
     this.agent = this.#node.agent;
+    this.agent.isTold = setup.isTold;
     this.#host.isGone = (task) => {
       const one = setup.processes[task];
       return one != null && hasEnded(one);
     };
     this.#host.onUnanswered = (other, attempts) => void this.#look(other, attempts);
     this.#markEnded = () => markEngineDead(sharedAtomics(memory), map);
-    for (const other of ended) this.#node.lose(other, true);
+    for (const task of gone) this.#node.confirm(task);
+    for (const other of ended) this.#node.lose(other);
     if (node >= nodes) this.#greetAll(addresses);
     if (setup.news !== undefined) this.#closeNews = hear(setup.news, this.obey);
   }
 
   readonly obey = (order: ProcessNodeOrder): void => {
-    if ("lost" in order) this.#node.lose(order.lost, true);
+    if ("lost" in order) this.#node.lose(order.lost);
     else if ("gone" in order) this.#node.confirm(order.gone);
     else if ("news" in order) {
       order.news.on("message", this.obey);

@@ -15,7 +15,7 @@ import { Guard } from "./guard.js";
 import { drained, type Labels, labelLines, outputsOf, passOn, takeRest } from "./labels.js";
 import type { Lifecycle } from "./lifecycle.js";
 import type { BootstrapAnswer, BootstrapRequest } from "./link-bootstrap.js";
-import type { LinkedNodes, LinkSetup, LostNode } from "./linked-nodes.js";
+import type { LinkedNodes, LinkSetup, NodeEnd } from "./linked-nodes.js";
 import type { MonitorOrders, TaskExit } from "./monitor.js";
 import { withPreload } from "./preload.js";
 import { codeIn, startText } from "./start-limits.js";
@@ -71,7 +71,7 @@ export interface NodeReport {
   readonly report: Extract<TaskReport, { answer: number }>;
 }
 /** From the launcher to a process. */
-export type ProcessOrder = { readonly terminate: number } | BootstrapAnswer | LostNode | NodeOrder;
+export type ProcessOrder = { readonly terminate: number } | BootstrapAnswer | NodeEnd | NodeOrder;
 /** To the node of a task that shares no memory with others. */
 export interface NodeOrder {
   readonly to: number;
@@ -429,7 +429,7 @@ function spawnProcess(
     source,
     orders: { ...orders, bootstraps },
     memory: memory && { ...memory, descriptor: MEMORY_DESCRIPTOR },
-    link: link && { ...link, caller: undefined, later: { ...link.later, ended } },
+    link: link && { ...link, caller: undefined, later: { ...link.later, ended, gone: ended } },
     job,
     labels,
     launcher: ownIdentity(),

@@ -76,6 +76,8 @@ export interface GeometryParts {
   readonly kernel: CollectiveKernel;
 }
 
+/** Milliseconds for which shrink() waits for news of members of which nothing is heard, where a launcher tells of each end. */
+const NEWS_MS = 2000;
 /** Operations under way beyond which collective() returns EAGAIN. */
 const UNDER_WAY_MAX = 64;
 
@@ -561,8 +563,8 @@ export class Geometry {
    *
    * Where nothing is heard of members, they may go on without those that are left. So at most one part of the geometry goes on:
    * more than half of its members, or half of them with rank 0. In all other parts, each member gets `PAMIR_MINORITY`. If all that
-   * are gone have ended for certain, any number goes on.
-   * @throws PAMIR_MINORITY; as `client.createGeometry`
+   * are gone have ended for certain, any number goes on. Where a launcher tells of each end, it waits for that up to 2 s.
+   * @throws PAMIR_MINORITY: another call goes on from there, and knows what has become certain since; as `client.createGeometry`
    */
   async shrink(options: ProgressOptions = NO_OPTIONS): Promise<Geometry> {
     checkProgress("shrink()", options);
@@ -572,9 +574,9 @@ export class Geometry {
     this.#shrinking = undefined;
     for (;;) {
       if (state.ended === undefined) {
-        const agreement = await this.#agree(state, true, options);
-        if (!agreement.mayGoOn) throw minority(this, agreement);
-        state.ended = agreement.ended;
+        state.decision ??= await this.#agree(state, true, options);
+        await this.#settle(state, state.decision, options);
+        state.ended = state.decision.ended;
       }
       const { ended } = state;
       if (state.made === undefined && state.failure === undefined) {
@@ -611,6 +613,27 @@ export class Geometry {
     this.#checkOpen("shrink");
     state.agreement = undefined;
     return agreement;
+  }
+
+  /**
+   * The members have agreed on those that are left. Resolves once it is certain that these may go on. Where only silence has told
+   * of an end, the news of a launcher may come behind it.
+   * @throws PAMIR_MINORITY
+   */
+  async #settle(state: Shrinking, decision: Agreement, options: ProgressOptions): Promise<void> {
+    const { timeout = Number.POSITIVE_INFINITY } = options;
+    const isSettled = (): boolean => this.closed || this.#core.isSettled(decision);
+    if (isSettled() && decision.mayGoOn) return;
+    this.#shrinking = state;
+    try {
+      const wait = this.#parts.until(isSettled, { ...options, timeout: Math.min(timeout, NEWS_MS) }, true);
+      await named(this, "shrink", wait, () => decision.silent);
+    } catch (error) {
+      if ((error as PamiError).code !== "PAMIR_TIMEDOUT" || timeout <= NEWS_MS) throw error;
+    }
+    this.#checkOpen("shrink");
+    if (!decision.mayGoOn) throw minority(this, decision);
+    this.#shrinking = undefined;
   }
 
   /**
@@ -768,8 +791,7 @@ export class Geometry {
 const NAMED_MAX = 8;
 
 /** PAMIR_MINORITY: others may go on without these members. */
-function minority({ rank, size }: Geometry, { ended, certain }: Agreement): PamiError {
-  const silent = [...ended].filter((one) => !certain.has(one)).sort((one, other) => one - other);
+function minority({ rank, size }: Geometry, { ended, certain, silent }: Agreement): PamiError {
   const left = size - ended.size;
   const what = `${left} of ${size} members ${left === 1 ? "is" : "are"} left, ended: ${certain.size}`;
   const named = `rank${silent.length === 1 ? "" : "s"} ${silent.slice(0, NAMED_MAX).join(", ")}`;
@@ -784,7 +806,9 @@ class Shrinking {
   readonly known: number;
   /** What is being agreed on. */
   agreement: Agreement | undefined;
-  /** Members that have ended, once all have agreed. */
+  /** What all have agreed on. */
+  decision: Agreement | undefined;
+  /** Members that have ended, once it is certain that the others may go on. */
   ended: ReadonlySet<number> | undefined;
   /** The new geometry, or why there is none. */
   made: Geometry | undefined;

@@ -1,5 +1,7 @@
 // The part that the contexts of one task share: its memory, regions and transport, and the state of other tasks.
 import {
+  END_AWAITED,
+  END_CERTAIN,
   JOB_CORES_OFFSET,
   JOB_STARTED_OFFSET,
   JOB_WORLD_OFFSET,
@@ -172,7 +174,15 @@ export class Task {
     const pointer = taskSlot(map, slot);
     // SYNC task-state (look): pairs with the agent's. A context that has closed before its task, has said so itself.
     if (kernel.loadWord(pointer + TASK_STATE_OFFSET) < TASK_CLOSED) return true;
-    return kernel.loadWord(pointer + TASK_CERTAIN_OFFSET) !== 0;
+    return kernel.loadWord(pointer + TASK_CERTAIN_OFFSET) === END_CERTAIN;
+  }
+
+  /** Whether an endpoint is gone, nothing is heard of it, and a launcher reports the end of its process, sooner or later. */
+  isEndAwaited(to: Endpoint): boolean {
+    const { addresses, kernel, map } = this;
+    const slot = addresses.slotOf(taskOf(to));
+    if (slot < map.locals || addresses.isCutOff) return false;
+    return kernel.loadWord(taskSlot(map, slot) + TASK_CERTAIN_OFFSET) === END_AWAITED;
   }
 
   /**

@@ -45,6 +45,11 @@ class PlayedTask implements LaunchedTask {
   end(code: number): void {
     this.#end({ code, signal: null });
   }
+
+  /** The connection to its host has ended. */
+  lose(): void {
+    this.#end({ code: null, signal: null, lost: "the connection to host far has ended" });
+  }
 }
 
 /** Lets streams and promises pass on what they have. */
@@ -52,7 +57,7 @@ async function settle(): Promise<void> {
   for (let i = 0; i < 50; i++) await new Promise((resolve) => setImmediate(resolve));
 }
 
-it("a task that is started again is told of nodes that have ended before, while, and after it starts", async () => {
+it("a task that is started again is told of tasks and nodes that have ended before, while, and after it starts", async () => {
   const write = vi.spyOn(process.stderr, "write").mockReturnValue(true);
   try {
     const tasks = [0, 1, 2, 3, 4].map((task) => new PlayedTask(task));
@@ -80,19 +85,54 @@ it("a task that is started again is told of nodes that have ended before, while,
     await settle();
     third.end(1);
     await settle();
-    expect(JSON.parse(asked?.env[LATER] as string)).toMatchObject({ rank: 2, ended: [1, 2] });
+    expect(JSON.parse(asked?.env[LATER] as string)).toMatchObject({ rank: 2, ended: [1, 2], gone: [1, 2] });
     fourth.end(1);
     await settle();
     expect(later.told).toEqual([]);
     answer();
     await settle();
-    expect(later.told).toEqual([{ lost: 3 }]);
+    expect(later.told).toEqual([{ gone: 3 }, { lost: 3 }]);
     tasks[4]?.end(1);
     await settle();
     // The end of a task's process is certain, whether its link is lost or not.
-    expect(later.told).toEqual([{ lost: 3 }, { gone: 4 }, { lost: 4 }]);
+    expect(later.told).toEqual([3, 4].flatMap((task) => [{ gone: task }, { lost: task }]));
     expect(tasks[0]?.told).toEqual([1, 2, 3, 4].flatMap((task) => [{ gone: task }, { lost: task }]));
     for (const task of [tasks[0], later]) task?.end(0);
+    expect(await ended).toBe(1);
+  } finally {
+    write.mockRestore();
+  }
+});
+
+it("where the connection to a host has ended, its tasks count as silent: they may go on for a while", async () => {
+  const write = vi.spyOn(process.stderr, "write").mockReturnValue(true);
+  try {
+    const tasks = [0, 1, 2].map((task) => new PlayedTask(task));
+    const [first, second, third] = tasks as [PlayedTask, PlayedTask, PlayedTask];
+    const later = new PlayedTask(tasks.length);
+    let asked: LaterTask | undefined;
+    const restarts = { spare: 1, replace: () => (asked === undefined ? { task: 3, rank: 1 } : undefined) };
+    const job = new ServedJob({
+      size: tasks.length,
+      timeout: 20_000,
+      restarts: restarts as unknown as Restarts,
+      onError: "report",
+      labels: undefined,
+      start: async (one) => {
+        asked = one;
+        return later;
+      },
+    });
+    const ended = job.run(tasks);
+    await Promise.all(tasks.map((task) => task.attach()));
+    second.lose();
+    await settle();
+    expect(first.told).toEqual([{ lost: 1 }]);
+    expect(JSON.parse(asked?.env[LATER] as string)).toMatchObject({ rank: 1, ended: [1], gone: [] });
+    third.lose();
+    await settle();
+    expect(later.told).toEqual([{ lost: 2 }]);
+    for (const task of [first, later]) task.end(0);
     expect(await ended).toBe(1);
   } finally {
     write.mockRestore();

@@ -94,6 +94,7 @@ class Party {
       polling: () => {},
       isGone: (endpoint: number) => this.gone.has(endpoint),
       hasCertainlyEnded: () => false,
+      isEndAwaited: () => false,
       watch: (endpoint: number) => void this.watched.add(endpoint),
       dropped: () => {},
       broken: () => {},

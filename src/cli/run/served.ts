@@ -46,6 +46,8 @@ export class ServedJob implements Pick<Running, "end" | "endNow"> {
   readonly #running = new Map<number, LaunchedTask>();
   /** Nodes that have ended. */
   readonly #ended = new Set<number>();
+  /** Tasks whose processes have ended. Not those of a host whose connection has ended: they may go on for a while. */
+  readonly #gone = new Set<number>();
   /** Tasks of each node with which the job began, once they have been counted: before any node comes later. */
   #found: number | undefined;
   #next: number;
@@ -76,7 +78,7 @@ export class ServedJob implements Pick<Running, "end" | "endNow"> {
     };
   }
 
-  #variables(task: number, size: number, more: Pick<Later, "rank" | "ended">): Record<string, string> {
+  #variables(task: number, size: number, more: Pick<Later, "rank" | "ended" | "gone">): Record<string, string> {
     const later: Later = { world: this.#options.size, most: this.#most, news: NEWS_FD, ...more };
     return {
       PMI_FD: `${PMI_FD}`,
@@ -137,13 +139,15 @@ export class ServedJob implements Pick<Running, "end" | "endNow"> {
     return this.#found;
   }
 
-  #onEnd(task: number, { code }: TaskEnd): void {
+  #onEnd(task: number, { code, lost: why }: TaskEnd): void {
     this.#running.delete(task);
+    const isGone = why === undefined;
+    if (isGone) this.#gone.add(task);
     const perNode = this.#perNode;
     if (perNode === undefined) return;
     const { size, restarts } = this.#options;
     const isLater = task >= size;
-    if (code !== 0 && !this.#job.isEnding) this.#tell({ gone: task });
+    if (isGone && code !== 0 && !this.#job.isEnding) this.#tell({ gone: task });
     // The process of a node's first task has its agent.
     if (!isLater && task % perNode !== 0) return;
     const lost = isLater ? size / perNode + task - size : task / perNode;
@@ -170,11 +174,12 @@ export class ServedJob implements Pick<Running, "end" | "endNow"> {
     }
     const later = restarts.replace(failed, () => this.#next++);
     if (later === undefined) return undefined;
-    const ended = [...this.#ended];
-    const env = this.#variables(later.task, this.#most, { rank: later.rank, ended });
+    const [ended, gone] = [[...this.#ended], [...this.#gone]];
+    const env = this.#variables(later.task, this.#most, { rank: later.rank, ended, gone });
     return start({ ...later, env }).then((task) => {
       this.#serve(task);
-      // Another host takes its time to start a task: its variables lack the nodes that have ended meanwhile.
+      // Another host takes its time to start a task: its variables lack the tasks and nodes that have ended meanwhile.
+      for (const one of this.#gone) if (!gone.includes(one)) task.tell(`${JSON.stringify({ gone: one })}\n`);
       for (const lost of this.#ended) if (!ended.includes(lost)) task.tell(`${JSON.stringify({ lost })}\n`);
       return task;
     });

@@ -15,6 +15,9 @@
 import {
   CONTEXT_CLOSED,
   CONTEXT_STATE_OFFSET,
+  END_AWAITED,
+  END_CERTAIN,
+  END_SILENT,
   JOB_BINDS_OFFSET,
   JOB_DUE_OFFSET,
   JOB_STARTED_OFFSET,
@@ -51,6 +54,8 @@ export class Agent implements Remote {
   readonly addresses: Addresses;
   /** Its host sets it. */
   receive: Remote["receive"];
+  /** Whether confirm() follows each end, sooner or later: a launcher reports those of processes. Its host sets it. */
+  isTold = false;
   readonly #kernel: Kernel;
   readonly #map: MemoryMap;
   readonly #pipe: Pipe;
@@ -287,7 +292,7 @@ export class Agent implements Remote {
       }
       return this.#egress.credited(to, from, frame.credit);
     }
-    if (frame.end === "task") this.#certain.add(task);
+    if (frame.end === "task") this.confirm(task);
     return this.#ingress.ends(from, frame.end !== "context", frame.streams);
   }
 
@@ -342,8 +347,8 @@ export class Agent implements Remote {
    * @param isCertain false: nothing is heard of it, and it may go on
    */
   ended(task: number, hasLeft: boolean, isCertain = true): void {
+    if (isCertain) this.confirm(task);
     if (this.#ended.has(task)) return;
-    if (isCertain) this.#certain.add(task);
     if (this.#hasLeft) {
       this.#pipe.drop(task);
       return;
@@ -353,12 +358,16 @@ export class Agent implements Remote {
     this.#end(task);
   }
 
-  /** A task of another node that has ended, or is about to, does so for certain. */
+  /** A task of another node that has ended, or is about to, does so for certain. The order of both news is all the same. */
   confirm(task: number): void {
+    if (this.#certain.has(task)) return;
     this.#certain.add(task);
     const slot = this.addresses.slotOf(task);
     if (slot < this.#map.locals || !this.#ended.has(task)) return;
-    this.#kernel.storeWord(taskSlot(this.#map, slot) + TASK_CERTAIN_OFFSET, 1);
+    this.#kernel.storeWord(taskSlot(this.#map, slot) + TASK_CERTAIN_OFFSET, END_CERTAIN);
+    // A shrink() may wait for this.
+    announceStart(this.#kernel, this.#map);
+    this.#wake();
   }
 
   #end(task: number): void {
@@ -388,7 +397,9 @@ export class Agent implements Remote {
     // A slot may have been bound, and a transfer begun, after the end was heard.
     const task = this.addresses.numberOf(slot);
     this.#rma.ended(task);
-    this.#kernel.storeWord(taskSlot(this.#map, slot) + TASK_CERTAIN_OFFSET, Number(this.#certain.has(task)));
+    const silent = this.isTold ? END_AWAITED : END_SILENT;
+    const known = this.#certain.has(task) ? END_CERTAIN : silent;
+    this.#kernel.storeWord(taskSlot(this.#map, slot) + TASK_CERTAIN_OFFSET, known);
     markDead(this.#kernel, this.#map, slot);
   }
 

@@ -7,7 +7,8 @@ const client = await attach();
 const context = client.createContext();
 context.dispatch(1, () => {});
 let world = await client.world(PATIENCE);
-await world.barrier(PATIENCE);
+// For a task whose messages of the barrier were not out when the other one ended, the barrier fails.
+await world.barrier(PATIENCE).catch(() => {});
 const half = client.size / 2;
 
 /** Ends the process that has the link of the node with the middle task. */
