@@ -2,12 +2,23 @@
 import { parseArgs } from "node:util";
 import { info } from "pamir";
 import { printable, printableJson } from "../support/printable.js";
-import { type FoundLauncher, launcherHere, optionalPackages, whyNoProcesses } from "./run/launcher.js";
+import {
+  type FoundLauncher,
+  type FoundPackage,
+  launcherHere,
+  optionalPackages,
+  type ProcessesHere,
+  processesHere,
+  tryProcesses,
+} from "./run/launcher.js";
 
 export const infoHelp = `pamir info: what this pamir is, what this host gives it, and which launcher started this process
 
-Usage: pamir info [--json]
+It runs no code of koffi and ws: it looks for them, and reads their versions.
 
+Usage: pamir info [--try] [--json]
+
+  --try                 starts a process, by koffi, to find out whether processes share memory
   --json                one JSON object
   --help                this text
 `;
@@ -20,14 +31,15 @@ const MODES = {
 
 /** Runs the command; its exit code. */
 export async function printInfo(args: string[]): Promise<number> {
-  const { values } = parseArgs({ args, options: { json: { type: "boolean" }, help: { type: "boolean", short: "h" } } });
+  const flag = { type: "boolean" } as const;
+  const { values } = parseArgs({ args, options: { json: flag, try: flag, help: { ...flag, short: "h" } } });
   if (values.help) {
     process.stdout.write(infoHelp);
     return 0;
   }
-  const why = await whyNoProcesses();
-  const processes = { shareMemory: why === "", why };
-  const all = { ...info(), node: process.version, launcher: launcherHere(), processes, packages: optionalPackages() };
+  const packages = optionalPackages();
+  const processes = values.try ? await tryProcesses() : processesHere(packages.koffi);
+  const all = { ...info(), node: process.version, launcher: launcherHere(), processes, packages };
   if (values.json) {
     process.stdout.write(`${printableJson(all)}\n`);
     return 0;
@@ -43,15 +55,15 @@ export async function printInfo(args: string[]): Promise<number> {
         ["processor", `${all.processor}, ${all.hardwareThreads} hardware threads`],
         ["kernels by default", all.kernel === "wasm" ? "WebAssembly" : "TypeScript (this host forbids WebAssembly)"],
         ["tasks", MODES[all.mode]],
-        ["processes", why === "" ? "share memory" : `share no memory: ${why}`],
+        ["processes", processesText(processes)],
         ["launcher", launcherText(all.launcher)],
         ["shared memory", yes(all.sharedMemory)],
         ["isolated", yes(all.isolated)],
         ["SIMD", yes(all.simd)],
         ["worker threads", yes(all.workerThreads)],
         ["Atomics.waitAsync", yes(all.waitAsync)],
-        ["koffi", all.packages.koffi ?? "not installed"],
-        ["ws", all.packages.ws ?? "not installed"],
+        ["koffi", packageText(packages.koffi)],
+        ["ws", packageText(packages.ws)],
         ["sockets for top", all.sockets ?? "none"],
       ],
     ],
@@ -63,6 +75,15 @@ export async function printInfo(args: string[]): Promise<number> {
     process.stdout.write(`${title}\n${lines.join("")}`);
   }
   return 0;
+}
+
+function processesText({ shareMemory, why, tried }: ProcessesHere): string {
+  if (!shareMemory) return `share no memory: ${why}`;
+  return tried ? "share memory" : "share memory, by what is installed (--try starts one to find out)";
+}
+
+function packageText(found: FoundPackage | null): string {
+  return found === null ? "not installed" : `${found.version ?? "without a version"}, ${found.path}`;
 }
 
 function launcherText({ name, rank, size, meets, error }: FoundLauncher): string {

@@ -1,7 +1,9 @@
 // The command line as its users see it: a child process, its output, its exit code.
 import { spawnSync } from "node:child_process";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, realpathSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { describe, expect, it } from "vitest";
+import { describe, expect, inject, it } from "vitest";
 
 const cli = fileURLToPath(new URL("../../dist/cli.js", import.meta.url));
 
@@ -109,11 +111,71 @@ describe("pamir info", () => {
     expect(lines.find((line) => line.startsWith("  launcher "))?.replace(/^ +launcher +/, "")).toBe(text);
   });
 
-  it.skipIf(process.platform !== "linux")("whether processes share memory, and why not", () => {
-    expect(infoWith({})).toMatch(/^ {2}processes +share memory$/m);
-    const { stdout, stderr } = spawnSync(process.execPath, ["--no-addons", cli, "info"], { encoding: "utf8" });
+  it.skipIf(process.platform !== "linux")("--try: whether processes share memory, and why not", () => {
+    const infoTried = (...options: string[]) =>
+      spawnSync(process.execPath, [...options, cli, "info", "--try"], { encoding: "utf8" });
+    expect(infoTried().stdout).toMatch(/^ {2}processes +share memory$/m);
+    const { stdout, stderr } = infoTried("--no-addons");
     expect(stdout).toMatch(/^ {2}processes +share no memory: .*koffi/m);
     // The warning of launch() would say it again.
     expect(stderr).toBe("");
+  });
+
+  it.skipIf(process.platform !== "linux")("without --try: what is installed says so", () => {
+    expect(infoWith({})).toMatch(/^ {2}processes +share memory, by what is installed \(--try/m);
+    expect(infoWith({}, ["--no-addons"])).toMatch(
+      /^ {2}processes +share no memory: node --no-addons does not load koffi$/m,
+    );
+    const options = { NODE_OPTIONS: "--no-addons" };
+    expect(infoWith(options)).toMatch(/^ {2}processes +share no memory: node --no-addons does not load koffi$/m);
+  });
+
+  describe("runs no code of optional packages, and shows their versions and paths", () => {
+    const root = mkdtempSync(join(inject("folder"), "info-"));
+    const marker = join(root, "ran");
+    const installed = join(root, "node_modules");
+    const copied = join(installed, "pamir", "dist", "cli.js");
+    /** A package that notes that it was loaded. */
+    const plant = (name: string, file: string, said: string): string => {
+      const path = join(installed, name, file);
+      mkdirSync(dirname(path), { recursive: true });
+      writeFileSync(path, `require("node:fs").appendFileSync(${JSON.stringify(marker)}, __filename);`);
+      writeFileSync(join(installed, name, "package.json"), said);
+      return realpathSync(path);
+    };
+
+    it.each([
+      ["3.3.4", '{ "name": "koffi", "version": "3.3.4", "main": "lib/index.js" }'],
+      // Node finds "main" without the name, but whose version that is, nobody says.
+      ["without a version", '{ "main": "lib/index.js", "version": "9.9.9" }'],
+      ["without a version", '{ "name": "koffi", "version": { "a": 1 }, "main": "lib/index.js" }'],
+      ["7\\x1b[31m", '{ "name": "koffi", "version": "7\\u001b[31m", "main": "lib/index.js" }'],
+    ])("%s, of %s", (version, said) => {
+      for (const part of ["dist", "package.json"]) cpSync(part, join(installed, "pamir", part), { recursive: true });
+      const koffi = plant("koffi", "lib/index.js", said);
+      const ws = plant("ws", "index.js", '{ "name": "ws", "version": "8.0.0", "exports": "./index.js" }');
+      const { status, stdout, stderr } = spawnSync(process.execPath, [copied, "info"], {
+        encoding: "utf8",
+        env: cleanEnv,
+      });
+      expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+      const rowOf = (name: string) =>
+        stdout
+          .split("\n")
+          .find((line) => line.startsWith(`  ${name} `))
+          ?.slice(27);
+      expect(rowOf("koffi")).toBe(`${version}, ${koffi}`);
+      expect(rowOf("ws")).toBe(`8.0.0, ${ws}`);
+      expect(existsSync(marker)).toBe(false);
+      const { stdout: json } = spawnSync(process.execPath, [copied, "info", "--json"], {
+        encoding: "utf8",
+        env: cleanEnv,
+      });
+      expect(JSON.parse(json)).toMatchObject({
+        packages: { koffi: { path: koffi }, ws: { version: "8.0.0", path: ws } },
+        processes: { tried: false },
+      });
+      expect(existsSync(marker)).toBe(false);
+    });
   });
 });

@@ -1,4 +1,7 @@
 // What `pamir info` says of launchers and of processes.
+import { readFileSync } from "node:fs";
+import { isBuiltin } from "node:module";
+import { dirname, join } from "node:path";
 import { info, launch, type PamiError } from "pamir";
 import { type Address, addressText } from "../../bootstrap/address.js";
 import { findLauncher, type PmiWay } from "../../bootstrap/environment.js";
@@ -29,9 +32,35 @@ export function launcherHere(): FoundLauncher {
   }
 }
 
-/** Where the optional packages are that this command would use. They are looked up, and not loaded. */
-export function optionalPackages(): { koffi: string | null; ws: string | null } {
-  return { koffi: findPackage("koffi") ?? null, ws: findPackage("ws") ?? null };
+/** An optional package that this command would use. */
+export interface FoundPackage {
+  /** As its package.json says; undefined: it says none that is a text. */
+  readonly version: string | undefined;
+  /** The file that would be loaded. */
+  readonly path: string;
+}
+
+/** The optional packages that are installed. They are looked up, and not loaded: `pamir info` runs no code of theirs. */
+export function optionalPackages(): { koffi: FoundPackage | null; ws: FoundPackage | null } {
+  return { koffi: foundPackage("koffi"), ws: foundPackage("ws") };
+}
+
+function foundPackage(name: string): FoundPackage | null {
+  const path = findPackage(name);
+  return path === undefined ? null : { version: versionOf(name, path), path };
+}
+
+/** What the package.json above a file says, if it is that of the package. */
+function versionOf(name: string, path: string): string | undefined {
+  for (let folder = dirname(path); folder !== dirname(folder); folder = dirname(folder)) {
+    try {
+      const said = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+      if (said?.name === name) return typeof said.version === "string" ? said.version : undefined;
+    } catch {
+      // There is none here, or none that can be read.
+    }
+  }
+  return undefined;
 }
 
 function meetingOf(place: PmiWay | Address | undefined): string | undefined {
@@ -40,8 +69,42 @@ function meetingOf(place: PmiWay | Address | undefined): string | undefined {
   return "address" in place ? `PMI, ${addressText(place.address)}` : `rendezvous, ${addressText(place)}`;
 }
 
-/** Why the processes of this host can't share memory; empty if they can. Finds out by starting one. */
-export async function whyNoProcesses(): Promise<string> {
+/** Whether the processes of this host share memory. */
+export interface ProcessesHere {
+  readonly shareMemory: boolean;
+  /** Why they don't; empty if they do. */
+  readonly why: string;
+  /** Whether processes were started to find out. Otherwise this is what is installed. */
+  readonly tried: boolean;
+}
+
+/** Whether what is installed lets processes share a memory. No code of koffi runs. */
+export function processesHere(koffi: FoundPackage | null): ProcessesHere {
+  const why = whyNot(koffi);
+  return { shareMemory: why === "", why, tried: false };
+}
+
+function whyNot(koffi: FoundPackage | null): string {
+  const { platform, arch, execArgv, env } = process;
+  if (platform !== "linux" || !["x64", "arm64"].includes(arch)) {
+    return `this is ${platform} on ${arch}, and it takes Linux on x64 or arm64`;
+  }
+  if (koffi === null) {
+    return isBuiltin("node:ffi")
+      ? ""
+      : "the package koffi is not installed (npm install koffi), and this Node has no node:ffi";
+  }
+  const options = [...execArgv, ...(env.NODE_OPTIONS ?? "").split(/\s+/)];
+  return options.includes("--no-addons") ? "node --no-addons does not load koffi" : "";
+}
+
+/** The same, by starting a job of one process, which loads koffi. */
+export async function tryProcesses(): Promise<ProcessesHere> {
+  const why = await whyNoProcesses();
+  return { shareMemory: why === "", why, tried: true };
+}
+
+async function whyNoProcesses(): Promise<string> {
   muteLinkWarning();
   try {
     const entry = new URL("data:text/javascript,");
