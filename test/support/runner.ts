@@ -17,7 +17,6 @@ const ALL = Number.POSITIVE_INFINITY;
 const DEAR: readonly { readonly file: RegExp; readonly quick: number; readonly normal: number }[] = [
   { file: /^test\/interleaving\/interleaving/, quick: ALL, normal: ALL },
   { file: /^test\/(interleaving\/mutants|hosts)/, quick: 1, normal: ALL },
-  { file: /^test\/cjs-bundles/, quick: 1, normal: 2 },
   { file: /^test\/(cli|soak)\//, quick: 2, normal: 4 },
   { file: /^test\/(examples|property\/(agent|packets)|simulation\/scale|types)/, quick: 2, normal: 4 },
   { file: /^test\/(api|conformance\/(api|network))/, quick: 3, normal: 9 },
