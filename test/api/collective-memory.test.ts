@@ -19,11 +19,10 @@ const OPTIONS = { timeout: PATIENCE };
 const MIB = 2 ** 20;
 const TYPES = COLLECTIVE_TYPES.filter((type) => type !== "barrier");
 
-/** Nodes have a small memory each: there, reductions and broadcasts alone. */
 const isOfNodes = (name: string): boolean => name.startsWith("two nodes");
-const ofNodes = ["broadcast", "reduce", "allreduce", "scan", "reduceScatter"];
+const FEW = RIGS.filter(([name, size]) => size <= 3 || isOfNodes(name));
 
-it.each(RIGS.filter(([name, size]) => size <= 3 || isOfNodes(name)))(
+it.each(FEW)(
   `%s, %i members: arrays of several fragments and segments (${replayNote()})`,
   { timeout: 120_000 },
   async (name, size, rig) => {
@@ -33,11 +32,50 @@ it.each(RIGS.filter(([name, size]) => size <= 3 || isOfNodes(name)))(
       const random = randomOf(SEED ^ hashOf(`long ${name} ${size}`));
       // Longer than copies in one memory; no multiple of a fragment or segment.
       const bytes = name === "contexts" ? COPY_BYTES + 3000 : 2 * SEGMENT_BYTES + 3000;
-      for (const type of TYPES.filter((one) => !isOfNodes(name) || ofNodes.includes(one))) {
+      for (const type of TYPES) {
         const one = hugeCase(random, { size, forms: ["callback", "promise"] }, type, bytes);
         const problems = await runCase(one, given, geometries);
         if (problems.length > 0) expect.fail(`${JSON.stringify(one)}\n${problems.join("\n")}`);
       }
+    } finally {
+      await given.close();
+    }
+  },
+);
+
+/** Takes all of the heap that regions may take. @returns gives it back */
+function filled(clients: ReadonlySet<Client>): () => void {
+  const regions: { close(): void }[] = [];
+  for (const client of clients) {
+    for (let bytes = 2 ** 24; bytes >= 4096; bytes /= 2) {
+      try {
+        for (;;) regions.push(client.createRegion(bytes));
+      } catch (error) {
+        expect((error as { code?: string }).code).toBe("PAMIR_NO_MEMORY");
+      }
+    }
+  }
+  return () => {
+    for (const region of regions) region.close();
+  };
+}
+
+it.each(FEW)(
+  `%s, %i members: a heap that is full of regions delays nothing for ever (${replayNote()})`,
+  { timeout: 120_000 },
+  async (name, size, rig) => {
+    const given = await rig(size);
+    try {
+      const geometries = await geometryOf(given);
+      const random = randomOf(SEED ^ hashOf(`full ${name} ${size}`));
+      const empty = filled(new Set(given.members.map(({ client }) => client)));
+      for (const type of TYPES) {
+        const bytes = [5000, 40_000, 1.5 * FRAGMENT_BYTES][random(3)];
+        const one = hugeCase(random, { size, forms: ["callback", "promise"] }, type, bytes);
+        const problems = await runCase(one, given, geometries);
+        if (problems.length > 0) expect.fail(`${JSON.stringify(one)}\n${problems.join("\n")}`);
+      }
+      empty();
     } finally {
       await given.close();
     }

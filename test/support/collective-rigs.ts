@@ -28,8 +28,7 @@ export const RIGS: readonly (readonly [string, number, (size: number) => Promise
       tasksOf(
         new NetworkedJob({
           seed: SEED,
-          // Room for the regions of long arrays of the tasks of one node.
-          limits: { ...limitsOf(size), heapBytes: 2 ** 26 },
+          limits: limitsOf(size),
           kernels: ["wasm", "ts"],
           isFaithful: true,
           tasksPerNode: 4,

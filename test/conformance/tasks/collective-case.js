@@ -320,6 +320,21 @@ export async function partOf(one, geometry, client, timeout) {
 }
 
 /**
+ * A region; undefined: the job has no memory for one. Then the view is an ordinary one, so that this member begins the operation
+ * that the others begin, too.
+ * @param {{ createRegion(bytes: number): { bytes: Uint8Array, close(): void } }} client
+ * @param {number} bytes
+ */
+function regionOf(client, bytes) {
+  try {
+    return client.createRegion(bytes);
+  } catch (error) {
+    if (/** @type {{ code?: string }} */ (error).code !== "PAMIR_NO_MEMORY") throw error;
+    return undefined;
+  }
+}
+
+/**
  * Memory for a case's views, with bytes around them that must stay as they are.
  * @param {Case} one
  * @param {{ createRegion(bytes: number): { bytes: Uint8Array, close(): void } }} client
@@ -332,7 +347,7 @@ export function guarded({ isShared }, client) {
     /** @param {string} _ @param {number} bytes */
     take(_, bytes) {
       const length = bytes + 2 * GUARD;
-      const region = isShared ? client.createRegion(length) : undefined;
+      const region = isShared ? regionOf(client, length) : undefined;
       const all = region?.bytes ?? new Uint8Array(length);
       all.fill(FILL);
       taken.push({ all, bytes, ...(region && { close: () => region.close() }) });
