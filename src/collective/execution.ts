@@ -2,7 +2,8 @@
 // their round wait here, as copies: short ones only, since a long transfer begins once its receiver is ready.
 //
 // A long transfer goes in fragments. The receiver's READY says how many bytes it awaits, and up to which of them may come; a
-// further READY follows each fragment. So a transfer of any length has two fragments on their way.
+// further READY follows each fragment. So a transfer of any length has two fragments on their way. A sender that has no READY
+// yet says how many bytes it has: a receiver that awaits a short transfer, or none, sends no READY, and names both lengths.
 import { COLLECTIVE_DATA, COLLECTIVE_READY } from "../../assembly/layout.js";
 import { textOf } from "../core/error.js";
 import { ENOMEM, ERROR, type Result, SHUTDOWN, SUCCESS } from "../core/result.js";
@@ -73,6 +74,8 @@ export class Execution extends Operation {
   /** What has come before its round, by key: bytes, or a receiver's READY. */
   readonly #early = new Map<number, Uint8Array>();
   readonly #ready = new Map<number, Ready>();
+  /** Bytes of long transfers, as their senders have said. */
+  readonly #announced = new Map<number, number>();
 
   /** @param operation the operation of which it is a part: begin() gives the schedule then @param onOver called at its end */
   constructor(
@@ -118,16 +121,41 @@ export class Execution extends Operation {
     if (this.#operation.isStopped) return;
     const key = this.#key(rank, tag);
     if (kind === COLLECTIVE_READY) {
-      const ready = readyIn(arrival);
-      const held = this.#held.get(key);
-      if (held === undefined) this.#ready.set(key, ready);
-      else this.#sendUpTo(rank, tag, held, ready);
+      this.#cameReady(rank, tag, lengthsIn(arrival));
       return;
     }
     const awaited = this.#awaited.get(key);
     if (awaited !== undefined) this.#take(awaited, arrival.payload, rank, tag);
     // A long one comes when this member is ready for it, and so never early.
     else if (arrival.payloadBytes <= EAGER_BYTES) this.#early.set(key, arrival.payload.slice());
+  }
+
+  #cameReady(rank: number, tag: number, { sent, awaited, upTo }: Lengths): void {
+    const key = this.#key(rank, tag);
+    if (sent !== undefined) {
+      const incoming = this.#awaited.get(key);
+      if (incoming === undefined) this.#announced.set(key, sent);
+      else this.#isAsAwaited(rank, sent, incoming.span.bytes);
+      return;
+    }
+    const ready = { awaited, upTo };
+    const held = this.#held.get(key);
+    if (held === undefined) this.#ready.set(key, ready);
+    else this.#sendUpTo(rank, tag, held, ready);
+  }
+
+  override lengths(kind: number, rank: number, arrival: Arrival, tag: number): string {
+    const isReady = kind === COLLECTIVE_READY && lengthsIn(arrival).sent === undefined;
+    return describeLengths(kind, rank, arrival, this.#bytesOf(isReady ? "sends" : "receives", this.#key(rank, tag)));
+  }
+
+  /** Bytes of a transfer; 0: there is none. */
+  #bytesOf(side: "sends" | "receives", key: number): number {
+    for (const round of this.#schedule.rounds) {
+      const found = round[side].find(({ peer, tag }) => this.#key(peer, tag) === key);
+      if (found !== undefined) return found.span.bytes;
+    }
+    return 0;
   }
 
   ended(rank: number): void {
@@ -159,6 +187,7 @@ export class Execution extends Operation {
     this.#held.clear();
     this.#early.clear();
     this.#ready.clear();
+    this.#announced.clear();
   }
 
   #key(rank: number, tag: number): number {
@@ -171,7 +200,7 @@ export class Execution extends Operation {
       this.#round++;
       const round = this.#schedule.rounds[this.#round];
       if (round === undefined) {
-        this.#onOver();
+        if (this.#isAllTaken()) this.#onOver();
         return;
       }
       this.#left = 1;
@@ -180,6 +209,28 @@ export class Execution extends Operation {
       if (this.#operation.isStopped || --this.#left > 0) return;
       if (!this.#runLocals()) return;
     }
+  }
+
+  /** Fails if a member has sent or awaited bytes in a transfer of which this member knows nothing. */
+  #isAllTaken(): boolean {
+    for (const [key, { length }] of this.#early) return this.#isAsAwaited(key % this.#host.size, length, 0);
+    for (const [key, sent] of this.#announced) return this.#isAsAwaited(key % this.#host.size, sent, 0);
+    for (const [key, { awaited }] of this.#ready) {
+      return this.#isAsSent(key % this.#host.size, awaited, this.#bytesOf("sends", key));
+    }
+    return true;
+  }
+
+  /** False: another member sends other bytes than this one awaits, so the operation has failed. */
+  #isAsAwaited(rank: number, sent: number, awaited: number): boolean {
+    if (sent !== awaited) this.#failed(ERROR, describeSent(rank, sent, awaited));
+    return sent === awaited;
+  }
+
+  /** False: another member awaits other bytes than this one sends, so the operation has failed. */
+  #isAsSent(rank: number, awaited: number, sent: number): boolean {
+    if (awaited !== sent) this.#failed(ERROR, describeAwaited(rank, awaited, sent));
+    return awaited === sent;
   }
 
   /** A transfer of this round is over. */
@@ -197,6 +248,9 @@ export class Execution extends Operation {
       this.#copy(incoming, early, peer);
       return;
     }
+    const announced = this.#announced.get(key);
+    this.#announced.delete(key);
+    if (announced !== undefined && !this.#isAsAwaited(peer, announced, span.bytes)) return;
     if (this.#host.isGone(peer)) {
       this.#failed(SHUTDOWN, "");
       return;
@@ -231,7 +285,11 @@ export class Execution extends Operation {
     }
     this.#held.set(key, outgoing);
     this.#host.watch(peer);
-    if (ready === undefined) return;
+    if (ready === undefined) {
+      const payload = new Uint8Array(Float64Array.of(span.bytes).buffer);
+      this.#sent(this.#host.send(COLLECTIVE_READY, peer, this.#operation, tag, payload));
+      return;
+    }
     this.#ready.delete(key);
     this.#sendUpTo(peer, tag, outgoing, ready);
   }
@@ -239,10 +297,7 @@ export class Execution extends Operation {
   /** Sends fragments that the receiver lets come. */
   #sendUpTo(rank: number, tag: number, outgoing: Outgoing, { awaited, upTo }: Ready): void {
     const { span } = outgoing;
-    if (awaited !== span.bytes) {
-      this.#failed(ERROR, `rank ${rank} awaits ${awaited} bytes, ${span.bytes} are sent: the lengths differ`);
-      return;
-    }
+    if (!this.#isAsSent(rank, awaited, span.bytes)) return;
     while (outgoing.next < upTo && !this.#operation.isStopped) {
       const from = outgoing.next;
       const bytes = Math.min(FRAGMENT_BYTES, span.bytes - from);
@@ -296,7 +351,7 @@ export class Execution extends Operation {
   #copy(incoming: Incoming, bytes: Uint8Array, rank: number): boolean {
     const { span, got } = incoming;
     if (bytes.length !== Math.min(span.bytes - got, FRAGMENT_BYTES)) {
-      this.#failed(ERROR, `rank ${rank} has sent ${bytes.length} bytes, ${span.bytes} are awaited: the lengths differ`);
+      this.#failed(ERROR, describeSent(rank, bytes.length, span.bytes));
       return false;
     }
     incoming.got += bytes.length;
@@ -338,8 +393,30 @@ export class Execution extends Operation {
 
 const NO_BYTES = new Uint8Array(0);
 
-function readyIn({ payload, payloadBytes }: Arrival): Ready {
-  if (payloadBytes !== 16) return { awaited: Number.NaN, upTo: 0 };
-  const [awaited, upTo] = new Float64Array(payload.slice().buffer) as unknown as [number, number];
-  return { awaited, upTo };
+/** What a message says besides bytes: those of a transfer that its sender has, or the receiver's READY. */
+interface Lengths extends Ready {
+  readonly sent: number | undefined;
+}
+
+function lengthsIn({ payload, payloadBytes }: Arrival): Lengths {
+  if (payloadBytes !== 8 && payloadBytes !== 16) return { sent: undefined, awaited: Number.NaN, upTo: 0 };
+  const [first, upTo = 0] = new Float64Array(payload.slice().buffer) as unknown as [number, number?];
+  return { sent: payloadBytes === 8 ? first : undefined, awaited: first, upTo };
+}
+
+function describeSent(rank: number, sent: number, awaited: number): string {
+  return `rank ${rank} has sent ${sent} bytes, ${awaited} are awaited: the lengths differ`;
+}
+
+function describeAwaited(rank: number, awaited: number, sent: number): string {
+  return `rank ${rank} awaits ${awaited} bytes, ${sent} are sent: the lengths differ`;
+}
+
+/** How a message differs from this member's transfer, of `own` bytes; empty if it does not. */
+export function describeLengths(kind: number, rank: number, arrival: Arrival, own: number): string {
+  const { sent, awaited } = lengthsIn(arrival);
+  if (kind === COLLECTIVE_READY && sent === undefined)
+    return awaited === own ? "" : describeAwaited(rank, awaited, own);
+  const bytes = kind === COLLECTIVE_READY ? (sent as number) : arrival.payloadBytes;
+  return bytes === own ? "" : describeSent(rank, bytes, own);
 }

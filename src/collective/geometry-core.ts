@@ -23,7 +23,7 @@ import { Agreement, type SendVote } from "./agreement.js";
 import { nodesKeepOrder } from "./algorithms/leaders.js";
 import { type Call, Check, callIn } from "./calls.js";
 import type { Channel } from "./channel.js";
-import { Execution, type ExecutionHost } from "./execution.js";
+import { describeLengths, Execution, type ExecutionHost } from "./execution.js";
 import type { Extension } from "./extension.js";
 import { type Buffers, type Operation, PlainOperation, type Reducer, type RegionHolder } from "./operation.js";
 import type { Schedule } from "./schedule.js";
@@ -31,7 +31,7 @@ import type { Piece, Scratch } from "./scratch.js";
 import type { SharedMembers } from "./shared-members.js";
 import type { SharedHost, SharedOperation } from "./shared-operation.js";
 import { partialBytes, reduceOperands } from "./shared-steps.js";
-import { describeDifference, describeKind } from "./signature.js";
+import { describeDifference, describeKind, isSameKind } from "./signature.js";
 import { UnderWay } from "./under-way.js";
 
 /** Numbers of failed operations that are remembered, so that each is passed on once. */
@@ -398,7 +398,9 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
       } else if (operation !== undefined) this.#deliver(operation, early);
       else {
         // A member that waits for an answer learns that there is none.
-        const text = `rank ${this.rank} is through with that operation, and awaited nothing from rank ${rank}`;
+        const nothing = `rank ${this.rank} is through with that operation, and awaited nothing from rank ${rank}`;
+        const lengths = kind === COLLECTIVE_CALL ? "" : describeLengths(kind, rank, arrival, 0);
+        const text = lengths === "" ? nothing : `${nothing}: ${lengths}`;
         this.#tell(
           COLLECTIVE_FAILED,
           rank,
@@ -428,7 +430,8 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     const text = operation.isPolling
       ? `${own}, rank ${rank} ${describeKind(signature)} over messages`
       : describeDifference(this.rank, operation.signature, rank, signature);
-    this.failed(operation, ERROR, text);
+    const lengths = isSameKind(operation.signature, signature) ? operation.lengths(kind, rank, arrival, tag) : "";
+    this.failed(operation, ERROR, lengths === "" ? text : `${lengths}; ${text}`);
   }
 
   get hasAnyEnded(): boolean {

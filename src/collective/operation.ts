@@ -108,6 +108,10 @@ export abstract class Operation {
   abstract advance(): void;
   /** A message of this operation has come. */
   abstract came(kind: number, rank: number, arrival: Arrival, tag: number): void;
+  /** How the bytes of a message of another operation differ from this one's transfer; empty: they don't, or it is unknown. */
+  lengths(_kind: number, _rank: number, _arrival: Arrival, _tag: number): string {
+    return "";
+  }
   /** A member has ended, and nothing more comes from it. The operation fails if it needs something of it. */
   abstract ended(rank: number): void;
   /** Ranks of members without which it does not go on. */

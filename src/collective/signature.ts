@@ -30,6 +30,8 @@ export const ALGORITHM_SHIFT = 24;
 /** Number of a user's operation: behind all others. */
 export const USER_OPERATION = 14;
 
+const HASH_SHIFT = 14;
+
 /** @param operation OPERATION_…, USER_OPERATION, or -1 @param element TYPE_…, or -1 @param bytes lengths that all share */
 export function signatureOf(
   type: CollectiveType,
@@ -41,7 +43,7 @@ export function signatureOf(
   let hash = root;
   for (const length of bytes) hash = Math.imul(hash ^ length, 0x01000193) ^ (hash >>> 15);
   const words = COLLECTIVE_TYPES.indexOf(type) | ((operation + 1) << 5) | ((element + 1) << 9);
-  return words | ((hash ^ (hash >>> 14)) << 14);
+  return words | ((hash ^ (hash >>> 14)) << HASH_SHIFT);
 }
 
 /** How two members differ, as far as one word says it. */
@@ -50,6 +52,11 @@ export function describeDifference(rank: number, own: number, other: number, the
   const both = `rank ${rank} has begun ${one}, rank ${other} ${two}`;
   const hidden = "with another root, length or algorithm: with debug: true, the error names who differs, and how";
   return one === two ? `${both} ${hidden}` : both;
+}
+
+/** Whether two members differ in root, lengths or algorithm alone. */
+export function isSameKind(own: number, theirs: number): boolean {
+  return ((own ^ theirs) & (2 ** HASH_SHIFT - 1)) === 0;
 }
 
 /** "allreduce() of f64 by sum" @param elementBytes named where they are not those of the type */
