@@ -273,8 +273,13 @@ export class Job {
   terminate(task: number): Promise<TaskExit>;
   async terminate(task?: number): Promise<TaskExit[] | TaskExit> {
     if (task !== undefined) return this.#terminateOne(task);
-    this.#isTerminated = true;
     if (!this.#isOver) this.#monitor.terminate("all");
+    return this.#terminated();
+  }
+
+  /** All tasks are being ended. */
+  async #terminated(): Promise<TaskExit[]> {
+    this.#isTerminated = true;
     this.#settle();
     const exits = await this.exited;
     this.#parts.client?.close();
@@ -405,7 +410,7 @@ export class Job {
     if (!isNode() || exit.cause === "monitor") console.error(failureText(exit, onError));
     // What the program handles itself is no failure of the program.
     if (onExit === undefined || onError === "abort") failProcess(exit.code);
-    if (onError === "abort" && !this.#isTerminated) void this.terminate();
+    if (onError === "abort" && !this.#isTerminated) void (this.#monitor.aborts ? this.#terminated() : this.terminate());
   }
 
   #engineEnded(error: string): void {

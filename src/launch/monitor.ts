@@ -69,6 +69,8 @@ export interface Monitor {
   adopt(bootstrap: TaskBootstrap, target: AdoptTarget): void;
   /** No task is left, and none comes. */
   close(): void;
+  /** Whether, with `onError: "abort"`, it ends all tasks by itself before it reports the failure of one. */
+  readonly aborts?: boolean;
   /** Ends one task, or all of them. */
   terminate(task: number | "all" | "engine"): void;
   /** Sends a signal to all tasks with a process of their own. @param isEnd whether they are to end by it */

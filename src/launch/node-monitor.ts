@@ -18,6 +18,7 @@ import { encodeText } from "../support/text.js";
 import { after } from "../support/timers.js";
 import type { LastWord, TaskBootstrap } from "./bootstrap.js";
 import type { EngineSetup } from "./engine-worker.js";
+import { GRACE_MS } from "./exit-code.js";
 import { failureText, isFailure, type OnError } from "./failure.js";
 import { type Labels, OUTPUT_MS } from "./labels.js";
 import { watchStart } from "./late-start.js";
@@ -191,10 +192,20 @@ function ended(exit: TaskExit, error: ErrorParts | undefined, shown: string | un
   port?.postMessage({ ended: exit, error } satisfies MonitorReport);
   if (endsAll && !isAborted) {
     isAborted = true;
-    lifecycle.terminate("all");
+    endAll();
     // The launcher may be blocked: this ends its wait, and it learns that the job is over.
     if (isJoined) interruptTask(sync, map, 0);
   }
+}
+
+/** A task has failed, and all end: those with a process of their own are asked, and have GRACE_MS. */
+function endAll(): void {
+  if (processes?.isMain !== true) {
+    lifecycle.terminate("all");
+    return;
+  }
+  lifecycle.signal("SIGTERM", true);
+  after(GRACE_MS, () => lifecycle.terminate("all"), false);
 }
 
 /** The last printed texts, each with the task that it was printed for. */
@@ -270,11 +281,11 @@ function endEngine(): void {
 }
 
 /**
- * Ends this thread once the last labeled output is out; that of a job that was terminated has OUTPUT_MS. Deno's `parentPort`
+ * Ends this thread once the last labeled output is out; that of a job that was ended has OUTPUT_MS. Deno's `parentPort`
  * has no `close`; there, exit() loses no posted message.
  */
 function leave(): void {
-  if (isTerminated && pamirMonitor === undefined) after(OUTPUT_MS, () => process.exit(0), false);
+  if ((isTerminated || isAborted) && pamirMonitor === undefined) after(OUTPUT_MS, () => process.exit(0), false);
   if (typeof port?.close === "function") port.close();
   else process.exit(0);
 }

@@ -90,6 +90,7 @@ export function startNodeMonitor(source: string, setup: MonitorSetup, events: Mo
       order({ adopt: bootstrap, life: ours }, [ours]);
     },
     close: () => order({ close: true }),
+    aborts: true,
     terminate: (task) => order({ terminate: task }),
     signal: (signal, isEnd) => order({ signal, isEnd }),
     ref: () => monitor.ref(),

@@ -60,6 +60,17 @@ describe.runIf(process.platform === "linux")("pamir run", () => {
     },
   );
 
+  it.each(sample(own, byEffort({ quick: 1, normal: 2, deep: own.length }), "ways of ends by a failure"))(
+    "%s: --on-error abort asks the others by SIGTERM, and the code is that of the task that failed",
+    async (_, way) => {
+      const { said, closed, pids } = await started([...way, "--on-error", "abort"], "SIGTERM");
+      process.kill(pids[0] as number, "SIGKILL");
+      expect(await closed).toEqual([137, null]);
+      expect(said.stdout.match(/saves by \w+/g)).toEqual(["saves by SIGTERM"]);
+      expect(said.stderr).toContain("the job ends");
+    },
+  );
+
   const passed = own.flatMap(([name, way]) =>
     (["SIGUSR1", "SIGUSR2"] as const).map((one) => [name, one, way] as const),
   );

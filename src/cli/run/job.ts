@@ -1,10 +1,10 @@
 // The tasks of a job whose processes this launcher has started: their output, the first failure, their end.
-import { codeBy, unsettledText } from "../../launch/exit-code.js";
+import { codeBy, GRACE_MS, unsettledText } from "../../launch/exit-code.js";
 import { type Labels, labelLines, passOn, takeRest } from "../../launch/labels.js";
 import { codeIn } from "../../launch/start-limits.js";
 import { after, pause } from "../../support/timers.js";
 import { say } from "../usage.js";
-import { type AskSignal, type EndSignal, GRACE_MS, type LaunchedTask, type TaskEnd, type UserSignal } from "./task.js";
+import type { AskSignal, EndSignal, LaunchedTask, TaskEnd, UserSignal } from "./task.js";
 
 /** The exit code of a job whose time was up. */
 export const EXIT_TIMEOUT = 124;

@@ -5,7 +5,7 @@ import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { info, type Job, launch, type TaskExit } from "pamir";
-import { EXIT_PIPE } from "../../launch/exit-code.js";
+import { EXIT_PIPE, GRACE_MS } from "../../launch/exit-code.js";
 import { serveInput } from "../../launch/input.js";
 import { OUTPUT_MS } from "../../launch/labels.js";
 import { codeIn } from "../../launch/start-limits.js";
@@ -32,7 +32,7 @@ import {
   variables,
 } from "./options.js";
 import { Restarts } from "./restarts.js";
-import { type AskSignal, GRACE_MS } from "./task.js";
+import type { AskSignal } from "./task.js";
 
 /** Name of the channel of standard input: it reaches the threads of one process. */
 const INPUT = "pamir run: standard input";

@@ -16,9 +16,6 @@ export type EndSignal = AskSignal | "SIGKILL";
 /** The signals that say to a program what it has agreed on. */
 export type UserSignal = "SIGUSR1" | "SIGUSR2";
 
-/** Milliseconds in which tasks may end once they are asked to. */
-export const GRACE_MS = 5000;
-
 export interface LaunchedTask {
   readonly task: number;
   readonly stdout: Readable;
