@@ -18,6 +18,7 @@ import type { BootstrapAnswer, BootstrapRequest } from "./link-bootstrap.js";
 import type { LinkedNodes, LinkSetup, NodeEnd } from "./linked-nodes.js";
 import type { MonitorOrders, TaskExit } from "./monitor.js";
 import { withPreload } from "./preload.js";
+import { programArguments } from "./process-program.js";
 import { codeIn, startText } from "./start-limits.js";
 
 /** What the processes of a job have in common. */
@@ -87,47 +88,6 @@ const END_MS = 1000;
 
 /** Milliseconds in which the launching thread prints the last output of a task. */
 const PRINT_MS = 100;
-
-/** The program of a process: it runs the monitor whose source comes by the channel. */
-const PROGRAM =
-  'process.once("message",(setup)=>{globalThis.pamirProcess=setup;process.getBuiltinModule("node:vm").runInThisContext(setup.source,{filename:"pamir monitor"})})';
-
-/** Where PROGRAM is a file: nothing is looked for beside it, and it is gone once it runs. */
-const FILE_BEGIN = 'process.argv.splice(1);require("node:fs").rmSync(__dirname,{recursive:true,force:true});';
-
-/**
- * The arguments of Node that run PROGRAM. It comes as a file, since threads inherit process.execArgv: `--eval` there would be
- * run by each process that a task starts with these options. Where no file can be written or read, it comes by `--eval`.
- * @returns the arguments, and what removes the file
- */
-function programArguments(): { readonly args: readonly string[]; readonly remove: () => void } {
-  const { mkdtempSync, rmSync, writeFileSync } = nodeModule("fs") as typeof import("node:fs");
-  const { tmpdir } = nodeModule("os") as typeof import("node:os");
-  const { permission } = process as { permission?: unknown };
-  const byEval = { args: ["--eval", PROGRAM], remove: () => {} };
-  // Bun and Deno run what they find in a file in other ways.
-  if (permission !== undefined || process.versions.bun !== undefined || process.versions.deno !== undefined)
-    return byEval;
-  let folder: string | undefined;
-  const remove = (): void => {
-    try {
-      if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
-    } catch {
-      // It is this user's alone, and small.
-    }
-    folder = undefined;
-  };
-  try {
-    // Of this user alone.
-    folder = mkdtempSync(`${tmpdir()}/pamir-process-`);
-    const file = `${folder}/process.cjs`;
-    writeFileSync(file, FILE_BEGIN + PROGRAM, { mode: 0o600, flag: "wx" });
-    return { args: [file], remove };
-  } catch {
-    remove();
-    return byEval;
-  }
-}
 
 /** Deals items out to so many blocks, in order, with sizes that differ by at most one. */
 export function blocks<T>(items: readonly T[], count: number): T[][] {
@@ -395,29 +355,37 @@ export function startProcess(
   return child.pid;
 }
 
+/** Starts Node with a channel, by which the rest comes. @param descriptor of the memory that it shares */
+function startProgram(descriptor: number | undefined, isDetached: boolean): ChildProcess {
+  const { spawn } = nodeModule("child_process") as typeof import("node:child_process");
+  const { args, remove } = programArguments();
+  let child: ChildProcess | undefined;
+  try {
+    child = spawn(process.execPath, [...nodeOptions(), ...args], {
+      argv0: process.argv0,
+      // Then the end of the terminal does not reach it.
+      detached: isDetached,
+      // With node --watch, Node would send its parent what it loads.
+      env: { ...process.env, WATCH_REPORT_DEPENDENCIES: undefined },
+      // The memory is inherited: it has no name by which another process could open it.
+      // Standard input is read only for a task that asks for it (input.ts).
+      stdio: ["inherit", "inherit", "inherit", "ipc", ...(descriptor === undefined ? [] : [descriptor])],
+      serialization: "advanced",
+    });
+    return child;
+  } finally {
+    if (child?.connected) child.once("exit", remove);
+    else remove();
+  }
+}
+
 function spawnProcess(
   orders: MonitorOrders,
   { source, memory, link, job, labels, isDetached }: ProcessesSetup,
   ended: readonly number[],
 ): ChildProcess {
-  const { spawn } = nodeModule("child_process") as typeof import("node:child_process");
-  const { args, remove } = programArguments();
-  const child = spawn(process.execPath, [...nodeOptions(), ...args], {
-    argv0: process.argv0,
-    // Then the end of the terminal does not reach it.
-    detached: isDetached,
-    // With node --watch, Node would send its parent what it loads.
-    env: { ...process.env, WATCH_REPORT_DEPENDENCIES: undefined },
-    // The memory is inherited: it has no name by which another process could open it.
-    // Standard input is read only for a task that asks for it (input.ts).
-    stdio: ["inherit", "inherit", "inherit", "ipc", ...(memory === undefined ? [] : [memory.descriptor])],
-    serialization: "advanced",
-  });
-  if (!child.connected) {
-    remove();
-    return child;
-  }
-  child.once("exit", remove);
+  const child = startProgram(memory?.descriptor, isDetached);
+  if (!child.connected) return child;
   // What one process's threads share can't be sent to another one: it maps the memory, and compiles the kernels.
   const bootstraps = orders.bootstraps.map((one) => ({
     ...one,

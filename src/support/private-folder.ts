@@ -1,4 +1,4 @@
-// Folders that no other user can enter or replace: for sockets, and for programs that are compiled and then run. Others know
+// Folders that no other user can enter or replace: for sockets, and for programs that are run then. Others know
 // their names, and may have made something there first.
 import { nodeModule } from "./host.js";
 
@@ -47,6 +47,20 @@ export function makePrivateFolder(folder: string): void {
   fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
   const why = whyNotPrivate(folder);
   if (why !== undefined) throw new Error(why);
+}
+
+/**
+ * Makes a new folder for this user alone, in that of temporary files (TMPDIR).
+ * @throws Error it can't be made, or other users may replace it there
+ */
+export function makeTemporaryFolder(prefix: string): string {
+  const { mkdtempSync, rmSync } = nodeModule("fs") as typeof import("node:fs");
+  const { tmpdir } = nodeModule("os") as typeof import("node:os");
+  const folder = mkdtempSync(`${tmpdir()}/${prefix}-`);
+  const why = whyNotPrivate(folder);
+  if (why === undefined) return folder;
+  rmSync(folder, { recursive: true, force: true });
+  throw new Error(why);
 }
 
 function octal({ mode }: Stats): string {

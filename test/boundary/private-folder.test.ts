@@ -16,10 +16,14 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { afterEach, describe, expect, inject, it } from "vitest";
+import { afterEach, describe, expect, inject, it, vi } from "vitest";
 import { pathOf } from "../../src/cli/commands.js";
 import { compile } from "../../src/cli/perf/compile.js";
-import { makePrivateFolder, whyNotPrivate } from "../../src/support/private-folder.js";
+import type { Lifecycle } from "../../src/launch/lifecycle.js";
+import type { MonitorOrders, TaskExit } from "../../src/launch/monitor.js";
+import { programArguments } from "../../src/launch/process-program.js";
+import { type ProcessesSetup, startProcess } from "../../src/launch/task-process.js";
+import { makePrivateFolder, makeTemporaryFolder, whyNotPrivate } from "../../src/support/private-folder.js";
 
 const isRoot = process.getuid?.() === 0;
 const OTHER_USER = 12_345;
@@ -80,6 +84,48 @@ describe.skipIf(process.platform === "win32")("a private folder", () => {
     expect(lstatSync(path).mode & 0o777).toBe(0o700);
     expect(whyNotPrivate(path)).toBeUndefined();
     makePrivateFolder(join(linkTo(made(0o755)), "new"));
+  });
+});
+
+describe.skipIf(process.platform === "win32")("a folder below TMPDIR", () => {
+  const { TMPDIR } = process.env;
+  afterEach(() => {
+    if (TMPDIR === undefined) delete process.env.TMPDIR;
+    else process.env.TMPDIR = TMPDIR;
+    vi.restoreAllMocks();
+  });
+
+  it("is made where other users can't replace it, and nowhere else", () => {
+    process.env.TMPDIR = made(0o1777);
+    const path = makeTemporaryFolder("pamir-it");
+    expect([path.startsWith(`${process.env.TMPDIR}/pamir-it-`), lstatSync(path).mode & 0o777]).toEqual([true, 0o700]);
+    process.env.TMPDIR = made(0o777);
+    expect(() => makeTemporaryFolder("pamir-it")).toThrow(/has mode 0777: other users may write to it$/);
+    expect(readdirSync(process.env.TMPDIR)).toEqual([]);
+  });
+
+  it("has the program of a process, which comes by --eval instead where there is none", () => {
+    process.env.TMPDIR = made(0o777);
+    expect(programArguments().args[0]).toBe("--eval");
+    process.env.TMPDIR = made(0o1777);
+    const { args, remove } = programArguments();
+    expect(readFileSync(args[0] as string, "utf8")).toContain("runInThisContext");
+    remove();
+    expect(readdirSync(process.env.TMPDIR)).toEqual([]);
+  });
+
+  it("does not stay where the process can't be started", () => {
+    process.env.TMPDIR = made(0o1777);
+    const failure = new Error("spawn EMFILE");
+    vi.spyOn(process.getBuiltinModule("child_process"), "spawn").mockImplementation(() => {
+      throw failure;
+    });
+    const ends: TaskExit[] = [];
+    const lifecycle = { add() {}, isTerminated: () => false, end: (exit: TaskExit) => ends.push(exit) };
+    const orders = { bootstraps: [{ task: 1 }] } as unknown as MonitorOrders;
+    startProcess(orders, { isDetached: false } as ProcessesSetup, lifecycle as unknown as Lifecycle);
+    expect(ends).toMatchObject([{ task: 1, cause: "process", errorCode: "PAMIR_DESCRIPTORS" }]);
+    expect(readdirSync(process.env.TMPDIR)).toEqual([]);
   });
 });
 

@@ -3,16 +3,16 @@
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { chmodSync, lstatSync, mkdtempSync, readFileSync, renameSync, rmSync } from "node:fs";
-import { homedir, tmpdir } from "node:os";
+import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
-import { makePrivateFolder } from "../../support/private-folder.js";
+import { makePrivateFolder, makeTemporaryFolder } from "../../support/private-folder.js";
 
 const FLAGS = ["-O3", "-march=native", "-pthread"];
 
 /** The folder of this process, where the user has no cache that is theirs alone. */
 let ownFolder: string | undefined;
 
-/** The cache of this user, or else a folder that goes with this process. */
+/** The cache of this user, or else a folder that goes with this process. @throws Error others may replace that, too */
 function cacheFolder(): string {
   const { XDG_CACHE_HOME } = process.env;
   try {
@@ -24,7 +24,7 @@ function cacheFolder(): string {
   } catch {
     // No home, or one in which others may write.
     if (ownFolder !== undefined) return ownFolder;
-    const folder = mkdtempSync(join(tmpdir(), "pamir-peers-"));
+    const folder = makeTemporaryFolder("pamir-peers");
     process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
     ownFolder = folder;
     return folder;
