@@ -8,7 +8,7 @@ import { stripVTControlCharacters } from "node:util";
  * @typedef {object} Part
  * @property {string} name
  * @property {readonly [string, ...string[]]} command a program and its arguments
- * @property {Readonly<Record<string, string>>} [env] what it has of its environment besides this process's
+ * @property {Readonly<Record<string, string>>} [env] variables, besides those of this process
  * @property {string} [report] where it writes a report of Vitest in JSON
  *
  * @typedef {object} Outcome
@@ -153,11 +153,11 @@ function described({ name, status, seconds, counts }) {
 /** The last line of `npm test`. @param {readonly Outcome[]} outcomes */
 export function summaryOf(outcomes) {
   /** @param {boolean} isGood */
-  const those = (isGood) =>
+  const listed = (isGood) =>
     outcomes
       .filter(({ status }) => (status === 0) === isGood)
       .map(described)
       .join(", ");
   const notRun = [...new Set(outcomes.flatMap((one) => one.notRun))].join("; ");
-  return `passed: ${those(true) || "nothing"}; failed: ${those(false) || "nothing"}; not run: ${notRun || "nothing"}`;
+  return `passed: ${listed(true) || "nothing"}; failed: ${listed(false) || "nothing"}; not run: ${notRun || "nothing"}`;
 }

@@ -164,8 +164,8 @@ export interface RemoteParts {
 }
 
 /**
- * An error of another task, or how that task ended. It has the name, message, code and stack of the original, and its own enumerable fields that are
- * plain data: after `throw { status: 500 }`, `error.status` is 500. `omitted` names what was left out.
+ * An error of another task, or how that task ended. It has the name, message, code and stack of the original, and those of its
+ * own enumerable fields that are plain data: after `throw { status: 500 }`, `error.status` is 500. `omitted` names the others.
  */
 export class RemoteError extends Error {
   /** The `code` of the original, if it had one. */

@@ -1,4 +1,4 @@
-// Tells of tasks that have not attached some time after their start: what calls them waits in silence.
+// Warns of tasks that have not attached 10 s after their start: calls to them wait, and fail with no error.
 import { after } from "../support/timers.js";
 
 /** Milliseconds after its start in which a task attaches. A cold start on a busy machine takes 1 s. */
@@ -8,7 +8,7 @@ const LATE_MS = 10_000;
 const SHOWN_MAX = 16;
 
 /**
- * Calls `tell` once, LATE_MS from now, with a line about those tasks that have not attached by then.
+ * Calls `tell` once, LATE_MS from now, with a line about the tasks that have not attached by then; not if all have.
  * @param isAbsent whether a task runs, and has not attached
  * @param isHeld whether the wait keeps a thread of Node running
  */
@@ -31,7 +31,8 @@ export function watchStart(
 function lateText(tasks: readonly number[]): string {
   const shown = tasks.slice(0, SHOWN_MAX).join(", ");
   const more = tasks.length > SHOWN_MAX ? ` and ${tasks.length - SHOWN_MAX} more` : "";
-  const who = tasks.length === 1 ? `task ${shown} has` : `tasks ${shown}${more} have`;
-  const why = "its module may not call attach(), may still be loading, or may wait in a top-level await";
-  return `pamir: ${who} not attached ${LATE_MS / 1000} s after the start: ${tasks.length === 1 ? why : why.replace("its module", "their modules")}`;
+  const [late, modules] =
+    tasks.length === 1 ? [`task ${shown} has`, "its module"] : [`tasks ${shown}${more} have`, "their modules"];
+  const why = `${modules} may not call attach(), may still be loading, or may wait in a top-level await`;
+  return `pamir: ${late} not attached ${LATE_MS / 1000} s after the start: ${why}`;
 }

@@ -86,17 +86,17 @@ export interface LaunchOptions {
    */
   engine?: "inline" | "thread" | undefined;
   /**
-   * Called on this thread when a task has ended. It may `spawn` another task. Once the job is over, `spawn` throws
-   * PAMIR_CLOSED; an `onExit` that lets that pass does no harm. Other errors of it are uncaught, as those of any event. It is
-   * called before a `call` to that task rejects on this thread, and before `job.exited` and `job.terminate` resolve.
+   * Called on this thread when a task has ended, before a `call` to that task rejects here, and before `job.exited` and
+   * `job.terminate` resolve. It may `spawn` another task. Once the job is over, `spawn` throws PAMIR_CLOSED, which `onExit` need
+   * not catch. Its other errors are uncaught, as those of any event.
    */
   onExit?: ((exit: TaskExit) => void) | undefined;
   /**
    * The reaction to a task that fails: it ends by an error, or with an exit code other than 0. `report` (the default) prints
    * the error with its stack, also while this thread is blocked. Without an `onExit`, which handles the end, it sets
-   * `process.exitCode` to the task's code (1 for an error) unless that is set. The other tasks go on. In a browser it calls `console.error`. `abort` sets that
-   * code in any case, and terminates all tasks; the wait of a joined caller ends with INTERRUPTED, and its client is closed. `ignore` (the default with an
-   * `onExit`) does nothing.
+   * `process.exitCode` to the task's code (1 for an error) unless that is set. The other tasks go on. In a browser it calls
+   * `console.error`. `abort` sets that code in any case, and terminates all tasks; the wait of a joined caller ends with
+   * INTERRUPTED, and its client is closed. `ignore` (the default with an `onExit`) does nothing.
    */
   onError?: "report" | "abort" | "ignore" | undefined;
   /** Aborting it terminates the job. */

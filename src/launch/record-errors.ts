@@ -5,13 +5,17 @@ import { readMap } from "../memory/map.js";
 import { taskErrorsIn } from "../node/memory.js";
 import { errorOf } from "./failure.js";
 
-/** Records the error or the exit code that ends this process, for the others. Returns what ends that. @param task its number in the job */
+/**
+ * Records the error or the exit code that ends this process, for the other tasks.
+ * @param task its number in the job
+ * @returns what ends that
+ */
 export function recordErrors(memory: Memory, job: number, task: number): () => void {
   const errors = taskErrorsIn(memory, readMap(memory, job));
   const record = (thrown: unknown): void => {
     errors.write(task, textsOf(thrown));
   };
-  // Behind an error, whose record stays.
+  // An error that was recorded before stays.
   const recordExit = (code: number): void => {
     const end = errorOf({ task, code, cause: "exit" }, false);
     if (end !== undefined) errors.write(task, end);

@@ -16,9 +16,13 @@ function userLimits(): UserLimits {
 
 /** The text with its code, since ends of tasks and lines of commands are no errors. Opens no file. @param what there may be fewer of */
 export function descriptorsText(what = "processes"): string {
+  return `${descriptorsReason(what)} (${DESCRIPTORS_CODE})`;
+}
+
+/** As descriptorsText(), for an error that has the code itself. */
+export function descriptorsReason(what: string): string {
   const limit = userLimits().open_files?.soft ?? "the";
-  const text = `all ${limit} descriptors that this process may have are in use: raise ulimit -n, or start fewer ${what}`;
-  return `${text} (${DESCRIPTORS_CODE})`;
+  return `all ${limit} descriptors that this process may have are in use: raise ulimit -n, or start fewer ${what}`;
 }
 
 /** As descriptorsText(), where the system refuses to start a process. */

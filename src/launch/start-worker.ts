@@ -1,7 +1,7 @@
 // Threads that serve a node: its agent, its watch, and what shows it to `pamir top`. Only for Node.
 import { PamiError } from "../core/error.js";
 import { type NodeWorker, nodeModule } from "../support/host.js";
-import { descriptorsText } from "./start-limits.js";
+import { descriptorsReason } from "./start-limits.js";
 
 type Options = ConstructorParameters<typeof import("node:worker_threads")["Worker"]>[1];
 
@@ -19,8 +19,7 @@ export function startWorker(source: string, options: Options): NodeWorker {
 export function startError(cause: Error & { code?: string }): PamiError {
   const { code, message } = cause;
   if (message.endsWith("EMFILE")) {
-    const text = `a thread can't be started: ${descriptorsText("tasks").replace(/ \(\w+\)$/, "")}`;
-    return new PamiError("PAMIR_DESCRIPTORS", text, { cause });
+    return new PamiError("PAMIR_DESCRIPTORS", `a thread can't be started: ${descriptorsReason("tasks")}`, { cause });
   }
   const why =
     code === "ERR_ACCESS_DENIED"

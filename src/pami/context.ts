@@ -260,12 +260,13 @@ export class Context {
    * Sends a request and resolves with the value that the target's handler returns. This context advances meanwhile, as in
    * progress(). Calls made together go out together. The caller may reuse the request's bytes once this returns. Requests
    * that find no room wait in order, without a limit. If the call is given up first, its reply is dropped; the handler may
-   * have run, and its `signal` is aborted. While a target blocks in `advanceUntil()`, it replies with values that handlers return, not with promises.
+   * have run, and its `signal` is aborted. While a target blocks in `advanceUntil()`, it replies with values that handlers
+   * return, not with promises.
    * @param id a number, for a request and a reply that are views of bytes or nothing; or a `DispatchId`
-   * @throws the handler's error, as a RemoteError with its name, code, stack, cause and fields; PAMIR_SHUTDOWN if the target has ended
-   *   (the cause is the error by which its task ended); PAMIR_NO_HANDLER if its context is `ready()` without a handler of this id;
-   *   PAMIR_CANCELED by the signal (the cause is its reason);
-   *   PAMIR_TIMEDOUT, PAMIR_INTERRUPTED, PAMIR_CLOSED, PAMIR_INVAL, PAMIR_TOO_LARGE, PAMIR_NO_MEMORY
+   * @throws the handler's error, as a RemoteError with its name, code, stack, cause and fields; PAMIR_SHUTDOWN if the target
+   *   has ended (the cause says how); PAMIR_NO_HANDLER if the target is `ready()` without a handler of this id; PAMIR_CANCELED
+   *   by the signal (the cause is its reason); PAMIR_TIMEDOUT, PAMIR_INTERRUPTED, PAMIR_CLOSED, PAMIR_INVAL, PAMIR_TOO_LARGE,
+   *   PAMIR_NO_MEMORY
    */
   call(to: Endpoint, id: number, request?: ArrayBufferView | null, options?: CallOptions): Promise<Uint8Array>;
   call<Request, Reply>(
@@ -309,7 +310,8 @@ export class Context {
           this.#waits.settled();
           forget?.();
           try {
-            resolve(typed?.reply === undefined ? (typed ? undefined : reply) : decoded(typed.reply, reply));
+            if (typed === undefined) resolve(reply);
+            else resolve(typed.reply && decoded(typed.reply, reply));
           } catch (error) {
             reject(error);
           }

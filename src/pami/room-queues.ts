@@ -4,7 +4,7 @@ import type { Endpoint } from "../core/endpoint.js";
 import { PamiError } from "../core/error.js";
 import { EAGAIN, type Result } from "../core/result.js";
 import type { SendParameters } from "../protocol/eager/sender.js";
-import { nextTurn } from "../support/host.js";
+import { nextTurn, throwUncaught } from "../support/host.js";
 
 /** What the queues need of their context. */
 export interface RoomHost {
@@ -67,10 +67,8 @@ export class RoomQueues {
         const isInterrupted = error instanceof PamiError && error.code === "PAMIR_INTERRUPTED";
         if (this.#host.isClosed || isInterrupted) this.#failAll(error);
         else {
-          // A handler threw it, not a send: rethrow it so that the host's uncaught-error handler sees it.
-          queueMicrotask(() => {
-            throw error;
-          });
+          // A handler threw it, not a send.
+          throwUncaught(error);
           await nextTurn();
         }
       }

@@ -9,7 +9,7 @@ import { WAITS, type WaitName } from "../node/wait-kinds.js";
 import type { ContextCore } from "../protocol/context-core.js";
 import type { Task } from "../protocol/task.js";
 import { hearAbort } from "../support/abort.js";
-import { nextTurn } from "../support/host.js";
+import { nextTurn, throwUncaught } from "../support/host.js";
 import type { AbortSignalLike } from "../support/like.js";
 
 /** Options of the waits. */
@@ -167,10 +167,8 @@ export class Waits {
         if (parker.spin(awaited, this.#spin)) await parker.turn();
         else await parker.waitAsync(awaited, calls.soonest - clock.now(), 0, isStopped, true);
       } catch (error) {
-        // A handler threw it, not a call: rethrow it so that the host's uncaught-error handler sees it.
-        queueMicrotask(() => {
-          throw error;
-        });
+        // A handler threw it, not a call.
+        throwUncaught(error);
         await nextTurn();
       }
       if (!this.#core.isClosed && isStopped()) {

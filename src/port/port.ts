@@ -17,6 +17,7 @@ import {
   RECV_IMMEDIATE_MAX,
   SUCCESS,
 } from "../index.js";
+import { throwUncaught } from "../support/host.js";
 import { isPromised, promised } from "../support/promise.js";
 
 /** Stands in place of a count of ports when the channel is closed. */
@@ -144,12 +145,8 @@ class Hub {
         const { code } = error as { code?: string };
         if (code === "PAMIR_CANCELED") return;
         if (code === "PAMIR_CLOSED") break;
-        // Rethrow the error of a handler as uncaught. Ignore an interrupt: it is meant for waits of the user.
-        if (code !== "PAMIR_INTERRUPTED") {
-          queueMicrotask(() => {
-            throw error;
-          });
-        }
+        // A handler threw it, or it is an interrupt, which is meant for waits of the user.
+        if (code !== "PAMIR_INTERRUPTED") throwUncaught(error);
       }
     }
     for (const ports of this.#ports.values()) for (const port of ports.values()) port.end(CLOSED);
@@ -444,9 +441,7 @@ function reporting(listener: () => unknown): void {
   try {
     promised(listener());
   } catch (error) {
-    queueMicrotask(() => {
-      throw error;
-    });
+    throwUncaught(error);
   }
 }
 

@@ -166,13 +166,13 @@ export class Task {
     return this.#ended[slot] !== 0;
   }
 
-  /** Whether an endpoint that is gone has ended for certain. Nothing is heard of another one, and its task may go on. */
+  /** Whether an endpoint that is gone has ended for certain. Else nothing is heard of its task, which may go on. */
   hasCertainlyEnded(to: Endpoint): boolean {
     const { kernel, map } = this;
     const slot = this.addresses.slotOf(taskOf(to));
     if (slot < map.locals) return slot >= 0;
     const pointer = taskSlot(map, slot);
-    // SYNC task-state (look): pairs with the agent's. A context that has closed before its task, has said so itself.
+    // SYNC task-state (look): pairs with the agent's. If only the context has closed, its own frame has said so.
     if (kernel.loadWord(pointer + TASK_STATE_OFFSET) < TASK_CLOSED) return true;
     return kernel.loadWord(pointer + TASK_CERTAIN_OFFSET) === END_CERTAIN;
   }

@@ -6,6 +6,7 @@ interface Heard {
   readonly listener: () => void;
 }
 
+const NOTHING_HEARD = (): void => {};
 const heard = new WeakMap<AbortSignalLike, Heard>();
 
 /**
@@ -13,7 +14,7 @@ const heard = new WeakMap<AbortSignalLike, Heard>();
  * @returns a function that forgets it; with the last callback, the listener goes
  */
 export function hearAbort(signal: AbortSignalLike | undefined, callback: () => void): () => void {
-  if (signal === undefined) return () => {};
+  if (signal === undefined) return NOTHING_HEARD;
   const known = heard.get(signal) ?? listenTo(signal);
   known.callbacks.add(callback);
   return () => {

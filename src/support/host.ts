@@ -85,6 +85,13 @@ export function nextTurn(): Promise<void> {
   });
 }
 
+/** Throws an error that no caller of this code may catch: the host's handler of uncaught errors sees it. */
+export function throwUncaught(error: unknown): void {
+  queueMicrotask(() => {
+    throw error;
+  });
+}
+
 /** What is to be added to `performance.now()` of this thread for a time that all threads share, in milliseconds. */
 export function clockOrigin(): number {
   const { process } = globalThis as { process?: { hrtime?: { bigint?: () => bigint } } };

@@ -6,15 +6,15 @@ import { pause } from "../../support/timers.js";
 /** Milliseconds between two looks whether they have ended. */
 const LOOK_MS = 20;
 
-/** A process, and when it began: its number may become another one's. */
-interface Found {
+/** A process, and when it began: its number may become that of another one. */
+interface Started {
   readonly pid: number;
   readonly parent: number;
   readonly started: string;
 }
 
-/** Undefined: it has ended, or is a zombie that nothing awaits. */
-function find(pid: number): Found | undefined {
+/** A process that runs; undefined: it has ended, also if it is a zombie. */
+function processOf(pid: number): Started | undefined {
   try {
     // The name, in parentheses, may have spaces and parentheses.
     const fields = readFileSync(`/proc/${pid}/stat`, "latin1")
@@ -28,42 +28,41 @@ function find(pid: number): Found | undefined {
 }
 
 export class Descendants {
-  readonly #isFar: boolean;
-  #found: readonly Found[] = [];
+  readonly #hasTasksHere: boolean;
+  #found: readonly Started[] = [];
 
-  /** @param isFar whether the processes that this one has started itself have the tasks as threads, and so are none of these */
-  constructor(isFar: boolean) {
-    this.#isFar = isFar;
+  /** @param hasTasksHere whether the tasks are threads of this process; else they are threads of its children */
+  constructor(hasTasksHere: boolean) {
+    this.#hasTasksHere = hasTasksHere;
   }
 
-  /** Looks for the processes that this one has started, and those have. What was found before is known on. */
+  /** Looks for descendants of the processes that have the tasks. Earlier finds stay: their parents may have ended. */
   find(): void {
-    let all: Found[];
+    let all: Started[];
     try {
       const numbers = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
-      all = numbers.flatMap((name) => find(Number(name)) ?? []);
+      all = numbers.flatMap((name) => processOf(Number(name)) ?? []);
     } catch {
       // Another system.
       return;
     }
     const family = new Set([process.pid]);
-    const found: Found[] = [];
+    const found: Started[] = [];
     for (let size = 0; size < family.size; ) {
       size = family.size;
       for (const one of all) {
         if (family.has(one.pid) || !family.has(one.parent)) continue;
         family.add(one.pid);
-        if (!this.#isFar || one.parent !== process.pid) found.push(one);
+        if (this.#hasTasksHere || one.parent !== process.pid) found.push(one);
       }
     }
-    // A process whose parent has ended is found no more.
     const before = this.#found.filter(({ pid }) => !found.some((one) => one.pid === pid));
     this.#found = [...before, ...found];
   }
 
-  /** Sends a signal to those that were found and go on. */
+  /** Sends a signal to the descendants that were found and still run. */
   kill(signal: NodeJS.Signals): void {
-    for (const { pid } of this.#going) {
+    for (const { pid } of this.#running) {
       try {
         process.kill(pid, signal);
       } catch {
@@ -75,10 +74,10 @@ export class Descendants {
   /** Resolves once they have ended, or `time` milliseconds later. */
   async end(time: number): Promise<void> {
     const until = performance.now() + time;
-    while (this.#going.length > 0 && performance.now() < until) await pause(LOOK_MS);
+    while (this.#running.length > 0 && performance.now() < until) await pause(LOOK_MS);
   }
 
-  get #going(): readonly Found[] {
-    return this.#found.filter(({ pid, started }) => find(pid)?.started === started);
+  get #running(): readonly Started[] {
+    return this.#found.filter(({ pid, started }) => processOf(pid)?.started === started);
   }
 }

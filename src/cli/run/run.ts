@@ -227,10 +227,10 @@ function endsOfProcesses(job: SignalledJob, ended: Promise<number>): Ends {
 
 /**
  * Threads get no signals, and end at once. The processes that they have started get the signal, and GRACE_MS.
- * @param isHere whether they are threads of this process, and not of others that it has started
+ * @param isHere whether the tasks are threads of this process; else they are threads of its children
  */
 function endsOfThreads(job: Job, ended: Promise<number>, isHere: boolean): Ends {
-  const started = new Descendants(!isHere);
+  const started = new Descendants(isHere);
   return {
     ended: ended.then(async (code) => {
       await started.end(GRACE_MS);
