@@ -15,10 +15,12 @@ export const SLOT_COUNT_MAX: u32 = 1048576;
 //     4  base        owner  all  pointer to the region's first byte              plain: stays as it is while it is open,
 //     8  bytes       owner  all  its length                                      and until every context has passed an
 //                                                                                advance after it was closed
+//    12  own         owner  agent  1: pamir's own, and no put, get or rmw of another node reaches it; else 0      (plain)
 // ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
 export const REGION_GENERATION_OFFSET: u32 = 0;
 export const REGION_BASE_OFFSET: u32 = 4;
 export const REGION_BYTES_OFFSET: u32 = 8;
+export const REGION_OWN_OFFSET: u32 = 12;
 export const REGION_SIZE: u32 = 16;
 export const REGION_SHIFT: u32 = 4;
 

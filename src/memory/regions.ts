@@ -1,6 +1,14 @@
 // Memory regions, which one-sided operations read and write. A region is an extent of the heap with an entry that its handle
 // names. An entry and its pages are reused only when no context can still be using them.
-import { NONE, OPEN_BUSY, OPEN_NO_MEMORY, PAGE_SIZE, TASK_KEPT_OFFSET } from "../../assembly/layout.js";
+import {
+  NONE,
+  OPEN_BUSY,
+  OPEN_NO_MEMORY,
+  PAGE_SIZE,
+  REGION_OWN_OFFSET,
+  REGION_SIZE,
+  TASK_KEPT_OFFSET,
+} from "../../assembly/layout.js";
 import { checkInteger, PamiError } from "../core/error.js";
 import { MemRegion, openState, type RegionState } from "../core/region.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
@@ -239,6 +247,8 @@ export class RegionTable {
     isKept: boolean,
     exposed = isOurs,
   ): MemRegion {
+    // plain: owned until the region is open.
+    this.#memory.words[(this.#map.regionsBase + index * REGION_SIZE + REGION_OWN_OFFSET) >>> 2] = Number(isOurs);
     const generation = this.#kernel.regionOpen(this.#map.job, index, place, bytes);
     const view = this.#memory.bytes.subarray(place, place + bytes);
     // V8's fill() stores byte by byte into shared memory: 370 µs for 1 MiB. The kernel takes 10 µs and treats `value` alike.

@@ -199,7 +199,8 @@ export class Calls {
   #onReply(message: Message): void {
     const number = message.headerWord(0);
     const status = message.headerWord(4);
-    if (this.#pending.has(number)) this.#settle(number, status, message.copy(), message.origin);
+    // Only the task that was asked may answer: another one could guess the number.
+    if (this.#pending.get(number)?.to === message.origin) this.#settle(number, status, message.copy(), message.origin);
   }
 
   /** The handler of DISPATCH_ID_ABORT. */

@@ -6,147 +6,42 @@ import {
   CHAIN_MOVE,
   CHAIN_SHIP,
   CHAIN_STOP,
-  FIRST_PREFIX_SIZE,
   KIND_BROKEN,
   KIND_FIRST,
   KIND_MESSAGE,
   KIND_MORE,
   KIND_RTS,
-  KIND_SWITCH,
   RECV_IMMEDIATE_MAX,
   SLICE_BYTES,
 } from "../../assembly/layout.js";
-import { endpointOf, taskOf } from "../../src/core/endpoint.js";
+import { endpointOf } from "../../src/core/endpoint.js";
 import { SUCCESS } from "../../src/core/result.js";
-import { encode } from "../../src/transport/net/encoding.js";
 import type { Frame } from "../../src/transport/net/frames.js";
 import { CREDIT_BYTES } from "../../src/transport/net/records.js";
 import { LANE_BYTES_AGENT } from "../../src/transport/shm/lanes.js";
 import { fillHeap } from "../api/support.js";
 import { word } from "../support/arbitraries.js";
-import { bytesFrom } from "../support/bytes.js";
-import { type Networked, NetworkedJob } from "../support/networked.js";
+import {
+  ACCOMPLICE,
+  ask,
+  BYSTANDER,
+  CONTEXTS,
+  chainWords,
+  DATA,
+  empty,
+  fill,
+  first,
+  HONEST,
+  HOSTILE,
+  hostileJob,
+  LIMITS,
+  record,
+  records,
+  SIBLING,
+  TARGET,
+} from "../support/hostile-job.js";
 import { randomOf } from "../support/random.js";
 import { replayNote, SEED } from "../support/seed.js";
-
-const CONTEXTS = 2;
-/** Tasks of the target's node, of that whose agent says what it likes, and of an honest one. */
-const [TARGET, SIBLING, HOSTILE, ACCOMPLICE, HONEST, BYSTANDER] = [0, 1, 2, 3, 4, 5] as const;
-const DATA = 1;
-const LIMITS = {
-  tasks: 6,
-  contexts: CONTEXTS,
-  laneBytes: 2048,
-  heapBytes: 2 ** 22,
-  regions: 8,
-  fifos: 2,
-  slots: 8,
-};
-
-/** Kinds of records by their numbers on a link. */
-const NUMBERS: Record<number, number> = {
-  [KIND_MESSAGE]: 1,
-  [KIND_FIRST]: 2,
-  [KIND_MORE]: 3,
-  [KIND_RTS]: 4,
-  [KIND_BROKEN]: 5,
-  [KIND_SWITCH]: 6,
-};
-
-/** A record as it is in a frame: prefix, body, padding. */
-function record(
-  kind: number,
-  headerBytes: number,
-  body: readonly number[] = [],
-  length = body.length,
-  id = DATA,
-): number[] {
-  const bytes = new Uint8Array(8 + 4 * Math.ceil(body.length / 4));
-  const words = new DataView(bytes.buffer);
-  words.setUint32(0, (((NUMBERS[kind] ?? 99) << 24) | length) >>> 0, true);
-  words.setUint32(4, (headerBytes << 16) | id, true);
-  bytes.set(body, 8);
-  return [...bytes];
-}
-
-/** The first record of a message that comes in packets. */
-function first(payloadBytes: number, here: number, headerBytes = 0, id = DATA): number[] {
-  const prefix = [...new Uint8Array(Int32Array.of(payloadBytes, 0).buffer)];
-  expect(prefix.length).toBe(FIRST_PREFIX_SIZE);
-  const body = [...prefix, ...new Array<number>(here).fill(7)];
-  return record(KIND_FIRST, headerBytes, body, body.length, id);
-}
-
-const fill = (bytes: number) => new Array<number>(bytes).fill(7);
-const records = (...all: readonly number[][]): Frame => ({ records: Uint8Array.from(all.flat()) });
-/** So many messages without header and payload. */
-const empty = (count: number): Frame => {
-  const one = record(KIND_MESSAGE, 0, [], 0, 0);
-  return { records: bytesFrom(count * one.length, (at) => one[at % one.length] as number) };
-};
-/** Names an rget FIFO, and says nothing more of it. */
-const chainWords = (offset: number, generation: number, index = 0) => Int32Array.of(index, 1, offset, generation);
-const descriptor = (kind: number, bytes: number) => Int32Array.of(kind, bytes, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
-const ask = (
-  kind: number,
-  bytes: number,
-  { moved = 0, more = [] as number[], data = undefined as Uint8Array | undefined },
-) => ({
-  ask: 1,
-  descriptor: descriptor(kind, bytes),
-  moved,
-  more: Int32Array.from(more),
-  data,
-});
-
-function hostileJob(seed: number, limits = LIMITS) {
-  const job = new NetworkedJob({ seed, limits, kernels: ["wasm", "ts"], tasksPerNode: 2 });
-  const member = (task: number): Networked => job.tasks[task] as Networked;
-  const [target, hostile, honest] = [TARGET, HOSTILE, HONEST].map(member) as [Networked, Networked, Networked];
-  const context = target.client.createContext();
-  const sibling = member(SIBLING).client.createContext();
-  const other = honest.client.createContext();
-  /** Bytes of what came, by the task that sent it: to the target, and to its sibling. */
-  const [came, beside]: [number, number][][] = [[], []] as [[number, number][], [number, number][]];
-  for (const [one, list] of [
-    [context, came],
-    [sibling, beside],
-  ] as const) {
-    one.dispatch(DATA, (message) => {
-      list.push([taskOf(message.origin), message.payloadBytes]);
-      if (!message.immediate) message.receive(new Uint8Array(message.payloadBytes));
-    });
-  }
-  const settle = async (): Promise<void> => {
-    for (let i = 0; i < 10; i++) {
-      await job.turn();
-      while (context.advance() > 0);
-      while (sibling.advance() > 0);
-    }
-  };
-  const post = async (frame: Frame, to: number = TARGET, from: number = HOSTILE): Promise<void> => {
-    hostile.frames.send(from, to, frame);
-    hostile.frames.flush();
-    await settle();
-  };
-  /** To the target's node, whatever the frame names. */
-  const postRaw = async (frame: Frame, to: number, from: number): Promise<void> => {
-    const { kind, head, data } = encode(frame);
-    hostile.sessions.submit(0, from, to, kind, Uint8Array.of(...head, ...data));
-    hostile.frames.flush();
-    await settle();
-  };
-  /** While the target does not look. */
-  const postAll = async (frames: readonly Frame[]): Promise<void> => {
-    for (const frame of frames) hostile.frames.send(HOSTILE, TARGET, frame);
-    hostile.frames.flush();
-    for (let i = 0; i < 50; i++) await job.turn();
-  };
-  const close = (): void => {
-    for (const { client } of job.tasks) client.close();
-  };
-  return { target, context, sibling, other, came, beside, post, postRaw, postAll, settle, close };
-}
 
 describe("a task that says what it likes", () => {
   it.each<[string, Frame]>([

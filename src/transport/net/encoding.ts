@@ -167,6 +167,11 @@ function encoded(kind: number, words: readonly number[], data: Uint8Array = NO_B
   return { kind, head, data };
 }
 
+/** Whether a descriptor of a kind goes to another node. */
+export function isVerb(kind: number): boolean {
+  return VERBS.indexOf(kind) > 0;
+}
+
 function verbOf(words: Int32Array, at: number): number {
   const kind = words[at + (DESCRIPTOR_KIND_OFFSET >>> 2)] as number;
   const verb = VERBS.indexOf(kind);

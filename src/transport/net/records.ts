@@ -5,6 +5,8 @@
 //   word 1   dispatch id (bits 0 … 15), bytes of the header (bits 16 … 31)
 //   body     as in a lane, padded to words; the body of a request to send begins with the words of REQUEST_FIELDS
 import {
+  COLLECTIVE_HEADER_SIZE,
+  DISPATCH_ID_CALL,
   FIRST_PREFIX_SIZE,
   KIND_BROKEN,
   KIND_FIRST,
@@ -63,6 +65,9 @@ const REQUEST_FIELDS = [
   RTS_FIFO_OFFSET,
   RTS_FRAGMENT_OFFSET,
 ];
+
+/** Bytes of the header of a message to each of pamir's own dispatch ids, from DISPATCH_ID_CALL on: at least so many are read. */
+const HEADER_LEAST = [8, 8, 24, 24, 20, COLLECTIVE_HEADER_SIZE, 8];
 
 /** Longest body that is copied word by word: up to that, making a view of it takes longer than the copy (Node 20, Zen 5). */
 const SHORT_BYTES = 256;
@@ -238,7 +243,9 @@ function restBehind(words: Int32Array, at: number, rest: Rest): Rest | undefined
   }
   if (kind === KIND_BROKEN) return length === 0 && !isOver(rest) ? NO_REST : undefined;
   if (kind === undefined || !isOver(rest)) return undefined;
-  const headerBytes = metaAt(words, at) >>> META_HEADER_SHIFT;
+  const meta = metaAt(words, at);
+  const headerBytes = meta >>> META_HEADER_SHIFT;
+  if (headerBytes < leastHeader(meta & META_DISPATCH_MASK)) return undefined;
   if (kind === KIND_MESSAGE) return headerBytes <= length && length <= RECV_IMMEDIATE_MAX ? rest : undefined;
   const body = at + PREFIX_WORDS;
   if (kind === KIND_RTS) return length === RTS_SIZE + headerBytes && isOffer(words, body) ? rest : undefined;
@@ -250,6 +257,11 @@ function restBehind(words: Int32Array, at: number, rest: Rest): Rest | undefined
   const first = total <= RECV_IMMEDIATE_MAX ? total : space;
   const here = length - FIRST_PREFIX_SIZE;
   return here <= first ? { prologue: first - here, payload: total - first } : undefined;
+}
+
+/** Bytes of the header of a message to a dispatch id, at the least. */
+function leastHeader(id: number): number {
+  return id < DISPATCH_ID_CALL ? 0 : (HEADER_LEAST[id - DISPATCH_ID_CALL] ?? 0);
 }
 
 export function isOver({ prologue, payload }: Rest): boolean {

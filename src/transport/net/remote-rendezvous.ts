@@ -93,6 +93,7 @@ import type { Kernel, Memory } from "../../kernel/kernel.js";
 import { contextBlock, type MemoryMap, taskSlot } from "../../memory/map.js";
 import { type Addresses, taskAt } from "../../node/address.js";
 import { copyInto } from "../../support/copy.js";
+import { isVerb } from "./encoding.js";
 import type { Frame, SendFrame } from "./frames.js";
 import { type Resolved, remoteResult, resolveRegion } from "./regions.js";
 
@@ -380,7 +381,7 @@ export class RemoteRendezvous {
       if (slots > LINK_SLOTS || !isOwn) return;
       const offset = this.#get(descriptor, DESCRIPTOR_REMOTE_OFFSET_OFFSET);
       const { result, pointer } = this.#resolve(index, generation, offset, slots << DESCRIPTOR_SHIFT);
-      if (result === TRANSFER_DONE && (pointer & 3) === 0) this.#ship(rgetFifo, ordinal, pointer, slots);
+      if (result === TRANSFER_DONE && pointer % (1 << DESCRIPTOR_SHIFT) === 0) this.#ship(rgetFifo, ordinal, pointer, slots);
     } else {
       const number = this.#get(descriptor, DESCRIPTOR_VALUE_OFFSET);
       if (number >= DEPTH_MAX) return;
@@ -397,7 +398,10 @@ export class RemoteRendezvous {
     if (this.#get(rgetFifo, RGET_FIFO_PEER_FIFO_OFFSET) === 0) return;
     const words: number[] = [];
     for (let slot = 0; slot < slots; slot++) {
-      words.push(...this.#take(pointer, slot << DESCRIPTOR_SHIFT, DESCRIPTOR_WORDS));
+      const descriptor = this.#take(pointer, slot << DESCRIPTOR_SHIFT, DESCRIPTOR_WORDS);
+      // The other side says where to take it from. Nothing was ever written to some of these places.
+      if (!isVerb(descriptor[DESCRIPTOR_KIND_OFFSET >>> 2] as number)) return;
+      words.push(...descriptor);
     }
     this.#tell(rgetFifo, ordinal, CHAIN_SHIP, words);
   }

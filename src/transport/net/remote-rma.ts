@@ -32,6 +32,8 @@ import {
   INJECTION_SLOTS_OFFSET,
   INJECTION_TAIL_OFFSET,
   NONE,
+  REGION_OWN_OFFSET,
+  REGION_SIZE,
   RMW_BEHIND,
   RMW_COMPARE,
   RMW_FETCH,
@@ -46,6 +48,7 @@ import {
   TRANSFER_DONE,
   TRANSFER_ENDED,
   TRANSFER_INVALID,
+  TRANSFER_REMOTE_BOUNDS,
 } from "../../../assembly/layout.js";
 import { type Endpoint, taskOf } from "../../core/endpoint.js";
 import { type SharedAtomics, sharedAtomics } from "../../kernel/atomics.js";
@@ -429,6 +432,8 @@ export class RemoteRma {
     const slot = this.#addresses.slotOf(taskOf(to));
     const index = slot * map.regions + word(DESCRIPTOR_REMOTE_INDEX_OFFSET);
     const generation = word(DESCRIPTOR_REMOTE_GENERATION_OFFSET);
+    // What pamir keeps there, such as pointers of rget FIFOs, is no other node's: for it, there is no such region.
+    const isOwn = this.#word(map.regionsBase + index * REGION_SIZE + REGION_OWN_OFFSET) !== 0;
     const results: number[] = [];
     const back: Uint8Array[] = [];
     let at = 0;
@@ -437,7 +442,7 @@ export class RemoteRma {
       // Each part is refused if the whole operation does not fit the region.
       const whole = i > 0 || isRmw ? bytes : code;
       const place = resolveRegion(this.#kernel, map, index, generation, offset, whole);
-      let result = remoteResult(place.result);
+      let result = isOwn ? TRANSFER_REMOTE_BOUNDS : remoteResult(place.result);
       const pointer = place.pointer + moved;
       const run = (): Uint8Array => this.#memory.bytes.subarray(pointer, pointer + bytes);
       if (result === TRANSFER_DONE && isRmw) {
