@@ -54,7 +54,8 @@ export type ActiveHandler = (message: ActiveMessage) => ArrayBufferView | void;
 interface Pending {
   /** The blocks of this member's subtree, by the place of their members in it. */
   readonly blocks: (Uint8Array | undefined)[];
-  left: number;
+  /** Places of the children that have not answered, and of this member. */
+  readonly missing: Set<number>;
   /** SUCCESS, as long as nothing has failed. */
   result: Result;
   /** Which member has failed, and why. */
@@ -240,9 +241,11 @@ export class ActiveMessages {
 
   /** A message of the geometry's has come. */
   came(number: number, tag: number, root: number, rank: number, arrival: Arrival): void {
+    if (root >>> 0 >= this.#host.size) return;
     const payload = arrival.payload.slice();
-    if (tag === DOWN) this.#down(number, root, payload);
-    else this.#up(number, root, rank, tag === UP ? SUCCESS : ((tag - UP_FAILED) as Result), payload);
+    if (tag === DOWN) {
+      if (this.#isDown(root, rank, payload)) this.#down(number, root, payload);
+    } else this.#up(number, root, rank, tag === UP ? SUCCESS : ((tag - UP_FAILED) as Result), payload);
   }
 
   /** A member has ended: what needs its answer, or that of a member behind it, fails. */
@@ -300,6 +303,23 @@ export class ActiveMessages {
       payload.set(body, 4 * PREFIX_WORDS + headerSpace);
       this.#host.sendActive(COLLECTIVE_ACTIVE, (place + root) % size, number, DOWN, root, payload);
     }
+  }
+
+  /** Whether a message comes from this member's parent in the tree of its root, in the right form: a member may send anything. */
+  #isDown(root: number, rank: number, payload: Uint8Array): boolean {
+    const { own, count } = this.#place(root);
+    if (own === 0 || rank !== this.#parent(root) || payload.length < 4 * PREFIX_WORDS) return false;
+    const [type = 0, , headerBytes = 0, stated] = new Uint32Array(payload.buffer, 0, PREFIX_WORDS);
+    const bodyAt = 4 * PREFIX_WORDS + 8 * Math.ceil(headerBytes / 8);
+    if (ACTIVE_TYPES[type] === undefined || stated !== count) return false;
+    if (ACTIVE_TYPES[type] === "amScatter") return areBlocks(payload.subarray(bodyAt), count);
+    return 4 * PREFIX_WORDS + headerBytes <= payload.length;
+  }
+
+  /** Rank of the member from which this one gets the messages of a root. */
+  #parent(root: number): number {
+    const { own } = this.#place(root);
+    return (own - (own & -own) + root) % this.#host.size;
   }
 
   #down(number: number, root: number, payload: Uint8Array): void {
@@ -368,7 +388,7 @@ export class ActiveMessages {
     if (pending === undefined) return;
     failWith(pending, result, why);
     pending.blocks[0] = block;
-    pending.left--;
+    pending.missing.delete(this.#place(root).own);
     this.#look(number, root);
   }
 
@@ -378,8 +398,9 @@ export class ActiveMessages {
     const blocks: (Uint8Array | undefined)[] = new Array<Uint8Array | undefined>(count).fill(undefined);
     // The root gives its own block elsewhere.
     if (isRoot) blocks[0] = NOTHING;
-    const left = this.#children(root).length + (isRoot ? 0 : 1);
-    this.#pending.set(keyOf(number, root), { blocks, left, result: SUCCESS, why: "", done });
+    const missing = new Set(this.#children(root).map(({ place }) => place));
+    if (!isRoot) missing.add(this.#place(root).own);
+    this.#pending.set(keyOf(number, root), { blocks, missing, result: SUCCESS, why: "", done });
     for (const { place } of this.#children(root)) this.#host.watch((place + root) % this.#host.size);
     return blocks;
   }
@@ -390,30 +411,31 @@ export class ActiveMessages {
     const { size } = this.#host;
     const place = (rank - root + size) % size;
     const child = this.#children(root).find((one) => one.place === place);
-    if (child === undefined) return;
-    failWith(pending, result, result === SUCCESS ? "" : new TextDecoder().decode(payload));
-    if (result === SUCCESS) {
+    if (child === undefined || !pending.missing.delete(place)) return;
+    const isRight = result !== SUCCESS || areBlocks(payload, child.count);
+    const text = isRight
+      ? new TextDecoder().decode(payload)
+      : `rank ${rank} has sent ${payload.length} bytes that are no answer`;
+    failWith(pending, isRight ? result : ERROR, text);
+    if (result === SUCCESS && isRight) {
       const blocks = split(payload, child.count);
       const { own } = this.#place(root);
       for (const [at, block] of blocks.entries()) pending.blocks[place - own + at] = block;
     }
-    pending.left--;
     this.#look(number, root);
   }
 
   #look(number: number, root: number): void {
     const key = keyOf(number, root);
     const pending = this.#pending.get(key);
-    if (pending === undefined || pending.left > 0) return;
+    if (pending === undefined || pending.missing.size > 0) return;
     this.#pending.delete(key);
     pending.done(pending.blocks as Uint8Array[], pending.result, pending.why);
   }
 
   /** Passes the answers of this member's subtree on to its parent. */
   #answer(number: number, root: number, blocks: readonly Uint8Array[], result: Result, why: string): void {
-    const { size } = this.#host;
-    const { own } = this.#place(root);
-    const parent = (own - (own & -own) + root) % size;
+    const parent = this.#parent(root);
     const payload = result === SUCCESS ? joined(blocks) : new TextEncoder().encode(why.slice(0, WHY_MAX));
     const tag = result === SUCCESS ? UP : UP_FAILED + result;
     this.#host.sendActive(COLLECTIVE_ACTIVE, parent, number, tag, root, payload);
@@ -445,6 +467,13 @@ function joined(blocks: readonly Uint8Array[]): Uint8Array {
     place += block.length;
   }
   return whole;
+}
+
+/** Whether bytes are so many blocks behind their lengths. */
+function areBlocks(whole: Uint8Array, count: number): boolean {
+  if (whole.length < 4 * count) return false;
+  const lengths = new Uint32Array(whole.slice(0, 4 * count).buffer);
+  return lengths.reduce((sum, length) => sum + length, 4 * count) === whole.length;
 }
 
 function split(whole: Uint8Array, count: number): Uint8Array[] {

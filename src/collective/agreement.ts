@@ -73,6 +73,8 @@ export class Agreement {
       this.#decide(vote);
       return;
     }
+    // Each round but two tells of another end.
+    if (round > this.#size + 2) return;
     let votes = this.#votes.get(round);
     if (votes === undefined) {
       votes = new Map();

@@ -20,13 +20,27 @@ export interface Call {
 
 const AGREED = ["what", "root", "bytes", "counts", "algorithm"] as const;
 
+/** Bytes of the longest call that is read: its texts, and two numbers for each member. */
+const TEXTS_MAX = 65_536;
+const MEMBER_MAX = 64;
+
 /** The call in a message. One that makes no sense differs from all others. */
-export function callIn({ payload }: Arrival): Call {
+export function callIn({ payload, payloadBytes }: Arrival, size: number): Call {
   try {
-    const call = JSON.parse(new TextDecoder().decode(payload.slice())) as Call;
-    if (Array.isArray(call.gives) && Array.isArray(call.gets)) return call;
+    if (payloadBytes <= TEXTS_MAX + MEMBER_MAX * size) {
+      const call = JSON.parse(new TextDecoder().decode(payload.slice())) as Call;
+      const { gives, gets, refusal } = call;
+      const texts = [refusal, ...AGREED.map((field) => call[field])];
+      // Anything else could not be put into the text of an error.
+      const areTexts = texts.every((value) => value == null || typeof value === "string" || typeof value === "number");
+      if (areTexts && areNumbers(gives) && areNumbers(gets)) return call;
+    }
   } catch {}
   return { what: "an unknown operation", gives: [], gets: [] } as unknown as Call;
+}
+
+function areNumbers(values: unknown): boolean {
+  return Array.isArray(values) && values.every((value) => value == null || typeof value === "number");
 }
 
 /** The first place with another value than most places, and the first one of those; -1: all have the same value. */

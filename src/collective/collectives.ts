@@ -54,6 +54,14 @@ export interface PartOf {
   readonly isSplit: boolean;
 }
 
+/** Bytes for which a message counts that is kept, besides its payload. */
+const ARRIVAL_BYTES = 64;
+/**
+ * Bytes that one member may have kept before a geometry is made. Those of SYNCHRONIZING_INTERVAL operations, each of 64 short
+ * transfers, are as many.
+ */
+const EARLY_BYTES_MAX = 67_108_864;
+
 export class Collectives implements ProgressSource, GeometryHost, CreationHost {
   /** Operations that poll. */
   busy = 0;
@@ -406,15 +414,17 @@ export class Collectives implements ProgressSource, GeometryHost, CreationHost {
     const kind = arrival.headerWord(COLLECTIVE_KIND_OFFSET);
     const to = arrival.headerWord(COLLECTIVE_TO_OFFSET);
     const from = arrival.headerWord(COLLECTIVE_FROM_OFFSET);
-    if (kind === COLLECTIVE_CREATE) this.#creations.created(arrival, from);
-    else if (kind === COLLECTIVE_TABLE) this.#creations.tabled(arrival, to);
+    let isRight = true;
+    if (kind === COLLECTIVE_CREATE) isRight = this.#creations.created(arrival, from);
+    else if (kind === COLLECTIVE_TABLE) isRight = this.#creations.tabled(arrival, to);
     else if (kind === COLLECTIVE_REFUSED)
-      this.#creations.refused(arrival, to, arrival.headerWord(COLLECTIVE_TAG_OFFSET));
+      isRight = this.#creations.refused(arrival, to, arrival.headerWord(COLLECTIVE_TAG_OFFSET));
     else if (kind === COLLECTIVE_ASK) {
       const tag = arrival.headerWord(COLLECTIVE_TAG_OFFSET);
       this.#creations.asked(arrival, from, tag, this.#withMember(arrival.origin, from)?.table);
     } else if (kind === COLLECTIVE_LEFT) this.#left(arrival, from);
     else this.#cameToGeometry(kind, to, from, arrival);
+    if (!isRight) this.malformed++;
   }
 
   #cameToGeometry(kind: number, to: number, from: number, arrival: Arrival): void {
@@ -436,7 +446,14 @@ export class Collectives implements ProgressSource, GeometryHost, CreationHost {
   }
 
   /** The table has not come yet. @throws PAMIR_NO_MEMORY: too many active messages are kept, so this one is dropped */
-  #cameEarly({ early, own, rank }: Creation, from: number, arrival: Arrival): void {
+  #cameEarly({ early, earlyBytes, endpoints, own, rank }: Creation, from: number, arrival: Arrival): void {
+    const { origin, payloadBytes } = arrival;
+    const bytes = (earlyBytes.get(origin) ?? 0) + ARRIVAL_BYTES + payloadBytes;
+    if (bytes > EARLY_BYTES_MAX || !endpoints.includes(origin)) {
+      this.malformed++;
+      return;
+    }
+    earlyBytes.set(origin, bytes);
     const copy = copyOf(arrival);
     try {
       if (isActive(copy))

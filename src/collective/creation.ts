@@ -34,6 +34,8 @@ export interface Row {
 const ROW_WORDS = 5;
 /** Words of CREATE: the key, then a row. */
 const KEY_WORDS = 4;
+/** Members of one origin that wait for this one: a context has so many ids of geometries. */
+export const COMERS_MAX = 65_536;
 /** Creations that have come to nothing that are remembered, for members that are late. */
 const REMEMBERED_MAX = 64;
 /** Tag of LEFT, REFUSED and ASK: a member has ended. Of REFUSED it says too that others may have the geometry. */
@@ -78,9 +80,12 @@ export class Creation {
   geometry: GeometryCore | undefined;
   /**
    * Messages to it that have come before the table. Its members bound them: each is at most SYNCHRONIZING_INTERVAL operations
-   * ahead, has one vote, and fails an operation or closes once. Active messages count as those without a handler.
+   * ahead, has one vote, and fails an operation or closes once. Active messages count as those without a handler. What a member
+   * sends beyond EARLY_BYTES_MAX is dropped.
    */
   readonly early: Arrival[] = [];
+  /** Bytes of these, by member. */
+  readonly earlyBytes = new Map<Endpoint, number>();
   /** Why it is not made. */
   refusal: string | undefined;
   /** Called once it is over. */
@@ -147,9 +152,11 @@ export class Creations {
   /** At most as many as a context has ids. */
   readonly #pending: Creation[] = [];
   /**
-   * Bounded by their origins: each has at most so many ids, takes back what it gives up (LEFT), and is forgotten when it ends.
+   * Bounded by their origins: each has at most COMERS_MAX, takes back what it gives up (LEFT), and is forgotten when it ends.
    */
-  readonly #comers: Comer[] = [];
+  #comers: Comer[] = [];
+  /** How many of them are of an origin. */
+  readonly #comerCounts = new Map<Endpoint, number>();
   /** Lists of which this is the first member, and that it has begun: a member that ends makes them hopeless. */
   readonly #lists: { readonly key: Uint32Array; readonly endpoints: readonly Endpoint[] }[] = [];
   /** Keys of lists with a member that has ended, and why they are refused: to members that come later. */
@@ -181,16 +188,16 @@ export class Creations {
     for (const comer of [...this.#comers]) {
       const comerRank = endpoints.indexOf(comer.origin);
       if (!isSame(comer.key, key) || comerRank < 0 || creation.has(comerRank)) continue;
-      this.#comers.splice(this.#comers.indexOf(comer), 1);
+      this.#removeComer(comer);
       creation.take(comerRank, comer.row);
     }
     this.#tableIfWhole(creation);
   }
 
-  /** A member tells this one, which is the first, of itself. */
-  created(arrival: Arrival, id: number): void {
+  /** A member tells this one, which is the first, of itself. False: it is malformed, or its origin has told of too many. */
+  created(arrival: Arrival, id: number): boolean {
     const words = wordsIn(arrival);
-    if (words.length !== KEY_WORDS + ROW_WORDS) return;
+    if (words.length !== KEY_WORDS + ROW_WORDS) return false;
     const key = words.slice(0, KEY_WORDS);
     const row = { ...rowAt(words, KEY_WORDS), id };
     const creation = this.#pending.find((one) => {
@@ -201,34 +208,49 @@ export class Creations {
       const hopeless = this.#hopeless.find((one) => isSame(one.key, key));
       if (hopeless !== undefined) {
         this.#refuse(arrival.origin, id, hopeless.why);
-        return;
+        return true;
       }
+      const count = this.#comerCounts.get(arrival.origin) ?? 0;
+      if (count >= COMERS_MAX) return false;
+      this.#comerCounts.set(arrival.origin, count + 1);
       this.#comers.push({ origin: arrival.origin, key, row });
       this.#host.watch(arrival.origin);
-      return;
+      return true;
     }
     creation.take(creation.endpoints.indexOf(arrival.origin), row);
     this.#tableIfWhole(creation);
+    return true;
   }
 
-  /** The table has come, to the geometry of this id. */
-  tabled(arrival: Arrival, id: number): void {
+  #removeComer(comer: Comer): void {
+    if (remove(this.#comers, comer))
+      this.#comerCounts.set(comer.origin, (this.#comerCounts.get(comer.origin) as number) - 1);
+  }
+
+  /** The table has come, to the geometry of this id. False: it is malformed, or from none that has it for this member. */
+  tabled(arrival: Arrival, id: number): boolean {
     const hasId = (one: Creation): boolean => one.own.id === id;
     const creation = this.#pending.find(hasId) ?? this.#left.find(hasId);
     const words = wordsIn(arrival);
-    if (creation === undefined || words.length !== creation.endpoints.length * ROW_WORDS) return;
+    if (creation === undefined) return true;
+    const { endpoints, parent } = creation;
+    const isOfRight = arrival.origin === endpoints[0] || arrival.origin === endpoints[parent];
+    if (!isOfRight || words.length !== endpoints.length * ROW_WORDS) return false;
     creation.table = creation.endpoints.map((_, rank) => rowAt(words, rank * ROW_WORDS));
     this.#passOn(creation, arrival.payload.slice());
     if (remove(this.#pending, creation)) this.#host.made(creation);
+    return true;
   }
 
-  /** The first member has refused. */
-  refused(arrival: Arrival, id: number, tag: number): void {
+  /** The first member has refused. False: it was another one. */
+  refused(arrival: Arrival, id: number, tag: number): boolean {
     const creation = this.#pending.find((one) => one.own.id === id);
-    if (creation === undefined) return;
+    if (creation === undefined) return true;
+    if (arrival.origin !== creation.endpoints[0]) return false;
     const why = textIn(arrival);
     if (tag === FOR_GOOD) this.abandon(creation, why);
     else this.#end(creation, why, false);
+    return true;
   }
 
   /** A member asks this one, which is the first, for the table. @param table undefined: it is not there, or not any more */
@@ -257,9 +279,8 @@ export class Creations {
 
   /** An endpoint has ended, and all its messages are delivered. */
   endpointGone(endpoint: Endpoint): void {
-    for (let place = this.#comers.length - 1; place >= 0; place--) {
-      if (this.#comers[place]?.origin === endpoint) this.#comers.splice(place, 1);
-    }
+    this.#comers = this.#comers.filter(({ origin }) => origin !== endpoint);
+    this.#comerCounts.delete(endpoint);
     const why = `${nameOf(endpoint)} has ended`;
     for (const { key, endpoints } of this.#lists) if (endpoints.includes(endpoint)) this.#despair(key, why);
     for (const creation of [...this.#pending]) {
@@ -297,7 +318,7 @@ export class Creations {
     if (!this.#hopeless.some((one) => isSame(one.key, key))) keep(this.#hopeless, { key, why });
     for (const comer of [...this.#comers]) {
       if (!isSame(comer.key, key)) continue;
-      remove(this.#comers, comer);
+      this.#removeComer(comer);
       this.#refuse(comer.origin, comer.row.id, why);
     }
   }
@@ -311,8 +332,8 @@ export class Creations {
   left(arrival: Arrival, id: number, tag: number, isKnown: boolean): void {
     const { origin } = arrival;
     const why = textIn(arrival);
-    const place = this.#comers.findIndex((comer) => comer.origin === origin && comer.row.id === id);
-    if (place >= 0) this.#comers.splice(place, 1);
+    const comer = this.#comers.find((one) => one.origin === origin && one.row.id === id);
+    if (comer !== undefined) this.#removeComer(comer);
     else if (!isKnown) keep(this.#leavers, { origin, id, why });
     const creation = this.#withMember(origin, id);
     if (creation === undefined) return;

@@ -14,6 +14,9 @@ import { type Buffers, Operation } from "./operation.js";
 import { part, type Schedule, type Span, type Transfer } from "./schedule.js";
 import type { Piece, Scratch } from "./scratch.js";
 
+/** As many early messages are kept without a look at the schedule. */
+const EARLY_MIN = 64;
+
 /** What an execution needs of its geometry. */
 export interface ExecutionHost {
   readonly size: number;
@@ -127,20 +130,26 @@ export class Execution extends Operation {
     const awaited = this.#awaited.get(key);
     if (awaited !== undefined) this.#take(awaited, arrival.payload, rank, tag);
     // A long one comes when this member is ready for it, and so never early.
-    else if (arrival.payloadBytes <= EAGER_BYTES) this.#early.set(key, arrival.payload.slice());
+    else if (arrival.payloadBytes <= EAGER_BYTES) this.#keep(this.#early, key, arrival.payload.slice());
+  }
+
+  /** Keeps what has come early, unless more has come than all rounds await. A tag is any number that a member has sent. */
+  #keep<Value>(kept: Map<number, Value>, key: number, value: Value): void {
+    if (kept.size >= EARLY_MIN && kept.size >= transfersOf(this.#schedule)) return;
+    kept.set(key, value);
   }
 
   #cameReady(rank: number, tag: number, { sent, awaited, upTo }: Lengths): void {
     const key = this.#key(rank, tag);
     if (sent !== undefined) {
       const incoming = this.#awaited.get(key);
-      if (incoming === undefined) this.#announced.set(key, sent);
+      if (incoming === undefined) this.#keep(this.#announced, key, sent);
       else this.#isAsAwaited(rank, sent, incoming.span.bytes);
       return;
     }
     const ready = { awaited, upTo };
     const held = this.#held.get(key);
-    if (held === undefined) this.#ready.set(key, ready);
+    if (held === undefined) this.#keep(this.#ready, key, ready);
     else this.#sendUpTo(rank, tag, held, ready);
   }
 
@@ -298,7 +307,9 @@ export class Execution extends Operation {
   #sendUpTo(rank: number, tag: number, outgoing: Outgoing, { awaited, upTo }: Ready): void {
     const { span } = outgoing;
     if (!this.#isAsSent(rank, awaited, span.bytes)) return;
-    while (outgoing.next < upTo && !this.#operation.isStopped) {
+    // A receiver may let more come than there is.
+    const end = Math.min(upTo, span.bytes);
+    while (outgoing.next < end && !this.#operation.isStopped) {
       const from = outgoing.next;
       const bytes = Math.min(FRAGMENT_BYTES, span.bytes - from);
       outgoing.next += bytes;
@@ -419,4 +430,9 @@ export function describeLengths(kind: number, rank: number, arrival: Arrival, ow
     return awaited === own ? "" : describeAwaited(rank, awaited, own);
   const bytes = kind === COLLECTIVE_READY ? (sent as number) : arrival.payloadBytes;
   return bytes === own ? "" : describeSent(rank, bytes, own);
+}
+
+/** Transfers of all rounds. */
+function transfersOf({ rounds }: Schedule): number {
+  return rounds.reduce((sum, { receives, sends }) => sum + receives.length + sends.length, 0);
 }

@@ -22,7 +22,7 @@ import { type ActiveHost, ActiveMessages, type Unexpected } from "./active.js";
 import { Agreement, type SendVote } from "./agreement.js";
 import { nodesKeepOrder } from "./algorithms/leaders.js";
 import { type Call, Check, callIn } from "./calls.js";
-import type { Channel } from "./channel.js";
+import { type Channel, EAGER_BYTES } from "./channel.js";
 import { describeLengths, Execution, type ExecutionHost } from "./execution.js";
 import type { Extension } from "./extension.js";
 import { type Buffers, type Operation, PlainOperation, type Reducer, type RegionHolder } from "./operation.js";
@@ -34,10 +34,17 @@ import { partialBytes, reduceOperands } from "./shared-steps.js";
 import { describeDifference, describeKind, isSameKind } from "./signature.js";
 import { UnderWay } from "./under-way.js";
 
+/** What an operation may fail with at another member. */
+const FAILURES: ReadonlySet<Result> = new Set([ERROR, ENOMEM, SHUTDOWN, CANCELED]);
 /** Numbers of failed operations that are remembered, so that each is passed on once. */
 const FAILURES_MAX = 64;
 /** Characters of a reason that are passed on. */
 const WHY_MAX = 400;
+/** Bytes for which an early message counts, besides its payload, and the most of one member: see EARLY_BYTES_MAX of collectives.ts. */
+const EARLY_BYTES = 64;
+const EARLY_BYTES_MAX = 67_108_864;
+/** Early votes of each member that are kept: it has one, and may send the decision behind it. */
+const VOTES_MAX = 2;
 /** How far ahead of this member another one may be, in operations: see SYNCHRONIZING_INTERVAL. */
 const AHEAD_MAX = 1024;
 
@@ -129,6 +136,8 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
   /** Whether the context's list of those has it. */
   isListed = false;
   readonly #early = new Map<number, Early[]>();
+  /** Bytes of these, by the rank that has sent them. */
+  readonly #earlyBytes: number[] = [];
   /** In debug mode: what members have called, by number. */
   readonly #checks = new Map<number, Check>();
   /** Results of operations that have failed elsewhere, by number. */
@@ -245,7 +254,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
 
   #deliverEarly(operation: Operation): void {
     for (const early of this.#early.get(operation.number) ?? []) this.#deliver(operation, early);
-    this.#early.delete(operation.number);
+    this.#forgetEarly(operation.number);
   }
 
   /** Begins an operation of members that share a memory. */
@@ -380,7 +389,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
       this.memberGone(rank);
       this.#host.closedAt(this, arrival.origin);
     } else if (kind === COLLECTIVE_FAILED) {
-      this.#failedElsewhere(number, tag as Result, new TextDecoder().decode(arrival.payload.slice()));
+      this.#failedElsewhere(number, failureIn(tag), new TextDecoder().decode(arrival.payload.slice()));
     } else if (kind === COLLECTIVE_ACTIVE) {
       this.active.came(number, tag, signature, rank, arrival);
       this.active.rethrow();
@@ -393,7 +402,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
       if (isAhead || operation?.check !== undefined) {
         if (seqDelta(number, this.#active.next) >= AHEAD_MAX) return;
         if (kind !== COLLECTIVE_CALL) this.#keep(number, early);
-        else this.#checkOf(number).calls[rank] = callIn(arrival);
+        else this.#checkOf(number).calls[rank] = callIn(arrival, this.size);
         if (operation !== undefined) this.#compare(operation);
       } else if (operation !== undefined) this.#deliver(operation, early);
       else {
@@ -414,10 +423,22 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
 
   /** Keeps a message until its operation begins. */
   #keep(number: number, early: Early): void {
+    const { rank, arrival } = early;
+    const bytes = (this.#earlyBytes[rank] ?? 0) + EARLY_BYTES + arrival.payloadBytes;
+    // A long transfer waits until this member is ready.
+    if (arrival.payloadBytes > EAGER_BYTES || bytes > EARLY_BYTES_MAX) return;
+    this.#earlyBytes[rank] = bytes;
     const list = this.#early.get(number);
     const kept = { ...early, arrival: copyOf(early.arrival) };
     if (list === undefined) this.#early.set(number, [kept]);
     else list.push(kept);
+  }
+
+  /** What has come early for an operation is delivered, or needed no more. */
+  #forgetEarly(number: number): void {
+    for (const { rank, arrival } of this.#early.get(number) ?? [])
+      this.#earlyBytes[rank] = (this.#earlyBytes[rank] as number) - EARLY_BYTES - arrival.payloadBytes;
+    this.#early.delete(number);
   }
 
   #deliver(operation: Operation, { kind, rank, tag, signature, arrival }: Early): void {
@@ -604,7 +625,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
   #finish(operation: Operation, result: Result): void {
     operation.result = result;
     operation.check = undefined;
-    if (this.#early.size > 0) this.#early.delete(operation.number);
+    if (this.#early.size > 0) this.#forgetEarly(operation.number);
     if (this.isChecked) this.#checks.delete(operation.number);
     this.#active.remove(operation.number);
     if (operation.isPolling) this.#host.polling(this, -1);
@@ -772,8 +793,13 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
 
   #voted(number: number, rank: number, round: number, payload: Uint8Array): void {
     const agreement = this.#agreements[number];
-    if (agreement === undefined) this.#earlyVotes.push({ number, rank, round, payload });
-    else agreement.came(rank, round, payload);
+    const isKept = this.#earlyVotes.some(
+      (vote) => vote.rank === rank && vote.number === number && vote.round === round,
+    );
+    if (agreement === undefined) {
+      if (!isKept && this.#earlyVotes.length < VOTES_MAX * this.size)
+        this.#earlyVotes.push({ number, rank, round, payload });
+    } else agreement.came(rank, round, payload);
   }
 
   /** Ends the geometry at this member: what is under way is given up. */
@@ -805,6 +831,11 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     this.#release();
     this.#host.dropped(this);
   }
+}
+
+/** Why an operation has failed elsewhere: what is no failure counts as one of the other member's. */
+function failureIn(tag: number): Result {
+  return FAILURES.has(tag as Result) ? (tag as Result) : ERROR;
 }
 
 /** A message that outlives its handler. */

@@ -3,6 +3,11 @@ import type { HandlerTable } from "../core/dispatch.js";
 import type { Endpoint } from "../core/endpoint.js";
 import type { Message } from "../core/message.js";
 
+/** Bytes for which a message counts that is kept, besides its payload. */
+const ARRIVAL_BYTES = 64;
+/** Bytes that are kept of one task: for as many geometries as a context may have, each of which takes 100. */
+export const KEPT_BYTES_MAX = 8_388_608;
+
 /** The part of a message that such a handler reads. The payload is valid until the handler returns. */
 export interface Arrival {
   readonly origin: Endpoint;
@@ -15,17 +20,28 @@ export interface Arrival {
 export class LateHandler {
   #handler: ((arrival: Arrival) => void) | undefined;
   #kept: Arrival[] = [];
+  /** Bytes of these, by the task that has sent them. */
+  readonly #keptBytes = new Map<number, number>();
 
   constructor(handlers: HandlerTable, id: number) {
     handlers.handle(id, (message) => {
-      if (this.#handler === undefined) this.#kept.push(kept(message));
-      else this.#handler(message);
+      if (this.#handler !== undefined) this.#handler(message);
+      else if (this.#mayKeep(message)) this.#kept.push(kept(message));
+      else handlers.malformed++;
     });
+  }
+
+  #mayKeep({ task, payloadBytes }: Message): boolean {
+    const bytes = (this.#keptBytes.get(task) ?? 0) + ARRIVAL_BYTES + payloadBytes;
+    if (bytes > KEPT_BYTES_MAX) return false;
+    this.#keptBytes.set(task, bytes);
+    return true;
   }
 
   /** Sets the handler, which gets what has come before at once, in order. */
   set(handler: (arrival: Arrival) => void): void {
     this.#handler = handler;
+    this.#keptBytes.clear();
     for (const arrival of this.#kept.splice(0)) handler(arrival);
   }
 }

@@ -71,7 +71,8 @@ export const empty = (count: number): Frame => {
   return { records: bytesFrom(count * one.length, (at) => one[at % one.length] as number) };
 };
 /** Names an rget FIFO, and says nothing more of it. */
-export const chainWords = (offset: number, generation: number, index = 0) => Int32Array.of(index, 1, offset, generation);
+export const chainWords = (offset: number, generation: number, index = 0) =>
+  Int32Array.of(index, 1, offset, generation);
 export const descriptor = (kind: number, bytes: number) => Int32Array.of(kind, bytes, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
 export const ask = (
   kind: number,

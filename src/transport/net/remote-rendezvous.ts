@@ -381,7 +381,8 @@ export class RemoteRendezvous {
       if (slots > LINK_SLOTS || !isOwn) return;
       const offset = this.#get(descriptor, DESCRIPTOR_REMOTE_OFFSET_OFFSET);
       const { result, pointer } = this.#resolve(index, generation, offset, slots << DESCRIPTOR_SHIFT);
-      if (result === TRANSFER_DONE && pointer % (1 << DESCRIPTOR_SHIFT) === 0) this.#ship(rgetFifo, ordinal, pointer, slots);
+      if (result === TRANSFER_DONE && pointer % (1 << DESCRIPTOR_SHIFT) === 0)
+        this.#ship(rgetFifo, ordinal, pointer, slots);
     } else {
       const number = this.#get(descriptor, DESCRIPTOR_VALUE_OFFSET);
       if (number >= DEPTH_MAX) return;
