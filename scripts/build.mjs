@@ -1,9 +1,19 @@
 // Builds everything under dist/ and src/generated/, from the kernels up. No options; run it again after any change.
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
-import { join, relative, resolve } from "node:path";
+import { dirname, join, relative, resolve } from "node:path";
 import asc from "assemblyscript/asc";
 import { build as bundle } from "esbuild";
 import { rollup } from "rollup";
@@ -77,7 +87,7 @@ const build = async (/** @type {import("esbuild").BuildOptions} */ options) =>
  * Names and lines stay, for stack traces; so does `const`, which V8 folds where it does not fold `let`.
  * @type {import("esbuild").BuildOptions}
  */
-const lean = { minifyWhitespace: true, charset: "ascii", lineLimit: 120 };
+const lean = { minifyWhitespace: true, charset: "ascii", lineLimit: 120, sourcemap: "external" };
 for (const [name, source] of [
   ["monitor", "node-monitor"],
   ["watch", "process-watch"],
@@ -106,6 +116,29 @@ for (const [name, source] of [
   );
 }
 /**
+ * The name of a source in a map: as the repository has it, though the map alone has its text.
+ * @param {string} source @param {string} map
+ */
+const sourceIn = (source, map) => {
+  const path = relative(root.pathname, source).replaceAll("\\", "/");
+  return relative(dirname(map), join(root.pathname, path)).replaceAll("\\", "/");
+};
+/** esbuild's map of a file, without other packages and without the code that is kept as a string. @param {string} file */
+function mapOf(file) {
+  const map = JSON.parse(readFileSync(`${file}.map`, "utf8"));
+  const isOther = (/** @type {string} */ source) => /[\\/](src[\\/]generated|node_modules)[\\/]/.test(source);
+  if (map.sources.every(isOther)) return { mappings: "" };
+  const sourcesContent = map.sources.map((/** @type {string} */ source, /** @type {number} */ i) =>
+    isOther(source) ? "" : map.sourcesContent[i],
+  );
+  return { ...map, sourcesContent };
+}
+/** Takes an empty map away. @param {string} file */
+function dropMap(file) {
+  writeFileSync(file, readFileSync(file, "utf8").replace(/\/\/# sourceMappingURL=.*\n?$/, ""));
+  rmSync(`${file}.map`);
+}
+/**
  * Makes fewer files of those that esbuild has made. esbuild makes a file of all that the same entries share: each further
  * module that is loaded later makes some 2 KB more of what is loaded at first, by names alone, and each file takes Node 2 to 3 ms
  * to load (Zen 5, a busy virtual machine).
@@ -115,14 +148,23 @@ for (const [name, source] of [
  *   earlier one without a file leaves it as it is. The entry itself is a part of a file of its name
  */
 async function merge(folder, entries, external, groups) {
+  const hasMaps = existsSync(join(folder, `${entries[0]}.js.map`));
   const merged = await rollup({
     input: Object.fromEntries(entries.map((name) => [name, join(folder, `${name}.js`)])),
     plugins: [
       { name: "external", resolveId: (id) => (external.test(id) ? { id, external: true } : null) },
       {
+        name: "maps",
+        load: (id) => (hasMaps ? { code: readFileSync(id, "utf8"), map: mapOf(id) } : null),
+      },
+      {
         // No file of the package has effects but by its exports, as package.json says: bundlers warn of imports for effects.
         name: "no-effects",
-        renderChunk: (code) => ({ code: code.replace(/\bimport'\.\.?\/[^']+';/g, ""), map: null }),
+        // Spaces instead: the map keeps its columns.
+        renderChunk: (code) => ({
+          code: code.replace(/\bimport'\.\.?\/[^']+';/g, (found) => " ".repeat(found.length)),
+          map: null,
+        }),
       },
     ],
     makeAbsoluteExternalsRelative: false,
@@ -133,8 +175,10 @@ async function merge(folder, entries, external, groups) {
   });
   const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).map((name) => name.replaceAll("\\", "/"));
   const nameOf = (/** @type {string} */ file) => file.replace(/(-[A-Z0-9]{8})?\.js$/, "");
-  return merged.write({
+  const written = await merged.write({
     dir: "dist",
+    sourcemap: hasMaps,
+    sourcemapPathTransform: (source, map) => sourceIn(resolve(dirname(map), source), map),
     chunkFileNames: ({ name }) => `${nameOf(`${name}.js`)}-[hash].js`,
     hashCharacters: "base36",
     hoistTransitiveImports: false,
@@ -159,6 +203,9 @@ async function merge(folder, entries, external, groups) {
       return undefined;
     },
   });
+  for (const file of written.output)
+    if (file.type === "chunk" && file.map?.mappings === "") dropMap(`dist/${file.fileName}`);
+  return written;
 }
 /** Modules that a program imports, or Node by the names of package.json's "imports". @type {Record<string, string>} */
 const entries = {
@@ -218,6 +265,7 @@ const port = await build({
   ...lean,
   entryPoints: ["src/port/port.ts"],
   outfile: "dist/port.js",
+  sourcemap: "linked",
   metafile: true,
   plugins: [
     {

@@ -24,7 +24,7 @@ const paths = (
 
 test("npm pack holds only what a user needs", () => {
   const allowed =
-    /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|SECURITY\.md|(bench|docs|docs\/api|src)\/[\w-]+\.md|assembly\/layout(\/\w+)?\.ts|dist\/(absent|index|port|web|cli|node\/(inline-agent|input|joined|launched|linked|process|processes|process-memory|web-host)|(agent|chunk|cli-\w+|engine|extensions|link-process|make-geometry|monitor|noble|private-node|start-watch|top|type)-\w+)\.js|dist\/(index|port|web)\.d\.ts|dist\/(pamir\.wasm|task-output\.cjs)|dist\/tasks\/[\w-]+\.js|examples\/\w+\.js|bench\/peers\/\w+\.[ch])$/;
+    /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|SECURITY\.md|(bench|docs|docs\/api|src)\/[\w-]+\.md|assembly\/layout(\/\w+)?\.ts|dist\/(absent|index|port|web|cli|node\/(inline-agent|input|joined|launched|linked|process|processes|process-memory|web-host)|(agent|chunk|cli-\w+|engine|extensions|link-process|make-geometry|monitor|noble|private-node|start-watch|top|type)-\w+)\.js(\.map)?|dist\/(index|port|web)\.d\.ts|dist\/(pamir\.wasm|task-output\.cjs)|dist\/tasks\/[\w-]+\.js|examples\/\w+\.js|bench\/peers\/\w+\.[ch])$/;
   expect(paths.filter((path) => !allowed.test(path))).toEqual([]);
   expect(paths).toEqual(
     expect.arrayContaining([
@@ -107,14 +107,66 @@ test("lint leaves alone what `npm run demo` has built", () => {
 });
 
 test("what package.json exports is there, and nothing is depended on at run time", () => {
-  const { main, types, exports, bin, dependencies } = JSON.parse(readFileSync("package.json", "utf8"));
+  const { main, module, types, typesVersions, exports, bin, dependencies } = JSON.parse(
+    readFileSync("package.json", "utf8"),
+  );
   const entries = [".", "./port", "./web"].flatMap((name) => [exports[name].types, exports[name].default]);
   for (const target of [...entries, exports["./pamir.wasm"], bin.pamir]) {
     expect(statSync(target).isFile()).toBe(true);
   }
   // For resolvers that don't read "exports".
   expect({ types, default: main }).toEqual(exports["."]);
+  expect(module).toBe(main);
+  for (const name of ["port", "web"]) expect(typesVersions["*"][name]).toEqual([exports[`./${name}`].types]);
   expect(dependencies).toBeUndefined();
+});
+
+describe("source maps", () => {
+  const mapped = paths.filter((path) => path.endsWith(".js.map"));
+
+  it("have what they name, and are those of the files that a program loads", () => {
+    const names = new Set<string>();
+    for (const path of mapped) {
+      const { sources, sourcesContent } = JSON.parse(readFileSync(path, "utf8"));
+      const file = path.slice(0, -4);
+      expect(readFileSync(file, "utf8").trimEnd()).toMatch(/\n?\/\/# sourceMappingURL=[\w-]+\.js\.map$/);
+      for (const [i, source] of (sources as string[]).entries()) {
+        const name = join(dirname(path), source);
+        names.add(name);
+        // Other packages, and code that is kept as a string, come without a text.
+        if (/^(node_modules|src\/generated)\//.test(name)) expect(sourcesContent[i]).toBe("");
+        else expect(sourcesContent[i] === readFileSync(name, "utf8"), name).toBe(true);
+      }
+    }
+    for (const one of ["src/pami/context.ts", "src/kernel/twin/lane.ts", "src/port/port.ts", "src/web/join.ts"])
+      expect([...names]).toContain(one);
+    const whole = paths.filter((path) => path.startsWith("dist/") && path.endsWith(".js")).map((path) => `${path}.map`);
+    expect(mapped.filter((path) => !whole.includes(path))).toEqual([]);
+  });
+
+  it("lead to the line that throws", () => {
+    const line = readFileSync("src/core/check.ts", "utf8")
+      .split("\n")
+      .findIndex((each) => each.includes("noSuchKey(key,"));
+    const code = `import { launch } from "./dist/index.js"; launch(new URL("data:,"), { taks: 1 }).catch((e) => console.log(e.stack));`;
+    const options = ["--enable-source-maps", "--input-type=module", "--eval", code];
+    const { stdout } = spawnSync(process.execPath, options, { encoding: "utf8" });
+    expect(stdout).toMatch(new RegExp(`at checkKeys \\(.*src/core/check\\.ts:${line + 1}:\\d+\\)`));
+    expect(stdout).toMatch(/at launch \(.*src\/launch\/launch\.ts:\d+:\d+\)/);
+  });
+});
+
+it.each([
+  ["publint", "publint/src/cli.js", ["--strict"]],
+  // The package is ESM, which require() takes in each Node that it supports. TypeScript resolves no .wasm.
+  [
+    "are the types wrong",
+    "@arethetypeswrong/cli/dist/index.js",
+    ["--pack", ".", "--exclude-entrypoints", "pamir.wasm", "--ignore-rules", "cjs-resolves-to-esm"],
+  ],
+])("%s finds nothing, for any resolver", (_, file, args) => {
+  const { status, stdout } = spawnSync(process.execPath, [join("node_modules", file), ...args], { encoding: "utf8" });
+  expect(status, stdout).toBe(0);
 });
 
 test(`the bundle of import "pamir" is at most ${BUNDLE_MAX} bytes minified and gzipped, the wasm ${WASM_MAX}`, async () => {

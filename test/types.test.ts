@@ -1,7 +1,17 @@
 // The declarations of the package as a program sees them: strict, without skipLibCheck, for each way to find modules, with
-// and without the types of a browser and of Node, and with six versions of the latter.
+// and without the types of a browser and of Node, with six versions of the latter, and by TypeScript from 5.7 on.
 import { execFile } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, inject, it } from "vitest";
@@ -9,6 +19,8 @@ import { afterAll, beforeAll, expect, inject, it } from "vitest";
 const run = promisify(execFile);
 const TSC_7 = realpathSync("node_modules/typescript/bin/tsc");
 const TSC_6 = realpathSync("node_modules/@typescript/old/bin/tsc");
+/** The oldest one: README.md names it. */
+const TSC_5_7 = realpathSync("node_modules/typescript-5.7/bin/tsc");
 
 /** What compiles wherever there is JavaScript. */
 const ANYWHERE = `
@@ -55,9 +67,30 @@ export async function start(): Promise<Job> {
 }
 `;
 
+/** Every public name, as a program passes it on: each of them is there, as a value or as a type. */
+function surface(): string {
+  return ["index", "port", "web"]
+    .map((entry) => {
+      const text = readFileSync(join("dist", `${entry}.d.ts`), "utf8");
+      const from = entry === "index" ? "pamir" : `pamir/${entry}`;
+      const lines = [...text.matchAll(/^export (type )?\{ (.+) \};$/gm)];
+      expect(lines.length).toBeGreaterThan(0);
+      return lines.map(([, type = "", names]) => `export ${type}{ ${names} } from "${from}";\n`).join("");
+    })
+    .join("");
+}
+
 /** What the lib of a browser and the types of Node both have. */
 const HOST = `
-import { codecs, type Context, dispatchId, launch } from "pamir";
+import { type AbortSignalLike, type CallScope, codecs, type Context, dispatchId, launch, type ProgressOptions } from "pamir";
+
+/** The host's signals go wherever pamir's type stands, and those that pamir gives go wherever the host's type stands. */
+export function signals(own: AbortSignal, { signal: given }: CallScope): readonly [AbortSignalLike, AbortSignal] {
+  const options: ProgressOptions = { signal: own };
+  const both: AbortSignal[] = [own, given];
+  const likes: AbortSignalLike[] = both;
+  return [options.signal ?? likes[0] ?? given, given];
+}
 
 export async function stop(context: Context): Promise<void> {
   // The signal of a handler is the host's own: it goes wherever that goes.
@@ -127,6 +160,8 @@ const NODE_TYPES: Record<string, string> = {
   26: "types-node-26",
 };
 
+const COMPILERS: Record<string, string> = { [TSC_6]: ", TypeScript 6", [TSC_5_7]: ", TypeScript 5.7" };
+
 /** Each compiles in a folder of its own. */
 const PROJECTS = [
   { resolution: "nodenext", dom: false, node: undefined, tsc: TSC_7 },
@@ -140,11 +175,15 @@ const PROJECTS = [
   ...["16", "18", "22", "24", "26"].map((node) => ({ resolution: "nodenext", dom: false, node, tsc: TSC_7 })),
   ...["16", "26"].map((node) => ({ resolution: "nodenext", dom: true, node, tsc: TSC_7 })),
   { resolution: "nodenext", dom: true, node: undefined, tsc: TSC_6 },
+  { resolution: "nodenext", dom: true, node: "20", tsc: TSC_5_7 },
+  // It reads no "exports". TypeScript 7 does not have it any more.
+  { resolution: "node10", dom: false, node: "20", tsc: TSC_5_7 },
+  { resolution: "node10", dom: true, node: undefined, tsc: TSC_5_7 },
 ].map((project) => {
   const { resolution, dom, node, tsc } = project;
   const types = node === undefined ? "without @types/node" : `@types/node ${node}`;
   const lib = dom ? "with lib dom" : "without lib dom";
-  return { ...project, name: `${resolution}, ${lib}, ${types}${tsc === TSC_6 ? ", TypeScript 6" : ""}` };
+  return { ...project, name: `${resolution}, ${lib}, ${types}${COMPILERS[tsc] ?? ""}` };
 });
 
 let root: string;
@@ -165,6 +204,7 @@ it.each(PROJECTS)("$name", async ({ name, resolution, dom, node, tsc }) => {
   mkdirSync(join(folder, "node_modules", "@types"), { recursive: true });
   writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
   writeFileSync(join(folder, "anywhere.ts"), ANYWHERE);
+  writeFileSync(join(folder, "surface.ts"), surface());
   if (dom || node !== undefined) writeFileSync(join(folder, "host.ts"), HOST);
   if (dom) writeFileSync(join(folder, "browser.ts"), BROWSER);
   if (node !== undefined) {
@@ -184,7 +224,7 @@ it.each(PROJECTS)("$name", async ({ name, resolution, dom, node, tsc }) => {
     target: "es2022",
     lib: ["es2022", ...(dom ? ["dom", "dom.iterable"] : [])],
     types: node === undefined ? [] : ["node"],
-    module: resolution === "bundler" ? "esnext" : resolution,
+    module: ["bundler", "node10"].includes(resolution) ? "esnext" : resolution,
     moduleResolution: resolution,
   };
   writeFileSync(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions, include: ["*.ts"] }));
