@@ -31,9 +31,11 @@ const CONNECT_TIMEOUT_MAX = 1_000_000;
 const ATTEMPTS_YIELD = 2;
 /**
  * With a key, a target that does not know a session cannot prove that, so it does not say so. After this many unanswered
- * attempts the origin opens another session.
+ * attempts the origin opens another session; or after this part of the silence, if probes take so long: a node that has given
+ * this one up answers nothing but a connect packet, and this one would take it for silent.
  */
 const ATTEMPTS_RECONNECT = 4;
+const RECONNECT_PART = 1 / 4;
 /** Microseconds that an accepted connection may wait for a context. Later, its target may have another use for the responder. */
 const ACCEPTED_MAX = 2_500_000;
 /** Microseconds for which an idle session stays open. */
@@ -328,10 +330,15 @@ export class Initiators {
     const isLate = now - queue.firstAttempt >= session.roundTrip;
     const yields = queue.attempts >= ATTEMPTS_YIELD && isLate && this.#queues.hasReady;
     if (yields) queue.notBefore = now + backoff(queue.attempts);
-    if (yields || (this.#state.keySchedule !== undefined && queue.attempts >= ATTEMPTS_RECONNECT)) {
+    if (yields || (this.#state.keySchedule !== undefined && this.#isOverdue(queue, now))) {
       queue.isUnresponsive = true;
       this.#release(connection, now, true);
     } else session.onProbeTimeout(now);
+  }
+
+  /** Whether the probes of a session have been in vain for long: its target may not know it. */
+  #isOverdue({ attempts, firstAttempt }: TxQueue, now: number): boolean {
+    return attempts >= ATTEMPTS_RECONNECT || (attempts > 1 && now - firstAttempt >= RECONNECT_PART * this.#silence);
   }
 
   /** Counts an unanswered attempt. @returns whether the node was given up for it */
