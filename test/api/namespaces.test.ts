@@ -12,6 +12,7 @@ import { script } from "../support/ssh.js";
 import { ALL, type End, longerThan, oneOf, TwoHosts, whyNoHosts } from "../support/two-hosts.js";
 
 const program = fileURLToPath(new URL("programs/bulk.js", import.meta.url));
+const parts = fileURLToPath(new URL("../cli/programs/parts.js", import.meta.url));
 /** On its own host, the port is free. */
 const PORT = 7117;
 const ENDS = [0, 1] as const;
@@ -54,9 +55,9 @@ describe.skipIf(why !== "")("nodes in two network namespaces", { timeout: 100_00
   });
 
   /** A process on each host. */
-  function start(rounds: number, options: object, env: (end: End) => object = () => ({})) {
+  function start(rounds: number, options: object, env: (end: End) => object = () => ({}), module = program) {
     const nodes = ENDS.map((rank) => {
-      const [command, ...args] = [...hosts.on(rank), process.execPath, program, `${rounds}`];
+      const [command, ...args] = [...hosts.on(rank), process.execPath, module, `${rounds}`];
       const child = spawn(command as string, args, {
         stdio: ["ignore", "pipe", "pipe"],
         env: {
@@ -133,6 +134,16 @@ describe.skipIf(why !== "")("nodes in two network namespaces", { timeout: 100_00
     const [first, second] = await ended;
     expect(first).toMatchObject({ code: 0, errors: "", said: { task: 0, wrong: [], isOver: true } });
     expect(second).toMatchObject({ code: "SIGKILL" });
+  });
+
+  it("the cable is cut: after shrink() the part with rank 0 goes on, and the other one gets PAMIR_MINORITY", async () => {
+    const { underWay, ended } = start(0, { silence: 3000 }, undefined, parts);
+    await underWay;
+    hosts.cable("down");
+    expect((await ended).map(({ said }) => said)).toEqual([
+      { task: 0, size: 1, codes: [] },
+      { task: 1, size: 2, codes: ["PAMIR_MINORITY"] },
+    ]);
   });
 
   /** Milliseconds for which a node is stopped. */

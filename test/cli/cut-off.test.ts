@@ -1,8 +1,11 @@
-// Tasks that lose the link of their node: it lies in the process of the node's first task.
+// Tasks that lose the link of their node, which lies in the process of the node's first task, or that hear nothing of others.
+import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { run } from "../support/run-command.js";
 
+const parts = fileURLToPath(new URL("programs/parts.js", import.meta.url));
+const elastic = fileURLToPath(new URL("programs/elastic.js", import.meta.url));
 const program = fileURLToPath(new URL("programs/cut-off.js", import.meta.url));
 
 describe.skipIf(process.platform !== "linux").each(["kill", "exit"])("by %s", { timeout: 100_000 }, (how) => {
@@ -21,3 +24,22 @@ describe.skipIf(process.platform !== "linux").each(["kill", "exit"])("by %s", { 
     expect(stdout.trim().split("\n").sort()).toEqual(said);
   });
 });
+
+it.skipIf(process.platform !== "linux").each([undefined, "inline"])(
+  "one of three nodes hears nothing of two: PAMIR_MINORITY, until their processes have ended; agent: %s",
+  { timeout: 100_000 },
+  (agent) => {
+    const options = `PAMIR_OPTIONS=${JSON.stringify({ silence: 3000, agent })}`;
+    const { stdout } = run("-n", "3", "--nodes", "3", "-x", options, parts, "stop");
+    expect(stdout).toBe('[2] {"task":2,"size":1,"codes":["PAMIR_MINORITY"]}\n');
+  },
+);
+
+it.skipIf(process.platform !== "linux").each([["by a link", ["--no-addons"]] as const, ["in one memory", []] as const])(
+  "an elastic job, %s: a task that has come later goes on alone, for the ends of the others are certain",
+  { timeout: 100_000 },
+  (_, options) => {
+    const { stdout } = spawnSync(process.execPath, [...options, elastic], { encoding: "utf8", timeout: 80_000 });
+    expect(stdout).toBe("goes on with 1\n");
+  },
+);
