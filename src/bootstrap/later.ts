@@ -6,6 +6,9 @@ import { quote } from "./text.js";
 /** Name of the variable: a Later, as JSON. */
 export const LATER = "PAMIR_LATER";
 
+/** Key of the number of tasks that have come later so far: the launcher stores it before it starts each one. */
+export const LATER_BEGUN = "later-begun";
+
 /** Barriers of joinBy(), in which all nodes meet. Behind the last one, others can come. */
 export const NODE_BARRIERS = 4;
 /** Barriers in which all processes meet when they attach: also that of agreeOnKey(). */

@@ -150,7 +150,7 @@ export class PmiClient {
         `the value of ${key} is ${given}, not a Uint8Array of at most ${CLIENT_VALUE_MAX} bytes`,
       );
     }
-    const text = needModule("buffer").Buffer.from(value).toString("base64url");
+    const text = base64url(value);
     const partLength = this.#partLength(key);
     const parts = Math.max(1, Math.ceil(text.length / partLength));
     if (parts > PARTS_MAX) {
@@ -377,6 +377,15 @@ export class PmiClient {
     this.#wait?.fail(error);
     return error;
   }
+}
+
+/** A short value as put() stores it, in one part. */
+export function storedText(value: Uint8Array): string {
+  return `1.${base64url(value)}`;
+}
+
+function base64url(value: Uint8Array): string {
+  return needModule("buffer").Buffer.from(value).toString("base64url");
 }
 
 function checkKey(key: string): void {

@@ -120,6 +120,11 @@ export class PmiServer {
     return this.#values.has(key);
   }
 
+  /** Stores a value of the launcher's own, or replaces it. */
+  store(key: string, value: string): void {
+    this.#values.set(key, value);
+  }
+
   /** How many ranks have, or had, a connection. */
   get joined(): number {
     return this.#ranks.size;

@@ -4,7 +4,7 @@
 import { ENDPOINT_COUNT_MAX, JOB_STARTED_OFFSET, JOB_WORLD_OFFSET } from "../../assembly/layout.js";
 import { LAYOUT_HASH } from "../../assembly/layout-hash.js";
 import type { Bootstrap } from "../bootstrap/bootstrap.js";
-import { type Later, takeLater } from "../bootstrap/later.js";
+import { LATER_BEGUN, type Later, takeLater } from "../bootstrap/later.js";
 import { type OpenedBootstrap, openBootstrap } from "../bootstrap/open.js";
 import { ranksText, runsOf, whyOf } from "../bootstrap/text.js";
 import type { BootstrapWait } from "../bootstrap/waits.js";
@@ -230,8 +230,10 @@ async function join(
   if (agent !== undefined) {
     const addresses: (Address | null)[] = [];
     for (let other = 0; other < nodes; other++) addresses.push(await get<Address>(bootstrap, `address-${other}`));
-    // Those of two later nodes that begin at once: the one that stores its address last finds that of the other.
-    for (let other = nodes; rank >= world && other < nodes + most - world; other++) {
+    // Of two later nodes that begin at once, the one that stores its address last finds that of the other. One that is not
+    // counted here begins behind this count, and finds the address of this node.
+    const begun = rank < world ? 0 : await get<number>(bootstrap, LATER_BEGUN);
+    for (let other = nodes; other < nodes + begun; other++) {
       addresses.push((await find<Address>(bootstrap, `address-${other}`)) ?? null);
     }
     checkFamilies(agent.address, addresses);

@@ -88,6 +88,11 @@ export class BootstrapServer {
     this.#size = size;
   }
 
+  /** Stores a value of the launcher's own, or replaces it. */
+  store(key: string, value: Uint8Array): void {
+    this.#values.set(key, value);
+  }
+
   take(request: BootstrapRequest, reply: (answer: BootstrapAnswer) => void): void {
     const answer = request.ask;
     if ("put" in request) {

@@ -1,7 +1,8 @@
 // The nodes of a job whose processes share no memory, as the job's monitor sees them: it answers the requests by which they
 // find each other, and tells them of processes that have ended.
-import type { Later } from "../bootstrap/later.js";
+import { LATER_BEGUN, type Later } from "../bootstrap/later.js";
 import type { NodePort } from "../support/host.js";
+import { encodeText } from "../support/text.js";
 import { type BootstrapAnswer, type BootstrapRequest, BootstrapServer } from "./link-bootstrap.js";
 
 /** What the nodes of a job have in common. */
@@ -25,17 +26,24 @@ type News = BootstrapAnswer | NodeEnd;
 
 export class LinkedNodes {
   readonly #server: BootstrapServer;
+  readonly #size: number;
   readonly #listeners = new Set<(news: News) => void>();
   /** Nodes whose processes have ended. */
   readonly ended = new Set<number>();
 
   constructor({ size, caller }: LinkSetup) {
     this.#server = new BootstrapServer(size);
+    this.#size = size;
     if (caller === undefined) return;
     const tell = (news: News): void => caller.postMessage(news);
     caller.on("message", (request: BootstrapRequest) => this.take(request, tell));
     caller.unref();
     this.add(tell);
+  }
+
+  /** A task is about to begin. Numbers rise. */
+  begin(task: number): void {
+    if (task >= this.#size) this.#server.store(LATER_BEGUN, encodeText(`${task + 1 - this.#size}`));
   }
 
   /** A process begins. @param tell sends it news @returns what ends that */

@@ -149,6 +149,7 @@ function startAll({ bootstraps, ...orders }: MonitorOrders, isFirst: boolean): v
       if (notStarted !== undefined) endUnstarted(some);
       else {
         if (isFirst) notStarted = some[0]?.task;
+        for (const { task } of some) links?.nodes.begin(task);
         const pid = start({ ...orders, bootstraps: some }, { ...processes, labels }, lifecycle, links);
         if (pid === undefined) continue;
         notStarted = undefined;

@@ -13,7 +13,7 @@ import { collectivesSuite } from "./collectives.suite.js";
 
 /** Numbers of members. In npm test, a rig has those of its own that are among the ones drawn. */
 const NUMBERS = Array.from({ length: 17 }, (_, i) => i + 1);
-const DRAWN = sample(NUMBERS, byEffort({ quick: 7, normal: 7, deep: NUMBERS.length }), "members");
+const DRAWN = sample(NUMBERS, byEffort({ quick: 5, normal: 5, deep: NUMBERS.length }), "members");
 const among = (sizes: readonly number[]): number[] => DRAWN.filter((size) => sizes.includes(size));
 
 for (const [kernel, sizes] of [

@@ -18,8 +18,8 @@ export function quickTasks({ name, bound = 2 }: Scenario): Task[] {
 /** `npm test`: the same, and more of each. */
 export function normalTasks({ name, bound = 2 }: Scenario): Task[] {
   return [
-    { scenario: name, bound: SWITCHES, schedules: 40, seed: SEED },
-    { scenario: name, bound: Math.min(1, bound), schedules: 80 },
+    { scenario: name, bound: SWITCHES, schedules: 30, seed: SEED },
+    { scenario: name, bound: Math.min(1, bound), schedules: 60 },
   ];
 }
 
@@ -53,7 +53,7 @@ export function partsOf(kernel: "wasm" | "ts"): Part[] {
   const all = SCENARIOS.length;
   const count = byEffort({
     quick: kernel === "wasm" ? all : all / 8,
-    normal: kernel === "wasm" ? all : all / 2,
+    normal: kernel === "wasm" ? all / 2 : all / 4,
     deep: all,
   });
   return sample(SCENARIOS, Math.ceil(count), kernel).map((scenario) => ({

@@ -87,7 +87,7 @@ describe("the order of a reduction", () => {
       return found(leaders, plan, (schedule) => schedule, SEED, true, BRACKETS[8]) === "";
     };
     // Bit i says whether the member behind i is on the next node.
-    for (let size = 1; size <= byEffort({ quick: 6, normal: 9, deep: 12 }); size++) {
+    for (let size = 1; size <= byEffort({ quick: 6, normal: 7, deep: 12 }); size++) {
       for (let cuts = 0; cuts < 2 ** (size - 1); cuts++) {
         let node = 0;
         const nodeOf = Array.from({ length: size }, (_, rank) => (node += ((cuts << 1) >> rank) & 1));

@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { byEffort, SEED } from "../support/effort.js";
 import { swarm } from "./swarm.js";
 
-const COUNT = byEffort({ quick: 10, normal: 40, deep: 500 });
+const COUNT = byEffort({ quick: 10, normal: 20, deep: 500 });
 
 it(`S8 D8 each stream is delivered once and in order, and all becomes quiet: ${COUNT} simulations (PAMIR_SEED=${SEED})`, {
   // Virtual time is as long on each machine; of a core's it is 27 s, and several times that where others want it.

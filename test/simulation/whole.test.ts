@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { byEffort, SEED } from "../support/effort.js";
 import { whole } from "./whole.js";
 
-const COUNT = byEffort({ quick: 2, normal: 8, deep: 60 });
+const COUNT = byEffort({ quick: 2, normal: 4, deep: 60 });
 
 it(`Messages, puts, gets, rmw, fences and ends over ${COUNT} networks (PAMIR_SEED=${SEED})`, {
   timeout: 180_000,

@@ -28,7 +28,7 @@ export function byEffort<T>(sizes: Readonly<Record<Effort, T>>): T {
 
 /** So many random cases, of a number that is right for a look at all sides of what is tested. */
 export function scaled(cases: number): number {
-  return Math.ceil(cases * byEffort({ quick: 0.2, normal: 0.5, deep: 3 }));
+  return Math.ceil(cases * byEffort({ quick: 0.2, normal: 0.3, deep: 3 }));
 }
 
 /** The numbers below `count`: in test:deep all, else some sixteen at even distances, from another one on with each seed. */

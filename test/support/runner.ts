@@ -16,16 +16,18 @@ const ALL = Number.POSITIVE_INFINITY;
 /** Files whose tests start processes, compilers or many threads, or go on for seconds: of these, a run takes so many. */
 const DEAR: readonly { readonly file: RegExp; readonly quick: number; readonly normal: number }[] = [
   { file: /^test\/interleaving\/interleaving/, quick: ALL, normal: ALL },
+  { file: /^test\/(api\/(namespaces|links|joined|restart|processes-link|agent-thread|close)|docs\/machines)/, quick: 2, normal: 4 },
   { file: /^test\/(interleaving\/mutants|hosts)/, quick: 1, normal: ALL },
-  { file: /^test\/(cli|soak)\//, quick: 2, normal: 4 },
-  { file: /^test\/(examples|property\/(agent|packets)|simulation\/scale|types)/, quick: 2, normal: 4 },
-  { file: /^test\/(api|conformance\/(api|network))/, quick: 3, normal: 9 },
-  { file: /^test\/conformance\/processes/, quick: 3, normal: 20 },
-  { file: /^test\/conformance\/chains/, quick: 15, normal: 25 },
-  { file: /^test\/docs\/blocks/, quick: 3, normal: 9 },
+  { file: /^test\/soak\//, quick: 1, normal: 1 },
+  { file: /^test\/cli\//, quick: 2, normal: 3 },
+  { file: /^test\/(examples|property\/(agent|packets)|simulation\/scale|types)/, quick: 2, normal: 3 },
+  { file: /^test\/(api|conformance\/(api|network))/, quick: 3, normal: 7 },
+  { file: /^test\/conformance\/processes/, quick: 3, normal: 10 },
+  { file: /^test\/conformance\/chains/, quick: 15, normal: 20 },
+  { file: /^test\/docs\/blocks/, quick: 3, normal: 6 },
   { file: /^test\/pages\/(demo|bundles|lifecycle|frames|firefox)/, quick: 1, normal: 1 },
-  { file: /^test\/pages\/api\.test/, quick: 1, normal: 8 },
-  { file: /^test\/pages\//, quick: 1, normal: 3 },
+  { file: /^test\/pages\/api\.test/, quick: 1, normal: 5 },
+  { file: /^test\/pages\//, quick: 1, normal: 2 },
 ];
 
 /** Variants are tests of one title in several suites of a file. Of each test, a run takes so many; of a file, so many tests. */

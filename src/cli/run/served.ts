@@ -1,11 +1,13 @@
 // Tasks that are processes find each other by PMI-1, which this launcher serves, on this machine and on others. The launcher
 // tells the agents of nodes which other nodes have ended, and starts tasks that have failed again.
 import { START_TIMEOUT_MAX } from "../../bootstrap/environment.js";
-import { JOIN_BARRIERS, LATER, type Later } from "../../bootstrap/later.js";
+import { JOIN_BARRIERS, LATER, LATER_BEGUN, type Later } from "../../bootstrap/later.js";
 import { StreamLines } from "../../bootstrap/lines.js";
+import { storedText } from "../../bootstrap/pmi-client.js";
 import { PmiServer } from "../../bootstrap/pmi-server.js";
 import { PlainFraming } from "../../bootstrap/pmi-wire.js";
 import { GRACE_MS } from "../../bootstrap/waits.js";
+import { encodeText } from "../../support/text.js";
 import { say } from "../usage.js";
 import { EXIT_TIMEOUT, type JobOptions, ProcessJob, type Running } from "./job.js";
 import { NEWS_FD, PMI_FD } from "./processes.js";
@@ -174,6 +176,7 @@ export class ServedJob implements Pick<Running, "end" | "endNow"> {
     }
     const later = restarts.replace(failed, () => this.#next++);
     if (later === undefined) return undefined;
+    this.#server.store(LATER_BEGUN, storedText(encodeText(`${this.#next - this.#options.size}`)));
     const [ended, gone] = [[...this.#ended], [...this.#gone]];
     const env = this.#variables(later.task, this.#most, { rank: later.rank, ended, gone });
     return start({ ...later, env }).then((task) => {
