@@ -228,6 +228,16 @@ test("the lock file names no registry", () => {
   expect(readFileSync("package-lock.json", "utf8")).not.toMatch(/"resolved"/);
 });
 
+test("npm is told of each dependency with an install script: it warns of others, and none is needed", () => {
+  const { packages } = JSON.parse(readFileSync("package-lock.json", "utf8")) as {
+    packages: Record<string, { hasInstallScript?: boolean }>;
+  };
+  const scripts = Object.entries(packages).filter(([, { hasInstallScript }]) => hasInstallScript);
+  const names = scripts.map(([path]) => path.replace(/^.*node_modules\//, "")).sort();
+  const { allowScripts } = JSON.parse(readFileSync("package.json", "utf8"));
+  expect(allowScripts).toEqual(Object.fromEntries(names.map((name) => [name, false])));
+});
+
 describe("the bundlers of the build and of the demo", () => {
   const folder = mkdtempSync(join(inject("folder"), "warnings-"));
   const modules: Record<string, string> = {
