@@ -175,7 +175,9 @@ export interface TraceOptions {
 
 /**
  * Starts a job: `tasks` workers that import the module `entry`, where each calls `attach()`. Resolves while the workers are
- * starting. Messages to a task that is not up yet wait for it. A task that fails to load ends with its error in
+ * starting. Without `join: true` the caller is no task: it watches and ends the job, but sends tasks nothing and hears nothing
+ * from them. With it the caller is task 0, which `tasks` counts: `tasks: 4` starts three workers, and `job.client` is its
+ * client. Messages to a task that is not up yet wait for it. A task that fails to load ends with its error in
  * `job.exited`. In a browser, call it on the page: in Firefox 153, about one in a hundred workers that start workers hangs.
  * @param entry URL of the task module: `new URL('./task.js', import.meta.url)`. In a browser also a function that makes its
  *   worker, for bundlers: `() => new Worker(new URL('./task.js', import.meta.url), { type: 'module' })`. With
