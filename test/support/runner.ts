@@ -16,8 +16,13 @@ const ALL = Number.POSITIVE_INFINITY;
 /** Files whose tests start processes, compilers or many threads, or go on for seconds: of these, a run takes so many. */
 const DEAR: readonly { readonly file: RegExp; readonly quick: number; readonly normal: number }[] = [
   { file: /^test\/interleaving\/interleaving/, quick: ALL, normal: ALL },
-  { file: /^test\/(api\/(namespaces|links|joined|restart|processes-link|agent-thread|close)|docs\/machines)/, quick: 2, normal: 4 },
+  {
+    file: /^test\/(api\/(namespaces|links|joined|restart|processes-link|agent-thread|close)|docs\/machines)/,
+    quick: 2,
+    normal: 4,
+  },
   { file: /^test\/(interleaving\/mutants|hosts)/, quick: 1, normal: ALL },
+  { file: /^test\/cjs-bundles/, quick: 1, normal: 2 },
   { file: /^test\/soak\//, quick: 1, normal: 1 },
   { file: /^test\/cli\//, quick: 2, normal: 3 },
   { file: /^test\/(examples|property\/(agent|packets)|simulation\/scale|types)/, quick: 2, normal: 3 },
