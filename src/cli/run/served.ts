@@ -7,7 +7,6 @@ import { storedText } from "../../bootstrap/pmi-client.js";
 import { PmiServer } from "../../bootstrap/pmi-server.js";
 import { PlainFraming } from "../../bootstrap/pmi-wire.js";
 import { GRACE_MS } from "../../bootstrap/waits.js";
-import { encodeText } from "../../support/text.js";
 import { say } from "../usage.js";
 import { EXIT_TIMEOUT, type JobOptions, ProcessJob, type Running } from "./job.js";
 import { NEWS_FD, PMI_FD } from "./processes.js";
@@ -176,7 +175,7 @@ export class ServedJob implements Pick<Running, "end" | "endNow"> {
     }
     const later = restarts.replace(failed, () => this.#next++);
     if (later === undefined) return undefined;
-    this.#server.store(LATER_BEGUN, storedText(encodeText(`${this.#next - this.#options.size}`)));
+    this.#server.store(LATER_BEGUN, storedText(Buffer.from(`${this.#next - this.#options.size}`)));
     const [ended, gone] = [[...this.#ended], [...this.#gone]];
     const env = this.#variables(later.task, this.#most, { rank: later.rank, ended, gone });
     return start({ ...later, env }).then((task) => {
