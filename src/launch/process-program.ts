@@ -1,6 +1,6 @@
 // The program of a process of tasks: it runs the monitor whose source comes by the channel.
 import { nodeModule } from "../support/host.js";
-import { makeTemporaryFolder } from "../support/private-folder.js";
+import { makeTemporaryFolder } from "../support/temporary-folder.js";
 
 const PROGRAM =
   'process.once("message",(setup)=>{globalThis.pamirProcess=setup;process.getBuiltinModule("node:vm").runInThisContext(setup.source,{filename:"pamir monitor"})})';

@@ -49,20 +49,6 @@ export function makePrivateFolder(folder: string): void {
   if (why !== undefined) throw new Error(why);
 }
 
-/**
- * Makes a new folder for this user alone, in that of temporary files (TMPDIR).
- * @throws Error it can't be made, or other users may replace it there
- */
-export function makeTemporaryFolder(prefix: string): string {
-  const { mkdtempSync, rmSync } = nodeModule("fs") as typeof import("node:fs");
-  const { tmpdir } = nodeModule("os") as typeof import("node:os");
-  const folder = mkdtempSync(`${tmpdir()}/${prefix}-`);
-  const why = whyNotPrivate(folder);
-  if (why === undefined) return folder;
-  rmSync(folder, { recursive: true, force: true });
-  throw new Error(why);
-}
-
 function octal({ mode }: Stats): string {
   return (mode & 0o7777).toString(8).padStart(4, "0");
 }

@@ -23,7 +23,8 @@ import type { Lifecycle } from "../../src/launch/lifecycle.js";
 import type { MonitorOrders, TaskExit } from "../../src/launch/monitor.js";
 import { programArguments } from "../../src/launch/process-program.js";
 import { type ProcessesSetup, startProcess } from "../../src/launch/task-process.js";
-import { makePrivateFolder, makeTemporaryFolder, whyNotPrivate } from "../../src/support/private-folder.js";
+import { makePrivateFolder, whyNotPrivate } from "../../src/support/private-folder.js";
+import { makeTemporaryFolder } from "../../src/support/temporary-folder.js";
 
 const isRoot = process.getuid?.() === 0;
 const OTHER_USER = 12_345;

@@ -5,7 +5,8 @@ import { createHash } from "node:crypto";
 import { chmodSync, lstatSync, mkdtempSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
-import { makePrivateFolder, makeTemporaryFolder } from "../../support/private-folder.js";
+import { makePrivateFolder } from "../../support/private-folder.js";
+import { makeTemporaryFolder } from "../../support/temporary-folder.js";
 
 const FLAGS = ["-O3", "-march=native", "-pthread"];
 
