@@ -1,9 +1,8 @@
 // Functions of the user's that throw: the operation fails at all members, wherever they are, and the next one works.
 import { expect, it } from "vitest";
 import { type CollectiveType, ERROR, type Geometry, type UserOperation } from "../../src/index.js";
-import { geometryOf, settled, tasksOf } from "../support/collective-rig.js";
-import { limitsOf, RIGS } from "../support/collective-rigs.js";
-import { portsJob } from "../support/ports-job.js";
+import { geometryOf, settled } from "../support/collective-rig.js";
+import { portsOf, RIGS } from "../support/collective-rigs.js";
 import { PATIENCE } from "./support.js";
 
 const OPTIONS = { timeout: PATIENCE };
@@ -83,7 +82,7 @@ it.each(RIGS)(
 );
 
 it("onDone gets ERROR everywhere", async () => {
-  const given = tasksOf(portsJob(limitsOf(3), ["wasm", "ts"]));
+  const given = portsOf(3);
   try {
     const geometries = await geometryOf(given);
     const results = await settled(

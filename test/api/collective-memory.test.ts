@@ -9,10 +9,9 @@ import { SEGMENT_BYTES } from "../../src/collective/segments.js";
 import { COLLECTIVE_TYPES } from "../../src/collective/signature.js";
 import type { Client, CollectiveType, Geometry } from "../../src/index.js";
 import { hugeCase } from "../support/collective-draws.js";
-import { geometryOf, type Members, runCase, settled, tasksOf } from "../support/collective-rig.js";
-import { limitsOf, RIGS } from "../support/collective-rigs.js";
+import { geometryOf, type Members, runCase, settled } from "../support/collective-rig.js";
+import { portsOf, RIGS } from "../support/collective-rigs.js";
 import { hashOf } from "../support/effort.js";
-import { portsJob } from "../support/ports-job.js";
 import { randomOf } from "../support/random.js";
 import { replayNote, SEED } from "../support/seed.js";
 import { PATIENCE } from "./support.js";
@@ -170,7 +169,7 @@ it.each(CALLS.flatMap(([type, how, make]) => PLACES.map((place) => [type, how, p
 );
 
 it("a long transfer has few fragments on their way", async () => {
-  const given = tasksOf(portsJob(limitsOf(2), ["wasm", "ts"]));
+  const given = portsOf(2);
   try {
     const geometries = await geometryOf(given);
     const length = 16 * MIB;

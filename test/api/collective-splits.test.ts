@@ -1,25 +1,14 @@
 // Geometries made of others, and several of the same members: who is in them, in which order.
 import { describe, expect, it } from "vitest";
-import type { Geometry, KernelName } from "../../src/index.js";
-import { contextsOf, geometryOf, type Member, type Members, settled, tasksOf } from "../support/collective-rig.js";
+import type { Geometry } from "../../src/index.js";
+import { contextsOf, geometryOf, type Member, type Members, settled } from "../support/collective-rig.js";
+import { nodesOf, portsOf } from "../support/collective-rigs.js";
 import { byEffort } from "../support/effort.js";
 import { type Mortal, MortalJob } from "../support/mortal-members.js";
-import { NetworkedJob } from "../support/networked.js";
-import { portsJob } from "../support/ports-job.js";
 import { SEED } from "../support/seed.js";
 import { PATIENCE, rejectionOf } from "./support.js";
 
 const OPTIONS = { timeout: PATIENCE };
-const KERNELS: readonly KernelName[] = ["wasm", "ts"];
-const limitsOf = (tasks: number) => ({
-  tasks,
-  contexts: 1,
-  laneBytes: 16_384,
-  heapBytes: 2 ** 24,
-  regions: 64,
-  fifos: 2,
-  slots: 8,
-});
 
 async function withMembers(given: Members, body: (geometries: Geometry[]) => Promise<void>): Promise<void> {
   try {
@@ -67,11 +56,9 @@ async function expectSums(
   expect(valuesOf(sums)).toEqual(expected);
 }
 
-const PORTS = (size: number): Members => tasksOf(portsJob(limitsOf(size), KERNELS));
-
 describe.each([
   ["contexts", (size: number) => contextsOf(size, "wasm")],
-  ["ports", async (size: number) => PORTS(size)],
+  ["ports", async (size: number) => portsOf(size)],
 ] as const)("split(), %s", (_, rig) => {
   it("equal keys keep the order of ranks, others change it; without a color, a member is in none", async () => {
     const given = await rig(6);
@@ -165,8 +152,7 @@ describe("splitByNode()", () => {
     [4, 6],
     [1, 3],
   ])("nodes of up to %i tasks, %i members", async (tasksPerNode, size) => {
-    const options = { seed: SEED, limits: limitsOf(size), kernels: KERNELS, isFaithful: true, tasksPerNode };
-    const given = tasksOf(new NetworkedJob(options));
+    const given = nodesOf(size, { tasksPerNode });
     await withMembers(given, async (geometries) => {
       const made = valuesOf(
         await settled(
@@ -199,8 +185,7 @@ describe("splitByNode()", () => {
   });
 
   it("keeps the order of ranks of a geometry that goes round the nodes", async () => {
-    const options = { seed: SEED, limits: limitsOf(4), kernels: KERNELS, isFaithful: true, tasksPerNode: 2 };
-    const given = tasksOf(new NetworkedJob(options));
+    const given = nodesOf(4, { tasksPerNode: 2 });
     try {
       const geometries = await geometryOf(given, [3, 0, 2, 1]);
       const made = valuesOf(
@@ -223,11 +208,8 @@ describe("splitByNode()", () => {
 
 describe.each([
   ["contexts", async () => contextsOf(4, "wasm")],
-  ["ports", async () => PORTS(4)],
-  [
-    "nodes",
-    async () => tasksOf(new NetworkedJob({ seed: SEED, limits: limitsOf(4), kernels: KERNELS, isFaithful: true })),
-  ],
+  ["ports", async () => portsOf(4)],
+  ["nodes", async () => nodesOf(4)],
 ] as const)("a member closes the geometry instead of coming to what is made of it, %s", (_, rig) => {
   const members = [0, 1, 2, 3];
 
@@ -275,12 +257,10 @@ describe.each([
 });
 
 describe("splitByNode(), two nodes of three tasks", () => {
-  const options = { limits: limitsOf(6), kernels: KERNELS, isFaithful: true, tasksPerNode: 3 };
-
   it.each([3, 4, 5])(
     "rank %i closes the geometry instead of coming: its node gets SHUTDOWN, the other one its geometry",
     async (odd) => {
-      const given = tasksOf(new NetworkedJob({ ...options, seed: SEED }));
+      const given = nodesOf(6, { tasksPerNode: 3 });
       await withMembers(given, async (geometries) => {
         const calls = geometries.map(async (one) => {
           if (one.rank !== odd) return one.splitByNode(OPTIONS);
@@ -299,7 +279,7 @@ describe("splitByNode(), two nodes of three tasks", () => {
   it.each(Array.from({ length: byEffort({ quick: 4, normal: 8, deep: 64 }) }, (_, i) => i))(
     "a member closes the old geometry as soon as it has the new one: all have that, order %i",
     async (order) => {
-      const given = tasksOf(new NetworkedJob({ ...options, seed: SEED + order }));
+      const given = nodesOf(6, { tasksPerNode: 3, seed: SEED + order });
       await withMembers(given, async (geometries) => {
         const calls = geometries.map(async (one) => {
           const made = await (order % 2 === 0 ? one.splitByNode(OPTIONS) : one.split(one.rank % 2, 0, OPTIONS));
@@ -314,7 +294,7 @@ describe("splitByNode(), two nodes of three tasks", () => {
 
 it.each([
   ["contexts", async () => contextsOf(3, "wasm")],
-  ["ports", async () => PORTS(3)],
+  ["ports", async () => portsOf(3)],
 ] as const)("a shrink() whose wait is over goes on in the next call, %s", async (_, rig) => {
   const given = await rig();
   await withMembers(given, async (geometries) => {
@@ -396,7 +376,7 @@ it("a geometry that is closed is not split, and the error names the call", async
 });
 
 it("a range has each step-th task, up to its bound", async () => {
-  const given = PORTS(6);
+  const given = portsOf(6);
   try {
     for (const [range, tasks] of [
       [{ from: 0, to: 5, step: 2 }, [0, 2, 4]],
@@ -421,7 +401,7 @@ it("a range has each step-th task, up to its bound", async () => {
 it.each(["contexts", "ports"])(
   "%s: two geometries of the same members are told apart by id, in whatever order made",
   async (rig) => {
-    const given = rig === "ports" ? PORTS(3) : await contextsOf(3, "wasm");
+    const given = rig === "ports" ? portsOf(3) : await contextsOf(3, "wasm");
     try {
       const endpoints = given.members.map(({ context }) => context.endpoint);
       const ids = [

@@ -5,9 +5,8 @@ import { launch } from "pamir";
 import { expect, it } from "vitest";
 import { sumOf } from "../../src/collective/shape.js";
 import type { CollectiveType, Geometry } from "../../src/index.js";
-import { contextsOf, geometryOf, settled, tasksOf } from "../support/collective-rig.js";
-import { limitsOf, RIGS } from "../support/collective-rigs.js";
-import { portsJob } from "../support/ports-job.js";
+import { contextsOf, geometryOf, settled } from "../support/collective-rig.js";
+import { portsOf, RIGS } from "../support/collective-rigs.js";
 import { PATIENCE } from "./support.js";
 
 const OPTIONS = { timeout: PATIENCE };
@@ -252,7 +251,7 @@ it.each(MISFITS)("refuse elements whose bytes are %s", async (_, parameters, tex
 });
 
 it("members whose elements differ fail", async () => {
-  const given = tasksOf(portsJob(limitsOf(2), ["wasm", "ts"]));
+  const given = portsOf(2);
   try {
     const geometries = await geometryOf(given);
     const begin = (geometry: Geometry): Promise<unknown> =>

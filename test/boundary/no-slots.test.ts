@@ -47,6 +47,21 @@ describe.each(["wasm", "ts"] as const)("without a free slot: %s", (kernel) => {
   const endpoint = (task: number): Endpoint => context(task).endpoint;
   const task = (number: number): Networked => job.tasks[number] as Networked;
 
+  /** All that task 0 begins with task 2 comes to SHUTDOWN. */
+  async function expectShutdown(): Promise<void> {
+    const to = endpoint(2);
+    const local = task(0).client.createRegion(64);
+    const remote = task(2).client.createRegion(64).handle;
+    expect([
+      context(0).sendImmediate(to, DATA),
+      context(0).send({ to, dispatch: DATA, payload: new Uint8Array(10) }),
+      context(0).put({ to, local, remote, bytes: 8 }),
+      context(0).get({ to, local, remote, bytes: 8 }),
+      context(0).rmw({ to, remote, operation: "add", value: 1 }),
+    ]).toEqual(Array(5).fill(SHUTDOWN));
+    await expect(context(0).call(to, CALL)).rejects.toMatchObject({ code: "PAMIR_SHUTDOWN" });
+  }
+
   async function turn(turns = TURNS): Promise<void> {
     for (let i = 0; i < turns; i++) {
       for (const each of contexts) each.advance();
@@ -279,46 +294,28 @@ describe.each(["wasm", "ts"] as const)("without a free slot: %s", (kernel) => {
       .then(String, (error: { code?: string }) => void told.push(error.code));
     await turn(5);
     expect(told).toEqual([]);
-    const { kernel, map, client } = task(0);
+    const { kernel, map } = task(0);
     markEngineDead(kernel, map);
     await turn(5);
     await Promise.all([promised, call]);
     const shutdown = String(SHUTDOWN);
     expect(told.map(String).sort()).toEqual([shutdown, shutdown, "PAMIR_SHUTDOWN", "PAMIR_SHUTDOWN"]);
-    const local = client.createRegion(64);
-    const remote = task(2).client.createRegion(64).handle;
-    expect([
-      context(0).sendImmediate(to, DATA),
-      context(0).send({ to, dispatch: DATA, payload: new Uint8Array(10) }),
-      context(0).put({ to, local, remote, bytes: 8 }),
-      context(0).get({ to, local, remote, bytes: 8 }),
-      context(0).rmw({ to, remote, operation: "add", value: 1 }),
-    ]).toEqual(Array(5).fill(SHUTDOWN));
-    await expect(context(0).call(to, CALL)).rejects.toMatchObject({ code: "PAMIR_SHUTDOWN" });
+    await expectShutdown();
     await context(0).whenEnded(to);
     letGo();
   });
 
   it("once the agent has ended, a task without a slot is as one that has ended, for whatever is begun", async () => {
-    const { kernel, map, client } = task(0);
+    const { kernel, map } = task(0);
     markEngineDead(kernel, map);
     const to = endpoint(2);
-    const remote = task(2).client.createRegion(64).handle;
-    const local = client.createRegion(64);
     const told: unknown[] = [];
     context(0).whenEnded(to, (_, result) => void told.push(result));
     const ended = context(0).whenEnded(to);
     const room = context(0)
       .whenRoom(to, 8)
       .then(String, (error: { code?: string }) => void told.push(error.code));
-    expect([
-      context(0).sendImmediate(to, DATA),
-      context(0).send({ to, dispatch: DATA, payload: new Uint8Array(10) }),
-      context(0).put({ to, local, remote, bytes: 8 }),
-      context(0).get({ to, local, remote, bytes: 8 }),
-      context(0).rmw({ to, remote, operation: "add", value: 1 }),
-    ]).toEqual(Array(5).fill(SHUTDOWN));
-    await expect(context(0).call(to, CALL)).rejects.toMatchObject({ code: "PAMIR_SHUTDOWN" });
+    await expectShutdown();
     await turn(5);
     await Promise.all([ended, room]);
     expect(told).toEqual([SHUTDOWN, "PAMIR_SHUTDOWN"]);
