@@ -186,16 +186,9 @@ export function startTaskProcess(
   child.on("error", (failure) => {
     if (child?.pid === undefined) lifecycle.end(exitBy({ failure, code: null, signal: null }));
   });
-  const { stdout } = child;
   // They are undefined where the process could not be started.
-  outputs = [stdout, child.stderr].flatMap((one) => one ?? []);
-  const lines: (() => void)[] = [];
-  for (const from of outputs) {
-    const name = from === stdout ? "stdout" : "stderr";
-    const to = process[name];
-    if (labels === undefined) from.on("data", (bytes: Uint8Array) => passOn(bytes, from, to));
-    else lines.push(labelLines(task, labels[name], from, to));
-  }
+  outputs = [child.stdout, child.stderr].flatMap((one) => one ?? []);
+  const lines = passOutputs(child, task, labels);
   const { pid } = child;
   if (pid !== undefined && !isDetached) {
     guard ??= new Guard(() => {});
@@ -221,6 +214,19 @@ export function startTaskProcess(
     over();
   });
   return pid;
+}
+
+/** Passes on what a task's process writes. @returns what ends the last lines, if they have labels */
+function passOutputs(child: ChildProcess, task: number, labels: Labels | undefined): (() => void)[] {
+  const lines: (() => void)[] = [];
+  for (const name of ["stdout", "stderr"] as const) {
+    const [from, to] = [child[name], process[name]];
+    // Undefined where the process could not be started.
+    if (!from) continue;
+    if (labels === undefined) from.on("data", (bytes: Uint8Array) => passOn(bytes, from, to));
+    else lines.push(labelLines(task, labels[name], from, to));
+  }
+  return lines;
 }
 
 /** Resolves once what came of a task is out. A launching thread that blocks does not print it before it goes on. */

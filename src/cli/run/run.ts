@@ -139,10 +139,7 @@ async function runThreads(app: string, argv: string[], values: Values): Promise<
   let end: Running["end"] = () => {};
   const tasks = count("--tasks", values.tasks) ?? Math.max(2, info().hardwareThreads);
   const contexts = count("--contexts", values.contexts);
-  // Loaded on demand: few jobs need it.
-  const room =
-    values.restart === undefined ? undefined : (await import("../../launch/limits.js")).roomForTasks(contexts);
-  const restarts = new Restarts(values, tasks, room?.most, room?.why);
+  const restarts = await restartsOf(values, tasks, contexts);
   if (values.detach && values.processes === undefined) throw new UsageError("--detach takes --processes");
   const options = {
     tasks,
@@ -173,18 +170,8 @@ async function runThreads(app: string, argv: string[], values: Values): Promise<
   try {
     const launched = await launch(entry, options);
     job = launched;
-    const ended = launched.exited.then((exits) => {
-      // onExit() is not called for tasks that end with their monitor.
-      const failed = first ?? exits.find(({ cause }) => cause === "monitor");
-      if (failed === undefined) return 0;
-      // The system takes the lowest 8 bits.
-      return codeIn(failed.error) ? 2 : failed.code & 255 || 1;
-    });
-    // Without shared memory, the tasks are threads of their processes.
-    const isOwn = options.processes === tasks && info().processes !== "link";
-    const ends = isOwn
-      ? endsOfProcesses(launched as SignalledJob, ended)
-      : endsOfThreads(launched, ended, options.processes === undefined);
+    const ended = launched.exited.then((exits) => codeOf(first, exits));
+    const ends = endsOf(launched, ended, options);
     end = (signal) => {
       isEnding = true;
       ends.end(signal);
@@ -206,8 +193,36 @@ async function runThreads(app: string, argv: string[], values: Values): Promise<
   }
 }
 
+async function restartsOf(values: Values, tasks: number, contexts: number | undefined): Promise<Restarts> {
+  if (values.restart === undefined) return new Restarts(values, tasks);
+  // Loaded on demand: few jobs need it.
+  const { most, why } = (await import("../../launch/limits.js")).roomForTasks(contexts);
+  return new Restarts(values, tasks, most, why);
+}
+
 /** How a job ends, apart from what is the same for all. */
 type Ends = Pick<Running, "ended" | "end" | "pass"> & { readonly endNow?: () => void };
+
+/** The exit code of a job. @param first the first failure of which onExit() has told */
+function codeOf(first: TaskExit | undefined, exits: readonly TaskExit[]): number {
+  // Once the monitor has ended, spawn() throws in onExit(): no task is started again.
+  const failed = first ?? exits.find(({ cause }) => cause === "monitor");
+  if (failed === undefined) return 0;
+  // The system takes the lowest 8 bits.
+  return codeIn(failed.error) ? 2 : failed.code & 255 || 1;
+}
+
+function endsOf(
+  job: Job,
+  ended: Promise<number>,
+  { tasks, processes }: { readonly tasks: number; readonly processes: number | undefined },
+): Ends {
+  // Without shared memory, the tasks are threads of their processes.
+  const areProcesses = processes === tasks && info().processes !== "link";
+  return areProcesses
+    ? endsOfProcesses(job as SignalledJob, ended)
+    : endsOfThreads(job, ended, processes === undefined);
+}
 
 /** A job with what the package's types do not show. */
 type SignalledJob = Job & { signal(name: string, isEnd: boolean): void };
