@@ -246,6 +246,26 @@ describe.each(["wasm", "ts"] as const)("without a free slot: %s", (kernel) => {
     await until(() => came[2]?.length === 1);
   });
 
+  it("sendWhenRoom() advances by itself until a slot is free", async () => {
+    hold(1);
+    let isOver = false;
+    const room = context(0).sendWhenRoom({ to: endpoint(2), dispatch: DATA, payload: Int32Array.of(1) });
+    const ended = room.then(() => {
+      isOver = true;
+    });
+    const pass = async (): Promise<void> => {
+      for (const each of contexts.slice(1)) each.advance();
+      await job.turn();
+      await new Promise(setImmediate);
+    };
+    for (let turns = 0; turns < TURNS; turns++) await pass();
+    expect(isOver).toBe(false);
+    letGo();
+    for (let turns = 0; !isOver && turns < 10 * TURNS; turns++) await pass();
+    expect(isOver).toBe(true);
+    await ended;
+  });
+
   it("a task is watched that has no slot yet: its end is told once it has had one", async () => {
     hold(1);
     let isOver = false;
