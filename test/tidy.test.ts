@@ -166,14 +166,16 @@ describe("imports point one way", () => {
 
   // A launcher speaks PMI-1 and has a job key, which programs never need: an entry of the package would be for it alone.
   rule(
-    "src/cli uses the package by the name 'pamir'; only src/cli/run imports more: src/bootstrap, labels, exit codes, input, the guard, what Node loads first, and checks of options; and limits of starting, timers, private folders, printable text, and where packages are found, which need no package",
+    "src/cli uses the package by the name 'pamir'; only src/cli/run imports more: src/bootstrap, labels, exit codes, input, the guard, what Node loads first, and checks of options; and limits of starting, timers, private folders, texts, and where packages are found, which need no package",
     () =>
       files("src/cli", /\.ts$/)
         .flatMap(imports)
         .filter(({ name, to }) => name.startsWith(".") && !to.startsWith("src/cli/"))
         .filter(
           ({ from, to }) =>
-            !/^src\/(launch\/start-limits|support\/(timers|packages|printable|private-folder))$/.test(to) &&
+            !/^src\/(launch\/start-limits|support\/(timers|packages|printable|text|(private|temporary)-folder))$/.test(
+              to,
+            ) &&
             !(
               from.startsWith("src/cli/run/") &&
               /^src\/(bootstrap\/|launch\/(input|labels|exit-code|guard|join-options|limits|own-address|preload)$)/.test(
