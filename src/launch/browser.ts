@@ -109,18 +109,23 @@ export function startBrowserMonitor(
     else board.interrupt(task);
   };
 
+  /** Listens to a worker no more. An adopted one may join another job. */
+  const forget = (task: number): void => {
+    running.delete(task);
+    unlisten.get(task)?.();
+    unlisten.delete(task);
+  };
+
   const host = {
     hasLeft: (task: number): boolean => board?.hasLeft(task) ?? hasLeft(sync, map, task),
     interrupt,
     markDead(task: number) {
       const worker = running.get(task);
-      running.delete(task);
-      // An adopted worker may join another job.
-      unlisten.get(task)?.();
-      unlisten.delete(task);
+      forget(task);
       if (!adopted.delete(task)) (worker as Worker).terminate();
       if (board === undefined) markDead(sync, map, task);
     },
+    stays: (task: number, why: string): void => events.stays(task, why),
     ended(exit: TaskExit, error: ErrorParts | undefined) {
       board?.ended(exit.task, error);
       events.ended(exit, error);
@@ -171,7 +176,7 @@ export function startBrowserMonitor(
     lifecycle.add(
       task,
       adopted.has(task)
-        ? { askToLeave, terminate: () => lifecycle.end(terminated) }
+        ? { askToLeave, terminate: () => forget(task) }
         : // Where all tasks end, the memory goes to no other task.
           { terminate: (isAll) => (isAll ? lifecycle.end(dying.get(task) ?? terminated) : kill(terminated, lock)) },
     );

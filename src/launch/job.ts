@@ -80,6 +80,13 @@ export interface JobParts {
   readonly kernel: Kernel;
 }
 
+/** What waits for the end of a task, as far as it hears that the task goes on. */
+interface Awaited {
+  readonly task: number;
+  readonly ended: (exit: TaskExit) => void;
+  readonly stays?: ((why: string) => void) | undefined;
+}
+
 /** A job, as the launching thread sees it. If that thread joined, its own task is in `client`. */
 export class Job {
   /**
@@ -102,7 +109,7 @@ export class Job {
   #isTerminated = false;
   #isReferenced = true;
   /** What waits for the end of one task, and for its onExit() before that. */
-  readonly #awaited = new Set<{ readonly task: number; readonly ended: (exit: TaskExit) => void }>();
+  readonly #awaited = new Set<Awaited>();
   /** Errors of spawn() and adopt() once the job is over. */
   readonly #refusals = new WeakSet<object>();
   /** Whether no task runs and none comes any more. */
@@ -135,6 +142,7 @@ export class Job {
         this.#settle();
       },
       ended: (exit, error) => this.#ended(exit, error),
+      stays: (task, why) => this.#stays(task, why),
       engineEnded: (error) => this.#engineEnded(error),
       over: (error) => {
         this.#isOver = true;
@@ -181,7 +189,8 @@ export class Job {
 
   /**
    * Makes a task of a worker that the program started, for instance a worker of a pool. `attach(port)` in that worker waits
-   * for this. `terminate()` asks an adopted task to close its client, and does not end its worker.
+   * for this. `terminate()` asks an adopted task to close its client, and does not end its worker. The task ends with that at the
+   * latest.
    * @param target the worker, or a port whose other end is in the worker
    * @returns the number of the task
    * @throws as spawn()
@@ -266,8 +275,9 @@ export class Job {
 
   /**
    * Ends all tasks now, and closes a joined caller's client. Resolves as `exited`. With a number, it ends that task and
-   * resolves with the end of that task, even if the task ended by itself first.
-   * @throws PAMIR_INVAL for a task that does not exist, or is the caller
+   * resolves with the end of that task, even if the task ended by itself first. An adopted task has a second to leave. If it has
+   * not, `terminate(task)` rejects, and the task goes on; `terminate()` resolves, and its exit has an error that says so.
+   * @throws PAMIR_INVAL for a task that does not exist, or is the caller; PAMIR_TIMEDOUT an adopted task has not left
    */
   terminate(): Promise<TaskExit[]>;
   terminate(task: number): Promise<TaskExit>;
@@ -291,16 +301,29 @@ export class Job {
     const exit = this.#exits.get(task);
     if (exit !== undefined) return Promise.resolve(exit);
     // First: in a browser, the task may have ended when terminate() returns.
-    const ended = new Promise<TaskExit>((resolve) => void this.#onceEnded(task, resolve));
+    const ended = new Promise<TaskExit>((resolve, reject) => {
+      const stays = (why: string): void =>
+        reject(new PamiError("PAMIR_TIMEDOUT", `terminate() of task ${task}: ${why}`));
+      this.#onceEnded(task, resolve, stays);
+    });
     this.#monitor.terminate(task);
     return ended;
   }
 
   /** Calls `ended` with the end of a task that runs. @returns what prevents that */
-  #onceEnded(task: number, ended: (exit: TaskExit) => void): () => void {
-    const awaited = { task, ended };
+  #onceEnded(task: number, ended: Awaited["ended"], stays?: Awaited["stays"]): () => void {
+    const awaited: Awaited = { task, ended, stays };
     this.#awaited.add(awaited);
     return () => void this.#awaited.delete(awaited);
+  }
+
+  /** A task that terminate() was to end goes on. */
+  #stays(task: number, why: string): void {
+    for (const awaited of this.#awaited) {
+      if (awaited.task !== task || awaited.stays === undefined) continue;
+      this.#awaited.delete(awaited);
+      awaited.stays(why);
+    }
   }
 
   /** @internal Sends a signal to the tasks that have a process of their own: `pamir run` does. */

@@ -15,7 +15,8 @@ export interface TaskWorker {
   /** Asks a worker that the program has started to leave; undefined: pamir has started it. */
   readonly askToLeave?: (() => void) | undefined;
   /**
-   * Ends the worker, or stops waiting for it to leave. The host calls end() once it is gone.
+   * Ends the worker: the host calls end() once it is gone. Of a worker that the program has started, forgets it: it has not
+   * left, and every task ends.
    * @param isAll whether every task ends: then no task reuses this one's memory
    */
   terminate(isAll: boolean): void;
@@ -31,6 +32,8 @@ export interface LifecycleHost {
   interrupt(task: number): void;
   /** Releases the worker, marks the task dead in this memory, and tells its contexts. */
   markDead(task: number): void;
+  /** A task was to end, and its worker, which the program has started, has not left. It goes on. @param why in a sentence */
+  stays(task: number, why: string): void;
   /** Tells the job, and prints a failure. @param shown the error as it is printed */
   ended(exit: TaskExit, error: ErrorParts | undefined, shown: string | undefined): void;
 }
@@ -39,6 +42,8 @@ export class Lifecycle {
   readonly #workers = new Map<number, TaskWorker>();
   /** Tasks that terminate() ends, or has ended. */
   readonly #terminated = new Set<number>();
+  /** Whether every task ends. */
+  #isEnding = false;
   /** Tasks that are marked dead, and have not ended, with their errors. */
   readonly #dead = new Map<number, ErrorParts | undefined>();
   /** Stops of the timers of tasks that are asked to leave. */
@@ -113,6 +118,7 @@ export class Lifecycle {
   /** Ends one task, or all of them. */
   terminate(which: number | "all"): void {
     const isAll = which === "all";
+    this.#isEnding ||= isAll;
     for (const [task, worker] of [...this.#workers]) {
       if (!isAll && which !== task) continue;
       this.#terminated.add(task);
@@ -120,8 +126,25 @@ export class Lifecycle {
       else if (!this.#timers.has(task)) {
         worker.askToLeave();
         const interrupt = after(BLOCKED_MS, () => this.#host.interrupt(task));
-        this.#timers.set(task, [interrupt, after(LEAVE_MS, () => worker.terminate(isAll))]);
+        this.#timers.set(task, [interrupt, after(LEAVE_MS, () => this.#stays(task, worker))]);
       }
     }
+  }
+
+  /**
+   * A worker of the program's has not left in time. Its thread may go on, and use its memory: so the task is not marked dead, and
+   * no other one gets that memory. Its end is the worker's. If every task ends, the job ends without it.
+   */
+  #stays(task: number, worker: TaskWorker): void {
+    this.#timers.delete(task);
+    const why = `its worker, which the program has started, has not left within ${LEAVE_MS} ms`;
+    if (!this.#isEnding) {
+      this.#host.stays(task, `${why}: it blocks, or computes. The task goes on until that worker ends`);
+      return;
+    }
+    this.#workers.delete(task);
+    worker.terminate(true);
+    const exit: TaskExit = { task, code: 1, cause: "terminated", error: why };
+    this.#host.ended(exit, errorOf(exit, this.#host.hasLeft(task)), undefined);
   }
 }

@@ -31,7 +31,10 @@ export interface TaskExit {
    * `process`: its process ended. `monitor`: the job's monitor ended.
    */
   readonly cause: "exit" | "error" | "memory" | "terminated" | "process" | "monitor";
-  /** Name and text of the error, for `error`, `memory`, `process` and `monitor`. */
+  /**
+   * Name and text of the error, for `error`, `memory`, `process` and `monitor`. For `terminated`, of an adopted task whose worker
+   * goes on: it has not left in time.
+   */
   readonly error?: string | undefined;
   /** Name of the signal that killed its process, for `process`. */
   readonly signal?: string | undefined;
@@ -46,6 +49,8 @@ export interface MonitorEvents {
   started(): void;
   /** @param error the end as an error for other tasks; undefined: the task had closed its client, and ended well */
   ended(exit: TaskExit, error: ErrorParts | undefined): void;
+  /** A task that terminate() was to end goes on. @param why in a sentence */
+  stays(task: number, why: string): void;
   /** The engine thread has ended with this error. */
   engineEnded(error: string): void;
   /** The monitor has ended: by close(), or with an error. */

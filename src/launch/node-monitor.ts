@@ -42,6 +42,8 @@ import { TaskWorkers } from "./task-workers.js";
 export type MonitorReport =
   | { readonly ended: TaskExit; readonly error: ErrorParts | undefined }
   | { readonly started: true }
+  /** A task that was to end goes on. */
+  | { readonly stays: number; readonly why: string }
   /** The engine thread has ended with this error. */
   | { readonly engineEnded: string }
   | NodeReport;
@@ -98,6 +100,7 @@ const lifecycle = new Lifecycle(links === undefined ? taskErrorsIn(memory, map) 
   markDead: (task) => {
     if (links === undefined) markDead(sync, map, task);
   },
+  stays: (task, why) => port?.postMessage({ stays: task, why } satisfies MonitorReport),
   ended,
 });
 const workers = new TaskWorkers(lifecycle, sync, map, { labels, isForeign: false, output: process });

@@ -63,6 +63,7 @@ export function startNodeMonitor(source: string, setup: MonitorSetup, events: Mo
   monitor.on("message", (report: MonitorReport) => {
     if ("started" in report) events.started();
     else if ("report" in report) link?.board.hear(report.from, report.report);
+    else if ("stays" in report) events.stays(report.stays, report.why);
     else if ("engineEnded" in report) events.engineEnded(report.engineEnded);
     else {
       link?.board.ended(report.ended.task);

@@ -10,7 +10,7 @@ import type { ProcessReport, ProcessSetup } from "./task-process.js";
 export function processLifecycle(
   { orders, isDetached }: Pick<ProcessSetup, "orders" | "isDetached">,
   errors: Pick<TaskErrors, "write"> | undefined,
-  host: Omit<LifecycleHost, "ended">,
+  host: Omit<LifecycleHost, "ended" | "stays">,
 ): Lifecycle {
   const tasks = orders.bootstraps.map(({ task }) => task);
   process.title = `pamir: ${tasks.map((task) => `task ${task}`).join(", ")}`;
@@ -31,6 +31,8 @@ export function processLifecycle(
   }
   return new Lifecycle(errors, {
     ...host,
+    // No task of such a process is adopted.
+    stays: () => {},
     ended: (ended, error, shown) => {
       const isLast = --left === 0;
       if (!process.connected) {

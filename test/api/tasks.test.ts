@@ -202,6 +202,35 @@ for (const variant of UNMIXED) {
         expect(thrownBy(() => job.adopt(worker)).code).toBe("PAMIR_CLOSED");
       }));
 
+    it("a worker that does not leave is not taken for dead: terminate() of its task rejects, and it goes on", () =>
+      withMaxTasks(variant, 1, 3, async ({ job, context, exits }) => {
+        const flag = new Int32Array(new SharedArrayBuffer(4));
+        const worker = new Worker(new URL("tasks/stubborn.js", import.meta.url), { workerData: { flag: flag.buffer } });
+        const task = job.adopt(worker);
+        await once(worker, "message");
+        await expect(job.terminate(task)).rejects.toMatchObject({
+          code: "PAMIR_TIMEDOUT",
+          message: `terminate() of task ${task}: its worker, which the program has started, has not left within 1000 ms: it blocks, or computes. The task goes on until that worker ends`,
+        });
+        expect([exits, job.dump().tasks[task]?.state]).toEqual([[], "up"]);
+        Atomics.store(flag, 0, 1);
+        Atomics.notify(flag, 0);
+        untilEnded(context, job.client.endpoint(task));
+        expect(await job.terminate(task)).toMatchObject({ task, code: 0, cause: "terminated" });
+        await worker.terminate();
+      }));
+
+    it("terminate() of all does not wait for a worker that does not leave, and says so", () =>
+      withMaxTasks(variant, 1, 3, async ({ job }) => {
+        const { buffer: flag } = new Int32Array(new SharedArrayBuffer(4));
+        const worker = new Worker(new URL("tasks/stubborn.js", import.meta.url), { workerData: { flag } });
+        const task = job.adopt(worker);
+        await once(worker, "message");
+        const error = "its worker, which the program has started, has not left within 1000 ms";
+        expect(await job.terminate()).toEqual([{ task, code: 1, cause: "terminated", error }]);
+        await worker.terminate();
+      }));
+
     it("the workers of a piscina, one job after the other", async () => {
       const pool = new Piscina({ filename: file, minThreads: 2, maxThreads: 2 });
       for (let round = 0; round < 3; round++) {

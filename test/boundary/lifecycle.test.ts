@@ -22,6 +22,7 @@ function rig() {
     hasLeft: (task) => hasLeft(sync, map, task),
     interrupt: (task) => interruptTask(sync, map, task),
     markDead: (task) => void said.push(`dead ${task}`),
+    stays: (task, why) => void said.push(`stays ${task} ${why}`),
     ended: (exit, error, shown) => {
       exits.push(exit);
       said.push(`ended ${exit.task} ${exit.cause} ${error?.message ?? "no error"} ${shown ?? "as it is"}`);
@@ -87,8 +88,8 @@ describe("terminate()", () => {
     expect([0, 1, 2].map((task) => lifecycle.isTerminated(task))).toEqual([true, true, true]);
   });
 
-  it("asks a program's own worker once, interrupts it where it blocks, and then gives it up", () => {
-    const { lifecycle, said, adopted, interrupts } = rig();
+  it("asks a program's own worker once, interrupts it where it blocks, and then ends the job without it, not dead", () => {
+    const { lifecycle, said, exits, adopted, interrupts } = rig();
     adopted(1);
     lifecycle.terminate(1);
     lifecycle.terminate("all");
@@ -96,7 +97,25 @@ describe("terminate()", () => {
     vi.advanceTimersByTime(999);
     expect([said, interrupts(1)]).toEqual([["ask 1"], 1]);
     vi.advanceTimersByTime(1);
-    expect(said).toEqual(["ask 1", "give up 1"]);
+    expect(said).toEqual(["ask 1", "give up 1", "ended 1 terminated task 1 was ended by terminate() as it is"]);
+    const error = "its worker, which the program has started, has not left within 1000 ms";
+    expect(exits).toEqual([{ task: 1, code: 1, cause: "terminated", error }]);
+    lifecycle.end({ task: 1, code: 0, cause: "exit" });
+    expect(exits).toHaveLength(1);
+  });
+
+  it("of one task lets a program's own worker go on that has not left: it is not dead before it ends", () => {
+    const { lifecycle, said, adopted } = rig();
+    adopted(1);
+    for (let round = 0; round < 2; round++) {
+      lifecycle.terminate(1);
+      vi.advanceTimersByTime(1000);
+      const why =
+        "its worker, which the program has started, has not left within 1000 ms: it blocks, or computes. The task goes on until that worker ends";
+      expect(said.splice(0)).toEqual(["ask 1", `stays 1 ${why}`]);
+    }
+    lifecycle.end({ task: 1, code: 0, cause: "terminated" });
+    expect(said).toEqual(["dead 1", "ended 1 terminated task 1 was ended by terminate() as it is"]);
   });
 
   it("neither interrupts nor gives up a worker that has left meanwhile", () => {
