@@ -25,6 +25,23 @@ export function descriptorsReason(what: string): string {
   return `all ${limit} descriptors that this process may have are in use: raise ulimit -n, or start fewer ${what}`;
 }
 
+/**
+ * Free descriptors without which no job of `pamir run` starts: Node ends somewhere with a stack then. Each process or thread of
+ * a task takes more; where they run out later, the text is descriptorsText().
+ */
+const FREE_MIN = 5;
+
+/**
+ * Why no job can start with so few descriptors; undefined: it can.
+ * @param limits the text of /proc/self/limits @param open descriptors: those of Node are about 20
+ */
+export function fewDescriptorsText(limits: string, open: number): string | undefined {
+  const limit = /^Max open files\s+(\d+)/m.exec(limits)?.[1];
+  if (limit === undefined || Number(limit) >= open + FREE_MIN) return undefined;
+  const least = `pamir run needs ${open + FREE_MIN} at least, and some more for each task`;
+  return `this process may have ${limit} descriptors (ulimit -n): ${least} (${DESCRIPTORS_CODE})`;
+}
+
 /** As descriptorsText(), where the system refuses to start a process. */
 export function processesText(): string {
   const limit = userLimits().max_user_processes?.soft ?? "so many";

@@ -18,7 +18,8 @@ export function startWorker(source: string, options: Options): NodeWorker {
 /** Why a thread does not start. @param cause an error of Node, which may also come as the worker's event */
 export function startError(cause: Error & { code?: string }): PamiError {
   const { code, message } = cause;
-  if (message.endsWith("EMFILE")) {
+  // A thread may find out only once it runs.
+  if (/(EMFILE|errno 24)$/.test(message)) {
     return new PamiError("PAMIR_DESCRIPTORS", `a thread can't be started: ${descriptorsReason("tasks")}`, { cause });
   }
   const why =

@@ -1,6 +1,6 @@
 // `pamir run`: runs a program as the tasks of a job, as threads or as processes of this machine or of several.
 import { spawnSync } from "node:child_process";
-import { existsSync, writeSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeSync } from "node:fs";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
@@ -8,7 +8,7 @@ import { info, type Job, launch, type TaskExit } from "pamir";
 import { EXIT_PIPE, GRACE_MS } from "../../launch/exit-code.js";
 import { serveInput } from "../../launch/input.js";
 import { OUTPUT_MS } from "../../launch/labels.js";
-import { codeIn } from "../../launch/start-limits.js";
+import { codeIn, fewDescriptorsText } from "../../launch/start-limits.js";
 import { printable } from "../../support/printable.js";
 import { after, pause } from "../../support/timers.js";
 import { say, UsageError } from "../usage.js";
@@ -50,6 +50,7 @@ export async function run(args: string[]): Promise<number> {
     return 0;
   }
   if (app === undefined) throw new UsageError("a program is missing: pamir run [OPTION]… APP; see pamir run --help");
+  checkDescriptors();
   const time = seconds("--timeout", values.timeout);
   // In a folder that is gone, this throws: tasks would.
   if (values.cwd === undefined) process.cwd();
@@ -60,6 +61,17 @@ export async function run(args: string[]): Promise<number> {
   const why = code === 1 ? whyNoModule(path) : undefined;
   if (why !== undefined) throw new UsageError(`the task module ${path} is no program: ${why} (PAMIR_ENTRY)`);
   return code;
+}
+
+/** @throws UsageError this process may have so few descriptors that no job starts */
+function checkDescriptors(): void {
+  let why: string | undefined;
+  try {
+    why = fewDescriptorsText(readFileSync("/proc/self/limits", "latin1"), readdirSync("/proc/self/fd").length);
+  } catch {
+    // Another system; or none is left, which the next file says.
+  }
+  if (why !== undefined) throw new UsageError(why);
 }
 
 /** Why Node can't read a program; undefined: it can, or a loader changes what it reads. */
