@@ -154,6 +154,10 @@ export class ProcessNode {
       },
       this.#host,
     );
+    link.onUnsent = (to, code) => {
+      const other = addresses.indexOf(to);
+      warn(unsentText(node, other < 0 ? "a node" : `node ${other}`, to, code, silence));
+    };
     this.agent = this.#node.agent;
     this.agent.isTold = setup.isTold;
     this.#host.isGone = (task) => {
@@ -265,6 +269,22 @@ function refusalText(node: number, other: number, refused: number, addresses: re
           `its packets do not come from ${addresses[node]}, the address that it has stated, as behind NAT; or another process is node ${node}`,
         ];
   return `node ${node} is refused ${at} (PAMIR_REFUSED): ${reason}; for node ${node}, the tasks of node ${other} have ended`;
+}
+
+const UNSENT: Readonly<Record<string, string>> = {
+  ENETUNREACH: "no route leads there",
+  EHOSTUNREACH: "no route leads to that host",
+  ENETDOWN: "the network is down",
+  EHOSTDOWN: "that host is down",
+  EPERM: "a firewall of this host forbids it",
+  EACCES: "this host forbids it",
+  EADDRNOTAVAIL: "the node's own address is not there any more",
+  EINVAL: "the node's own address is one of loopback, from which no other host can be reached",
+};
+
+function unsentText(node: number, other: string, to: Address, code: string, silence: number): string {
+  const why = UNSENT[code] === undefined ? code : `${code}: ${UNSENT[code]}`;
+  return `node ${node} can't send to ${other} at ${to} (PAMIR_UNSENT): the system refuses its packets (${why}); unless that changes, its tasks count as ended after ${silence} ms`;
 }
 
 /** Not by Node's warnings: the main thread prints those of an agent, and may be blocked, or exit first. */

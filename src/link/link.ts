@@ -1,5 +1,5 @@
 // The contract of a link. A link carries packets from one address to another, or drops them. test/conformance/link.suite.ts
-// has a case for each sentence, but for that of `onMove`.
+// has a case for each sentence, but for those of `onMove` and `onUnsent`.
 import { PamiError } from "../core/error.js";
 
 /** The smallest packets that a link may be configured for: the least MTU of IPv6 (1,280), less the headers of UDP. */
@@ -43,6 +43,12 @@ export interface Link {
    * reach this one only after the next packet from it.
    */
   onMove?: (() => void) | undefined;
+  /**
+   * A link that learns of it calls this once for each address and error: the system has refused packets to that address for
+   * half a second, and so lost them.
+   * @param code of the system's error, such as ENETUNREACH
+   */
+  onUnsent?: ((to: Address, code: string) => void) | undefined;
   /**
    * A link that can receives into memory of its caller's from then on, which need not copy the packets out of the link's own.
    * Each begins at a multiple of 4, and the caller still owns its bytes until `onPacket` returns.

@@ -9,6 +9,7 @@
 import type { RemoteInfo, Socket, SocketOptions } from "node:dgram";
 import { PACKET_BYTES_MAX } from "../../assembly/layout.js";
 import { checkInteger, PamiError } from "../core/error.js";
+import { systemClock } from "../support/clock.js";
 import { copyInto } from "../support/copy.js";
 import { free } from "../support/free.js";
 import { nodeModule } from "../support/host.js";
@@ -33,6 +34,19 @@ const RECEIVE_BUFFER_BYTES = [4_194_304, 1_048_576, 262_144];
 const RECEIVE_CALLS = 4;
 /** The most packets between two attempts to find the rest of a burst are 2 to this power, less 1. */
 const SKIP_MAX_LOG = 4;
+/** Milliseconds for which the system refuses packets to an address until that is told. Sessions try it some six times in these. */
+const UNSENT_MS = 500;
+/** Milliseconds after which a refused packet counts as the first one again. Sessions try again each second at the latest. */
+const UNSENT_APART_MS = 5000;
+/** Errors that tell of a packet that has been sent, of its length, or of room: they are no reason that others can't be sent. */
+const PASSING_CODES: ReadonlySet<string> = new Set([
+  "ECONNREFUSED",
+  "ECONNRESET",
+  "EMSGSIZE",
+  "ENOBUFS",
+  "EAGAIN",
+  "ECANCELED",
+]);
 /** Addresses that the link remembers in their parsed form. */
 const PEERS_MAX = 4096;
 
@@ -99,6 +113,7 @@ export class UdpLink implements Link {
   readonly counts = { sent: 0, received: 0, refused: 0, noAddress: 0, failed: 0 };
   /** Errors of the system, by code (ECONNREFUSED, EMSGSIZE, ENETUNREACH, …). Each has lost a packet, or reports a lost one. */
   readonly errors = new Map<string, number>();
+  onUnsent: Link["onUnsent"];
   readonly receive: Link["receive"];
   readonly #socket: DatagramSocket;
   readonly #family: 4 | 6;
@@ -110,6 +125,8 @@ export class UdpLink implements Link {
   readonly #free: Uint8Array<ArrayBuffer>[] = [];
   /** Buffers whose packets wait for the kernel, in the order of sending. */
   readonly #waiting = new Queue<Uint8Array<ArrayBuffer>>();
+  /** By address and code: since when the system has refused packets, in milliseconds; Infinity: that was told. */
+  readonly #unsent = new Map<string, number>();
   #hasRefused = false;
   /** Attempts to receive a rest of a burst that found none, in a row, and packets before the next attempt. */
   #inVain = 0;
@@ -184,9 +201,28 @@ export class UdpLink implements Link {
   /** The kernel has taken a packet, or refused it. This is never called within send(). */
   readonly #onSent: SendCallback = (error) => {
     if (this.#isClosed) return;
-    if (error !== null && error !== undefined) this.#onError(error);
+    if (error !== null && error !== undefined) {
+      this.#onError(error);
+      this.#noteUnsent(error);
+    }
     this.#release();
   };
+
+  /** The system has refused a packet. It may do so once, as while a route changes. */
+  #noteUnsent(error: Error): void {
+    const { code = "unknown", address, port } = error as { code?: string; address?: string; port?: number };
+    if (PASSING_CODES.has(code) || address === undefined || port === undefined) return;
+    const to = formatUdpAddress(address, port);
+    const key = `${code} ${to}`;
+    const now = systemClock.now();
+    const since = this.#unsent.get(key);
+    if (since === undefined && this.#unsent.size === PEERS_MAX) return;
+    if (since === undefined || now - since > UNSENT_APART_MS) this.#unsent.set(key, now);
+    else if (now - since >= UNSENT_MS) {
+      this.#unsent.set(key, Number.POSITIVE_INFINITY);
+      this.onUnsent?.(to, code);
+    }
+  }
 
   /** Takes back the buffers whose packets wait no more. Node completes them in the order of sending. */
   #release(): void {

@@ -3,7 +3,7 @@
 import { spawnSync } from "node:child_process";
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
-import { setImmediate as nextTurn } from "node:timers/promises";
+import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promises";
 import { afterEach, describe, expect, it } from "vitest";
 import { type DatagramSocket, openUdpLink, resolveUdpAddress, UdpLink } from "../../src/link/udp-link.js";
 import { bundle } from "../support/bundle.js";
@@ -426,6 +426,60 @@ describe("foreign calls", () => {
     links.push(await openUdpLink("udp:127.0.0.1:0", {}, watched));
     if (await hasIpv6()) links.push(await openUdpLink("udp:[::1]:0", {}, watched));
     expect(hosts).toEqual(["127.0.0.1"]);
+  });
+});
+
+describe("packets that the system refuses", () => {
+  /** A socket whose system refuses packets with a code, or takes them. */
+  function refusingLink() {
+    const state = { code: "" };
+    const socket: DatagramSocket = {
+      address: () => ({ address: "192.0.2.1", family: "IPv4", port: 9 }),
+      getSendQueueCount: () => 0,
+      send: (_bytes, _offset, _length, port, address, sent) => {
+        const { code } = state;
+        const error = code === "" ? null : Object.assign(new Error(`send ${code}`), { code, address, port });
+        process.nextTick(sent, error);
+      },
+      on: () => {},
+      off: () => {},
+      close: () => {},
+      ref: () => {},
+      unref: () => {},
+    };
+    const link = new UdpLink(socket);
+    const told: string[] = [];
+    link.onUnsent = (to, code) => void told.push(`${to} ${code}`);
+    const sendFor = async (to: string, milliseconds: number): Promise<void> => {
+      for (const end = performance.now() + milliseconds; performance.now() < end; ) {
+        link.send(to, new Uint8Array(24));
+        await delay(20);
+      }
+    };
+    return { link, state, told, sendFor };
+  }
+  const [ONE, OTHER] = ["udp:192.0.2.2:4567", "udp:192.0.2.3:4567"];
+
+  it.each(["ENETUNREACH", "EHOSTUNREACH", "EPERM", "EACCES", "ENETDOWN"])(
+    "%s: told within 2 s, once for each address, whatever is sent",
+    async (code) => {
+      const { link, state, told, sendFor } = refusingLink();
+      state.code = code;
+      await Promise.all([sendFor(ONE, 700), sendFor(OTHER, 700)]);
+      expect(told.sort()).toEqual([`${ONE} ${code}`, `${OTHER} ${code}`]);
+      expect(link.errors.get(code)).toBe(link.counts.failed);
+    },
+  );
+
+  it("one that is refused alone, and a port at which nobody is, are not told", async () => {
+    const { state, told, sendFor } = refusingLink();
+    state.code = "ENETUNREACH";
+    await sendFor(ONE, 1);
+    state.code = "";
+    await sendFor(ONE, 600);
+    state.code = "ECONNREFUSED";
+    await sendFor(ONE, 700);
+    expect(told).toEqual([]);
   });
 });
 
