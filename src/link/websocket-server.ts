@@ -4,7 +4,7 @@ import type { IncomingMessage, Server, ServerOptions } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { PACKET_BYTES_MAX } from "../../assembly/layout.js";
-import { checkInteger, PamiError } from "../core/error.js";
+import { checkInteger, PamiError, show } from "../core/error.js";
 import { systemClock } from "../support/clock.js";
 import { nodeModule } from "../support/host.js";
 import { optionalPackage } from "../support/packages.js";
@@ -46,6 +46,11 @@ export interface OpenWebSocketOptions extends WebSocketLinkOptions {
   readonly tls?: { readonly cert: string | Uint8Array; readonly key: string | Uint8Array } | undefined;
   /** Certificates in PEM that servers may have, in place of those that the host trusts. It needs the package ws. */
   readonly ca?: string | Uint8Array | undefined;
+  /**
+   * Origins whose pages may connect, as browsers state them (`https://example.org`, or `null`); undefined: all. A request of another
+   * origin is refused with 403. One without an origin is not of a page. PAMIR_INVAL names a text that is none.
+   */
+  readonly origins?: readonly string[] | undefined;
   /** Path of the package ws, for a thread that can't look for it. */
   readonly ws?: string | undefined;
   /**
@@ -80,8 +85,9 @@ const SOCKET_OPTIONS = { perMessageDeflate: false, maxPayload: PACKET_BYTES_MAX,
  * lacks what is needed for it
  */
 export async function openWebSocketLink(options: OpenWebSocketOptions = {}): Promise<WebSocketLink> {
-  const { listen, tls, connectionsMax = CONNECTIONS_MAX, handshakeMs = HANDSHAKE_MS } = options;
+  const { listen, tls, origins, connectionsMax = CONNECTIONS_MAX, handshakeMs = HANDSHAKE_MS } = options;
   checkWebSocketOptions(options);
+  if (origins !== undefined) checkOrigins(origins);
   checkInteger("connectionsMax", connectionsMax, 1, 65_536);
   const own = options.address === undefined ? undefined : parseWebSocketAddress(options.address);
   const connect = connectorOf(options);
@@ -112,8 +118,35 @@ export async function openWebSocketLink(options: OpenWebSocketOptions = {}): Pro
     server.closeAllConnections();
   };
   const link = new WebSocketLink(connect, close, { ...options, address: own ?? (url.href as Address) });
-  serve(server, ws, link, url.pathname, connectionsMax);
+  const isAllowed = (origin: string | undefined): boolean =>
+    origin === undefined || origins === undefined || origins.includes(origin);
+  serve(server, ws, link, { path: url.pathname, connectionsMax, isAllowed });
   return link;
+}
+
+/** @throws PAMIR_INVAL a text is no origin as a browser states it, which is compared as text */
+function checkOrigins(origins: unknown): void {
+  if (!Array.isArray(origins)) throw new PamiError("PAMIR_INVAL", `origins is ${show(origins)}, not a list of texts`);
+  for (const [place, origin] of origins.entries()) {
+    const canonical = canonicalOrigin(origin);
+    if (canonical === origin) continue;
+    const hint = canonical === undefined ? 'such as "https://example.org"' : `which would be ${show(canonical)}`;
+    throw new PamiError(
+      "PAMIR_INVAL",
+      `origins[${place}] is ${show(origin)}, not an origin as browsers state it, ${hint}`,
+    );
+  }
+}
+
+/** The origin of a URL, as browsers state it; undefined: it is none. Pages without one of their own state null. */
+function canonicalOrigin(origin: unknown): string | undefined {
+  if (origin === "null") return origin;
+  try {
+    const { protocol, host } = new URL(origin as string);
+    return typeof origin === "string" && host !== "" ? `${protocol}//${host}` : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 const WS_MISSING = "the package ws is not installed (npm install ws)";
@@ -155,11 +188,18 @@ function listening(server: Server, { hostname, port, protocol }: URL): Promise<v
   });
 }
 
+/** Which requests a server accepts, and how many. */
+interface Admission {
+  readonly path: string;
+  readonly connectionsMax: number;
+  readonly isAllowed: (origin: string | undefined) => boolean;
+}
+
 /**
  * Accepts the connections of peers, and refuses others with the least answer. A connection is a stranger's until a packet of
  * the job has come by it.
  */
-function serve(server: Server, ws: Ws, link: WebSocketLink, path: string, connectionsMax: number): void {
+function serve(server: Server, ws: Ws, link: WebSocketLink, { path, connectionsMax, isAllowed }: Admission): void {
   const handleProtocols = (): string => PROTOCOL;
   const upgrades = new ws.WebSocketServer({
     ...SOCKET_OPTIONS,
@@ -202,7 +242,8 @@ function serve(server: Server, ws: Ws, link: WebSocketLink, path: string, connec
   server.on("upgrade", (request, socket, head) => {
     const url = requestUrl(request);
     const protocols = request.headers["sec-websocket-protocol"]?.split(",") ?? [];
-    if (url?.pathname !== path) refuse(socket, "404 Not Found");
+    if (!isAllowed(request.headers.origin)) refuse(socket, "403 Forbidden");
+    else if (url?.pathname !== path) refuse(socket, "404 Not Found");
     else if (!protocols.some((one) => one.trim() === PROTOCOL)) refuse(socket, "400 Bad Request");
     else if (members.size >= connectionsMax) refuse(socket, "503 Service Unavailable");
     else {

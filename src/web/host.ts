@@ -12,6 +12,12 @@ export interface HostOptions {
   readonly address?: string | undefined;
   /** The certificate of a server at `wss:`, and its key, in PEM. */
   readonly tls?: { readonly cert: string | Uint8Array; readonly key: string | Uint8Array } | undefined;
+  /**
+   * Origins whose pages may connect, as browsers state them: `https://example.org`, with the port if it is another one than that of the
+   * scheme; or `null`, for pages without an origin (default: all). A page of another origin is refused with 403, before a ticket
+   * is looked at. A program that is no browser may state any origin, or none: tickets admit it.
+   */
+  readonly origins?: readonly string[] | undefined;
   /** Allows tickets for `ws:`, on a trusted network. Packets are sealed there too. */
   readonly insecure?: boolean | undefined;
   /** Nodes that may join in the life of the job, from 1 to 1,023 (default 16). Those that have ended count too. */

@@ -30,6 +30,7 @@ const KEYS: Readonly<Record<keyof HostOptions, true>> = {
   listen: true,
   address: true,
   tls: true,
+  origins: true,
   insecure: true,
   pages: true,
   silence: true,
@@ -47,7 +48,8 @@ const INVITE_KEYS: Readonly<Record<keyof InviteOptions, true>> = { lifetime: tru
 export async function makeHost(options: HostOptions): Promise<Host> {
   checkObject("options of host()", options);
   checkKeys("options of host()", options, KEYS);
-  const { listen, address, tls, insecure, pages = PAGES_DEFAULT, silence = SILENCE_DEFAULT_MS, ...memory } = options;
+  const { listen, address, tls, origins, insecure, ...rest } = options;
+  const { pages = PAGES_DEFAULT, silence = SILENCE_DEFAULT_MS, ...memory } = rest;
   checkFlag("insecure of host()", insecure);
   checkInteger("pages of host()", pages, 1, PAGES_MAX);
   checkInteger("silence of host()", silence, SILENCE_MIN_MS, SILENCE_MAX_MS);
@@ -63,7 +65,7 @@ export async function makeHost(options: HostOptions): Promise<Host> {
     );
   }
   const makeKeySchedule = await selectKeySchedules();
-  const inner = await openWebSocketLink({ listen, tls });
+  const inner = await openWebSocketLink({ listen, tls, origins });
   try {
     const given = { pages, silence, memory, address: stated ?? (inner.address as string) };
     return new WebHost(inner, given, makeKeySchedule);

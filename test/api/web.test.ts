@@ -154,6 +154,8 @@ describe("bad input", () => {
     ["tls that is null", () => open({ listen: "wss://127.0.0.1:0/", tls: null as never }), "PAMIR_INVAL"],
     ["tls with another key", () => open({ listen: "wss://127.0.0.1:0/", tls: { cart: 1 } as never }), "PAMIR_INVAL"],
     ["tls that is none", () => open({ listen: "wss://127.0.0.1:0/", tls: { cert: "a", key: "b" } }), "PAMIR_ADDRESS"],
+    ["origins that are no list", () => open({ origins: "https://example.org" as never }), "PAMIR_INVAL"],
+    ["an origin that is none", () => open({ origins: ["https://example.org/"] }), "PAMIR_INVAL"],
     ["ws: that is not allowed", () => host({ listen: LISTEN }), "PAMIR_INSECURE"],
     ["insecure that is no boolean", () => host({ listen: LISTEN, insecure: "yes" as never }), "PAMIR_INVAL"],
     ["an address that is not here", () => open({ listen: "ws://192.0.2.1:0/" }), "PAMIR_ADDRESS"],
@@ -162,6 +164,17 @@ describe("bad input", () => {
     ["a signal", () => enter("AA", { signal: {} as never }), "PAMIR_INVAL"],
   ])("%s", async (_, call, code) => {
     expect(await codeOf(call)).toBe(code);
+  });
+
+  it("with origins, a page of another one is refused before its ticket is looked at; a program joins by the same ticket", async () => {
+    await using job = await open({ origins: ["https://example.org"] });
+    const { ticket } = job.invite();
+    const socket = new WebSocket(job.address, ["pamir.1"], { origin: "https://example.com" });
+    const [error] = await once(socket, "error");
+    expect((error as Error).message).toBe("Unexpected server response: 403");
+    const client = await enter(ticket);
+    expect(client.task).toBe(1);
+    client.close();
   });
 
   it("a server at all addresses, with one for tickets", async () => {

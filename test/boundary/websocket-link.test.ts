@@ -292,6 +292,61 @@ describe("peers of a server that speak something else", () => {
     await expectToGoOn(link);
   });
 
+  const OWN = "https://example.org";
+  it.each<[string, readonly string[] | undefined, string | undefined, number]>([
+    ["another origin", [OWN], "https://example.com", 403],
+    ["another port", [OWN], `${OWN}:8443`, 403],
+    ["another scheme", [OWN], "http://example.org", 403],
+    ["a longer name", [OWN], `${OWN}.example.com`, 403],
+    ["a shorter one", [OWN], "https://example", 403],
+    ["other letters", [OWN], "https://EXAMPLE.org", 403],
+    ["two origins", [OWN], `${OWN}, ${OWN}`, 403],
+    ["an empty origin", [OWN], "", 403],
+    ["no origin of its own", [OWN], "null", 403],
+    ["any origin, where none is allowed", [], OWN, 403],
+    ["its own origin", [OWN], OWN, 101],
+    ["one of several", ["null", OWN], OWN, 101],
+    ["no origin of its own, which is allowed", ["null"], "null", 101],
+    ["no header of an origin, as of programs", [OWN], undefined, 101],
+    ["any origin, where all are allowed", undefined, "https://example.com", 101],
+  ])("a WebSocket of %s (allowed: %j) gets %j %i", async (_, origins, origin, status) => {
+    const link = await open({ listen: LISTEN, origins });
+    const headers = { ...upgrade, ...key, ...protocol, ...(origin !== undefined && { origin }) };
+    const answer = await new Promise<number | undefined>((done, fail) => {
+      const asked = request({ host: "127.0.0.1", port: portOf(link), headers });
+      asked.on("response", (response) => done(response.resume().statusCode));
+      asked.on("upgrade", (response, socket) => {
+        socket.destroy();
+        done(response.statusCode);
+      });
+      asked.on("error", fail).end();
+    });
+    expect(answer).toBe(status);
+    await expectToGoOn(link);
+  });
+
+  it.each([
+    ["https://example.org", 'origins is "https://example.org", not a list of texts'],
+    [["*"], 'origins[0] is "*", not an origin as browsers state it, such as "https://example.org"'],
+    [
+      [OWN, "example.org"],
+      'origins[1] is "example.org", not an origin as browsers state it, such as "https://example.org"',
+    ],
+    [[`${OWN}/`], `origins[0] is "${OWN}/", not an origin as browsers state it, which would be "${OWN}"`],
+    [[`${OWN}:443`], `origins[0] is "${OWN}:443", not an origin as browsers state it, which would be "${OWN}"`],
+    [
+      ["https://EXAMPLE.org/path"],
+      `origins[0] is "https://EXAMPLE.org/path", not an origin as browsers state it, which would be "${OWN}"`,
+    ],
+    [[7], 'origins[0] is 7, not an origin as browsers state it, such as "https://example.org"'],
+    [[""], 'origins[0] is "", not an origin as browsers state it, such as "https://example.org"'],
+  ])("origins that are none, %j: the error names the text", async (origins, message) => {
+    await expect(openWebSocketLink({ listen: LISTEN, origins: origins as never })).rejects.toMatchObject({
+      code: "PAMIR_INVAL",
+      message,
+    });
+  });
+
   it(`bytes that are no HTTP, half a request, and none at all: the connection ends (${replayNote()})`, async () => {
     const random = randomOf(SEED);
     const link = await open({ listen: LISTEN, handshakeMs: 300 });
