@@ -38,6 +38,11 @@ const IDLE_RESPONDER = 5_000_000;
  */
 const IDLE_UNPROVEN = 2_500_000;
 const UNPROVEN_MAX = 10_000_000;
+/**
+ * Responders that one node may hold without having proven itself. It has one session at a time; the packets of its next one may come
+ * before the last ones of this one.
+ */
+const UNPROVEN_COUNT_MAX = 2;
 /** Words of a node's replay window of connect packets: it covers the latest 96 serial numbers. */
 const CONNECT_WINDOW_WORDS = 4;
 /** Microseconds that a node without a free responder asks initiators to wait. */
@@ -187,6 +192,14 @@ export class Responders {
 
   /** An index for a new responder; -1: all are in use. */
   #freeResponder(node: number, epoch: number, serial: number, now: number): number {
+    const own = this.#unprovenOf(node);
+    if (own.length >= UNPROVEN_COUNT_MAX) {
+      // However many a node states, it takes no responder from others.
+      const [first] = own.sort((one, other) => this.#age(one, other)) as [Responder];
+      const { parameters } = first;
+      const isLater = parameters.epoch !== epoch || seqDelta(serial, parameters.serial) > 0;
+      return isLater ? (first.id & 0xfff) - 1 : -1;
+    }
     const free = this.#responders.indexOf(undefined);
     if (free !== -1) return free;
     // Responders that may be reused: first those that received no data.
@@ -204,6 +217,16 @@ export class Responders {
     if (left !== -1) return left;
     // Then those of silent nodes.
     return this.#responders.findIndex((one) => one !== undefined && now - one.lastReceived > IDLE_RESPONDER);
+  }
+
+  /** Responders that a node's connect packets have taken, and to which no data has come. */
+  #unprovenOf(node: number): Responder[] {
+    return this.#responders.filter((one): one is Responder => one?.isProven === false && one.parameters.node === node);
+  }
+
+  /** Negative: the connect packet of the first one was sent before that of the other. */
+  #age({ parameters: one }: Responder, { parameters: other }: Responder): number {
+    return seqDelta(one.epoch, other.epoch) || seqDelta(one.serial, other.serial);
   }
 
   #refuse(
