@@ -27,7 +27,7 @@ const LINK_BYTES_MIN = PACKET_SIZE + ACKNOWLEDGE_MASK_OFFSET + 4 * ACKNOWLEDGE_W
  * has sent twice as many. Transmission numbers have 32 bits, so none is used twice under one key.
  */
 const SESSION_PACKETS_MIN = 64;
-const SESSION_PACKETS_MAX = 2 ** 30;
+export const SESSION_PACKETS_MAX = 2 ** 30;
 
 /** Dropped packets, counted by reason. */
 export interface Dropped {
