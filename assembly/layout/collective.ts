@@ -48,6 +48,15 @@ export const MEMBER_BEFORE_OFFSET: u32 = 32;
 export const MEMBER_FAILED_OFFSET: u32 = 36;
 export const MEMBER_INLINE_OFFSET: u32 = 40;
 export const MEMBER_INLINE_BYTES: u32 = 88;
+// Of an operation on long arrays, no bytes lie in the slot, but how far this member is, in segments.
+/** 1: the data pointer is that of two windows, of one segment each; 0: that of all bytes. */
+export const MEMBER_WINDOWED_OFFSET: u32 = 40;
+/** Where this member writes its slices of two segments. */
+export const MEMBER_OUT_OFFSET: u32 = 44;
+/** Segments that this member has filled, of which it has reduced its slice, and of which it has taken what it gets. */
+export const MEMBER_FILLED_OFFSET: u32 = 48;
+export const MEMBER_CUT_OFFSET: u32 = 52;
+export const MEMBER_TAKEN_OFFSET: u32 = 56;
 
 // ╒═════════════ COLLECTIVE header, 28 bytes: of a message to DISPATCH_ID_COLLECTIVE ═══════════════════════════════╕
 //     0  kind       COLLECTIVE_…

@@ -4,9 +4,12 @@ import {
   MEMBER_ARRIVED_OFFSET,
   MEMBER_BEFORE_OFFSET,
   MEMBER_COMPLETED_OFFSET,
+  MEMBER_CUT_OFFSET,
   MEMBER_DATA_OFFSET,
   MEMBER_FAILED_OFFSET,
+  MEMBER_FILLED_OFFSET,
   MEMBER_INLINE_OFFSET,
+  MEMBER_OUT_OFFSET,
   MEMBER_PASSED_OFFSET,
   MEMBER_REDUCED_OFFSET,
   MEMBER_RESULT_OFFSET,
@@ -17,7 +20,9 @@ import {
   MEMBER_SLOT_SIZE,
   MEMBER_SLOTS,
   MEMBER_SLOTS_OFFSET,
+  MEMBER_TAKEN_OFFSET,
   MEMBER_WANTED_OFFSET,
+  MEMBER_WINDOWED_OFFSET,
   TASK_PARKED_OFFSET,
 } from "../../assembly/layout.js";
 import { seqDelta } from "../../assembly/seq.js";
@@ -25,6 +30,7 @@ import { type Result, SUCCESS } from "../core/result.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import { copyInto } from "../support/copy.js";
 import type { CollectiveKernel } from "./kernel.js";
+import { WINDOWS } from "./windows.js";
 
 /** From a slot to memory for a copy of its bytes, behind the MEMBER block in its page: no other member reads it. */
 export const COPY_DISTANCE = MEMBER_SLOTS * MEMBER_SLOT_SIZE;
@@ -233,6 +239,50 @@ export class SharedMembers {
     this.kernel.storeWord(slot + MEMBER_REDUCED_OFFSET, number);
     // SYNC member-reduced (look)
     if (this.#haveAll(MEMBER_REDUCED_OFFSET, number)) this.#ringOthers();
+  }
+
+  /** Before this member arrives for an operation on long arrays. @param inline of its slot @param out of its slices */
+  openWindows(inline: number, isWindowed: boolean, out: number): void {
+    const { words } = this.memory;
+    const slot = inline - MEMBER_INLINE_OFFSET;
+    words[(slot + MEMBER_WINDOWED_OFFSET) >>> 2] = isWindowed ? 1 : 0;
+    words[(slot + MEMBER_OUT_OFFSET) >>> 2] = out;
+    for (const offset of [MEMBER_FILLED_OFFSET, MEMBER_CUT_OFFSET, MEMBER_TAKEN_OFFSET])
+      words[(slot + offset) >>> 2] = 0;
+  }
+
+  /** Whether a member that has arrived has windows: see openWindows(). */
+  isWindowed(rank: number, number: number): boolean {
+    return this.memory.words[(this.slotOf(rank, number) + MEMBER_WINDOWED_OFFSET) >>> 2] === 1;
+  }
+
+  /** Whether any member has windows. All have arrived. */
+  hasWindows(number: number): boolean {
+    for (let rank = 0; rank < this.size; rank++) if (this.isWindowed(rank, number)) return true;
+    return false;
+  }
+
+  /** Pointer to a segment of a member's bytes. @param bytes of a segment */
+  segmentAt(rank: number, number: number, segment: number, bytes: number): number {
+    const place = this.isWindowed(rank, number) ? segment % WINDOWS : segment;
+    return this.dataIn(this.slotOf(rank, number)) + place * bytes;
+  }
+
+  /** Where a member that has arrived writes its slices of segments. */
+  outOf(rank: number, number: number): number {
+    return (this.memory.words[(this.slotOf(rank, number) + MEMBER_OUT_OFFSET) >>> 2] as number) >>> 0;
+  }
+
+  /** This member has come so far, in segments. @param offset of the word that says it */
+  goOn(number: number, offset: number, segments: number): void {
+    // SYNC member-segment (publish): pairs with segmentsOf() of the others.
+    this.kernel.storeWord(this.slotOf(this.rank, number) + offset, segments);
+    this.#ringOthers();
+  }
+
+  segmentsOf(rank: number, number: number, offset: number): number {
+    // SYNC member-segment (look)
+    return this.kernel.loadWord(this.slotOf(rank, number) + offset);
   }
 
   hasReduced(rank: number, number: number): boolean {

@@ -3,6 +3,7 @@
 //
 //   enter   the slot is free: publish
 //   read    for each source, once it has arrived: take its bytes
+//   windows (long arrays) segment by segment, if one of them lies outside of the job's memory: see windows.ts; then leave
 //   reduce  (slices) write the slice of this member, say so, and take the slices of the others
 //   leave   once the others have passed, if they read memory of this member
 //
@@ -30,6 +31,7 @@ import type { Schedule } from "./schedule.js";
 import { COPY_BYTES, type Piece } from "./scratch.js";
 import type { SharedMembers } from "./shared-members.js";
 import { describeDifference } from "./signature.js";
+import { WINDOWS as WINDOW_COUNT, type WindowSteps, Windows } from "./windows.js";
 
 const ENTER = 0;
 const READ = 1;
@@ -37,6 +39,7 @@ const REDUCE = 2;
 const LEAVE = 3;
 const STOPPED = 4;
 const MESSAGES = 5;
+const WINDOWS = 6;
 /** Looks of meet() at each member: some 80 ns. */
 const MEET_LOOKS = 16;
 
@@ -82,6 +85,10 @@ export abstract class Steps {
     return false;
   }
   takeSlice(_operation: SharedOperation, _rank: number, _pointer: number): void {}
+  /** All sources have arrived: what is to be done segment by segment; undefined: nothing is. */
+  windows(_operation: SharedOperation): WindowSteps | undefined {
+    return undefined;
+  }
 }
 
 /** An operation in which members read what others have published. */
@@ -112,6 +119,7 @@ export class SharedOperation extends Operation {
   /** What runs its schedule then. It may get messages before. */
   #messages: Execution | undefined;
   readonly #missing: MissingSchedule | undefined;
+  #windows: Windows | undefined;
 
   /** @param missing makes the schedule; not needed if all bytes are always in the slots */
   constructor(host: SharedHost, buffers: Buffers, steps: Steps, missing?: MissingSchedule) {
@@ -152,6 +160,7 @@ export class SharedOperation extends Operation {
     if (this.#stage === ENTER) return this.check === undefined && shared.mayEnter(number);
     if (this.#stage === REDUCE) return shared.hasReduced(this.#cursor, number);
     if (this.#stage === STOPPED) return !this.isSending;
+    if (this.#stage === WINDOWS) return this.#windows?.mayStep === true || this.#failedAt() >= 0;
     if (
       this.#stage === READ &&
       shared.hasArrived(shared.slotOf(this.#sources[this.#cursor] as number, number), number)
@@ -179,6 +188,7 @@ export class SharedOperation extends Operation {
       if (this.#stage === STOPPED && !this.isSending) this.host.sent(this);
       if (this.#stage === ENTER) this.#enter();
       if (this.#stage === READ) this.#read();
+      if (this.#stage === WINDOWS) this.#goByWindows();
       if (this.#stage === REDUCE) this.#reduce();
       if (this.#stage === LEAVE) this.#leave();
       if (this.#stage === MESSAGES) this.#stranger = this.shared.stranger(this.number);
@@ -231,6 +241,7 @@ export class SharedOperation extends Operation {
     const { shared, number } = this;
     if (this.#stage === STOPPED) return this.#readers.filter(this.#isReading);
     if (this.#stage === MESSAGES) return this.#execution.awaited();
+    if (this.#stage === WINDOWS) return (this.#windows as Windows).awaited();
     const sources = this.#sources.filter((rank) => !shared.hasArrived(shared.slotOf(rank, number), number));
     if (this.#stage === ENTER) return [...new Set([shared.laggard(number), ...sources])].filter((rank) => rank >= 0);
     if (this.#stage === READ) return sources;
@@ -253,6 +264,7 @@ export class SharedOperation extends Operation {
     if (this.#pieces.length > 0) this.#giveBack();
     this.#messages?.release();
     this.#messages = undefined;
+    this.#windows = undefined;
   }
 
   #giveBack(): void {
@@ -290,6 +302,22 @@ export class SharedOperation extends Operation {
       return 0;
     }
     return this.pointerTo(view, align, copied);
+  }
+
+  /**
+   * Publishes a long view where it lies, or two windows for it.
+   * @param window bytes of a window; members may need windows too whose own array lies in the job's memory
+   * @param out bytes for slices and partial results, 0 for none
+   */
+  publishLong(slot: number, view: Uint8Array, align: number, window: number, out: number): number {
+    const { shared } = this;
+    const place = shared.pointerOf(view, align);
+    const isWindowed = place === 0 && view.length > 0;
+    const slices = out === 0 ? 0 : this.take(out);
+    const data = isWindowed ? this.take(WINDOW_COUNT * window) : place;
+    if (slices === NONE || data === NONE) return NONE;
+    shared.openWindows(slot, isWindowed, slices);
+    return data;
   }
 
   /**
@@ -370,6 +398,12 @@ export class SharedOperation extends Operation {
     if (this.#steps.hasSlices && host.hasAnyEnded) {
       for (const rank of sources) if (!this.#mayRead(rank, shared.slotOf(rank, number))) return;
     }
+    const windows = this.#steps.windows(this);
+    if (windows !== undefined) {
+      this.#windows = new Windows(shared, number, windows);
+      this.#stage = WINDOWS;
+      return;
+    }
     this.#steps.finish(this);
     this.#cursor = 0;
     if (this.#isInline) this.#stage = LEAVE;
@@ -394,6 +428,40 @@ export class SharedOperation extends Operation {
     const missing = this.#missing as MissingSchedule;
     const schedule = missing((rank) => shared.dataIn(shared.slotOf(rank, number)) === NONE);
     host.start(this.#execution, schedule);
+  }
+
+  #goByWindows(): void {
+    const { host } = this;
+    const windows = this.#windows as Windows;
+    while (!windows.isOver) {
+      // The memory of a member that has failed or ended may be something else by now.
+      const rank = this.#failedAt();
+      if (rank >= 0) {
+        const failure = host.hasEnded(rank) ? SHUTDOWN : this.shared.failureIn(this.shared.slotOf(rank, this.number));
+        host.failed(this, failure, failure === SHUTDOWN ? "" : `rank ${rank} has failed`);
+        return;
+      }
+      try {
+        if (!windows.step()) return;
+      } catch (error) {
+        this.cause = error;
+        host.failed(this, ERROR, textOf(error));
+        return;
+      }
+    }
+    this.#cursor = 0;
+    this.#pass();
+  }
+
+  /** A member that has failed or ended before all is over; -1: there is none. */
+  #failedAt(): number {
+    const { shared, host, number } = this;
+    for (let rank = 0; rank < shared.size; rank++) {
+      if (rank === shared.rank) continue;
+      if (shared.failureIn(shared.slotOf(rank, number)) !== SUCCESS) return rank;
+      if (host.hasAnyEnded && host.hasEnded(rank)) return rank;
+    }
+    return -1;
   }
 
   get #execution(): Execution {

@@ -5,6 +5,7 @@ import { COPY_BYTES } from "./scratch.js";
 import { powerBelow, prefixSums, slices } from "./shape.js";
 import { COPY_DISTANCE, type SharedMembers } from "./shared-members.js";
 import { allRanks, type SharedOperation, Steps } from "./shared-operation.js";
+import { WINDOWS, type WindowSteps, windowBytes } from "./windows.js";
 
 /** Bytes of a slice that are reduced at a time, so that they stay in the cache. */
 const BLOCK_BYTES = 16 * 1024;
@@ -12,6 +13,9 @@ const BLOCK_BYTES = 16 * 1024;
 export const FLAT_MEMBERS = 64;
 /** Of so many members, each reads all of what one copies: copies of any length are at most a quarter of all arrays. */
 const COPIES = 4;
+
+/** Bytes of a window of a gather, of which each member copies all. */
+const GATHER_BYTES = windowBytes(2);
 
 function others({ rank, size }: SharedMembers): number[] {
   return allRanks(size).filter((other) => other !== rank);
@@ -78,12 +82,17 @@ export class GatherSteps extends Steps {
   readonly readers: readonly number[];
   readonly #blocks: Blocks;
   readonly #copied: number | undefined;
+  /** Bytes of the longest block, if blocks may go by windows; else 0. */
+  readonly #longest: number;
 
   /** @param root undefined: all members read */
   constructor(shared: SharedMembers, root: number | undefined, blocks: Blocks) {
     super();
     const { rank, size } = shared;
-    this.#copied = root !== undefined || size < COPIES ? undefined : Number.POSITIVE_INFINITY;
+    const isCopied = root === undefined && size >= COPIES;
+    this.#copied = isCopied ? Number.POSITIVE_INFINITY : undefined;
+    const longest = Math.max(...blocks.counts);
+    this.#longest = root === undefined && !isCopied && longest > COPY_BYTES ? longest : 0;
     this.sources = root === undefined || root === rank ? allRanks(size) : NO_RANKS;
     this.readers = root === undefined ? others(shared) : root === rank ? NO_RANKS : [root];
     this.isMutual = root === undefined;
@@ -93,7 +102,8 @@ export class GatherSteps extends Steps {
   publish(operation: SharedOperation, slot: number): number {
     const { shared, buffers } = operation;
     shared.noteLength(slot, buffers.send.length);
-    return operation.publishView(slot, buffers.send, 1, this.#copied);
+    if (this.#longest === 0) return operation.publishView(slot, buffers.send, 1, this.#copied);
+    return operation.publishLong(slot, buffers.send, 1, GATHER_BYTES, 0);
   }
 
   override arrived({ shared, buffers, number }: SharedOperation, rank: number, pointer: number): void {
@@ -102,7 +112,37 @@ export class GatherSteps extends Steps {
     if (bytes !== counts[rank]) {
       throw new Error(`rank ${rank} has ${bytes} bytes for rank ${shared.rank}, which awaits ${counts[rank]}`);
     }
-    shared.read(buffers.receive, offsets[rank] as number, pointer, counts[rank] as number);
+    if (this.#longest === 0) shared.read(buffers.receive, offsets[rank] as number, pointer, counts[rank] as number);
+  }
+
+  override windows({ shared, buffers, number }: SharedOperation): WindowSteps | undefined {
+    if (this.#longest === 0 || !shared.hasWindows(number)) return undefined;
+    const { counts, offsets } = this.#blocks;
+    const { send, receive } = buffers;
+    const lengthOf = (rank: number, segment: number): number =>
+      Math.max(0, Math.min((counts[rank] as number) - segment * GATHER_BYTES, GATHER_BYTES));
+    const fill = (segment: number): void => {
+      if (!shared.isWindowed(shared.rank, number)) return;
+      const from = segment * GATHER_BYTES;
+      const place = shared.segmentAt(shared.rank, number, segment, GATHER_BYTES);
+      shared.write(place, send.subarray(from, from + lengthOf(shared.rank, segment)));
+    };
+    const take = (segment: number): void => {
+      for (const rank of this.sources) {
+        const place = shared.segmentAt(rank, number, segment, GATHER_BYTES);
+        shared.read(receive, (offsets[rank] as number) + segment * GATHER_BYTES, place, lengthOf(rank, segment));
+      }
+    };
+    return { segments: Math.ceil(this.#longest / GATHER_BYTES), isReduced: false, fill, reduce: () => {}, take };
+  }
+
+  override finish({ shared, buffers, number }: SharedOperation): void {
+    if (this.#longest === 0) return;
+    const { counts, offsets } = this.#blocks;
+    for (const rank of this.sources) {
+      const pointer = shared.dataIn(shared.slotOf(rank, number));
+      shared.read(buffers.receive, offsets[rank] as number, pointer, counts[rank] as number);
+    }
   }
 }
 
@@ -352,6 +392,11 @@ export class SliceReduceSteps extends Steps implements Operands {
   #out = 0;
   #partials = 0;
   #operation: SharedOperation | undefined;
+  /** Bytes of a segment of the vector, or of each of its blocks; 0: the vector is short. */
+  readonly #segment: number;
+  readonly #segments: number;
+  /** Bytes between a member's slices of two segments, at least those of a slice. */
+  readonly #stride: number;
 
   /**
    * @param root undefined: all members get the result
@@ -373,6 +418,14 @@ export class SliceReduceSteps extends Steps implements Operands {
     this.#align = align;
     const place = shared.pointerOf(buffers.receive, align);
     this.#isInPlace = place !== 0 && place === shared.pointerOf(buffers.send, align);
+    const parts = counts === undefined ? 1 : shared.size;
+    const elements = Math.floor(windowBytes(shared.size) / parts / elementBytes);
+    const isLong = buffers.send.length > COPY_BYTES && elements > 0 && shared.size > 1;
+    this.#segment = isLong ? elements * elementBytes : 0;
+    const longest = counts === undefined ? buffers.send.length : Math.max(...counts);
+    this.#segments = isLong ? Math.ceil(longest / this.#segment) : 0;
+    this.#stride =
+      counts === undefined ? spaceOf(Math.ceil(elements / shared.size) * elementBytes) : spaceOf(this.#segment);
   }
 
   /** Takes all memory that it needs: an operation that has some never waits for more. */
@@ -380,6 +433,19 @@ export class SliceReduceSteps extends Steps implements Operands {
     const { shared, buffers } = operation;
     const { offset, bytes } = this.#slices[shared.rank] as { offset: number; bytes: number };
     this.#operation = operation;
+    if (this.#segment > 0) {
+      const parts = this.#isScattered ? shared.size : 1;
+      const spare = partialBytes(buffers.reducer as Reducer, shared.size, this.#stride);
+      const own = operation.publishLong(
+        slot,
+        buffers.send,
+        this.#align,
+        parts * this.#segment,
+        WINDOWS * this.#stride + spare,
+      );
+      // In place, the slice of a reduce-scatter needs a copy: windows have room for it.
+      if (own === NONE || shared.isWindowed(shared.rank, operation.number)) return own;
+    }
     const operand = operation.publishView(slot, buffers.send, this.#align);
     if (operand === NONE || bytes === 0 || shared.size === 1) return operand;
     const place = this.#placeOf(shared, buffers, offset);
@@ -400,6 +466,74 @@ export class SliceReduceSteps extends Steps implements Operands {
     if (place === 0) return 0;
     if (this.#isScattered) return this.#isInPlace ? 0 : place;
     return this.#getsAll ? place + offset : 0;
+  }
+
+  override windows(operation: SharedOperation): WindowSteps | undefined {
+    const { shared, number } = operation;
+    if (this.#segment === 0 || !shared.hasWindows(number)) return undefined;
+    const reduce = (segment: number): void => this.#reduceSegment(operation, segment);
+    const take = (segment: number): void => this.#takeSegment(operation, segment);
+    return {
+      segments: this.#segments,
+      isReduced: true,
+      fill: (segment) => this.#fill(operation, segment),
+      reduce,
+      take,
+    };
+  }
+
+  /** Bytes of a member's slice of a segment; where they lie in the vector, and in a window. */
+  #sliceOf({ send }: Buffers, rank: number, segment: number): { offset: number; at: number; bytes: number } {
+    const from = segment * this.#segment;
+    if (this.#isScattered) {
+      const { offset, bytes } = this.#slices[rank] as { offset: number; bytes: number };
+      const length = Math.max(0, Math.min(bytes - from, this.#segment));
+      return { offset: offset + from, at: rank * this.#segment, bytes: length };
+    }
+    const { elementBytes } = this.#operation?.buffers.reducer as Reducer;
+    const { size } = (this.#operation as SharedOperation).shared;
+    const elements = Math.min(send.length - from, this.#segment) / elementBytes;
+    const cut = (part: number): number => Math.floor((elements * part) / size) * elementBytes;
+    return { offset: from + cut(rank), at: cut(rank), bytes: cut(rank + 1) - cut(rank) };
+  }
+
+  #fill({ shared, buffers, number }: SharedOperation, segment: number): void {
+    if (!shared.isWindowed(shared.rank, number)) return;
+    const { send } = buffers;
+    const parts = this.#isScattered ? shared.size : 1;
+    const window = shared.segmentAt(shared.rank, number, segment, parts * this.#segment);
+    if (!this.#isScattered) {
+      const from = segment * this.#segment;
+      shared.write(window, send.subarray(from, from + this.#segment));
+      return;
+    }
+    for (let rank = 0; rank < shared.size; rank++) {
+      const { offset, at, bytes } = this.#sliceOf(buffers, rank, segment);
+      shared.write(window + at, send.subarray(offset, offset + bytes));
+    }
+  }
+
+  #reduceSegment({ shared, buffers, number }: SharedOperation, segment: number): void {
+    const { offset, at, bytes } = this.#sliceOf(buffers, shared.rank, segment);
+    if (bytes === 0) return;
+    const parts = this.#isScattered ? shared.size : 1;
+    const operandOf = (rank: number): number =>
+      shared.isWindowed(rank, number)
+        ? shared.segmentAt(rank, number, segment, parts * this.#segment) + at
+        : shared.dataIn(shared.slotOf(rank, number)) + offset;
+    const base = shared.outOf(shared.rank, number);
+    const out = base + (segment % WINDOWS) * this.#stride;
+    reduceOperands(buffers.reducer as Reducer, shared.size, { operandOf }, out, bytes, base + WINDOWS * this.#stride);
+  }
+
+  #takeSegment({ shared, buffers, number }: SharedOperation, segment: number): void {
+    if (!this.#isScattered && !this.#getsAll) return;
+    for (let rank = 0; rank < shared.size; rank++) {
+      if (this.#isScattered && rank !== shared.rank) continue;
+      const { offset, bytes } = this.#sliceOf(buffers, rank, segment);
+      const out = shared.outOf(rank, number) + (segment % WINDOWS) * this.#stride;
+      shared.read(buffers.receive, this.#isScattered ? segment * this.#segment : offset, out, bytes);
+    }
   }
 
   operandOf(rank: number): number {
