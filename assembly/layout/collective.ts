@@ -28,7 +28,12 @@
 //    36  failed         the member  the members  SUCCESS, or why the operation has failed here: no member begins to read what
 //                                                this one has published, and this one reads nothing any more
 //                                                                                               SYNC member-failed
-//    40  inline[88]     the member  the members  its bytes
+//    40  inline[88]     the member  the members  its bytes; of an operation on long arrays, the five words below
+//    40  windowed       the member  the members  1: `data` points to two windows; 0: to all bytes
+//    44  out            the member  the members  pointer to its slices of two segments
+//    48  filled         the member  the members  segments that it has filled                  SYNC member-segment
+//    52  cut            the member  the members  segments of which it has reduced its slice   SYNC member-segment
+//    56  taken          the member  the members  segments of which it has taken what it gets  SYNC member-segment
 // ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
 export const MEMBER_COMPLETED_OFFSET: u32 = 0;
 export const MEMBER_WANTED_OFFSET: u32 = 4;
@@ -48,12 +53,8 @@ export const MEMBER_BEFORE_OFFSET: u32 = 32;
 export const MEMBER_FAILED_OFFSET: u32 = 36;
 export const MEMBER_INLINE_OFFSET: u32 = 40;
 export const MEMBER_INLINE_BYTES: u32 = 88;
-// Of an operation on long arrays, no bytes lie in the slot, but how far this member is, in segments.
-/** 1: the data pointer is that of two windows, of one segment each; 0: that of all bytes. */
 export const MEMBER_WINDOWED_OFFSET: u32 = 40;
-/** Where this member writes its slices of two segments. */
 export const MEMBER_OUT_OFFSET: u32 = 44;
-/** Segments that this member has filled, of which it has reduced its slice, and of which it has taken what it gets. */
 export const MEMBER_FILLED_OFFSET: u32 = 48;
 export const MEMBER_CUT_OFFSET: u32 = 52;
 export const MEMBER_TAKEN_OFFSET: u32 = 56;
@@ -78,7 +79,10 @@ export const COLLECTIVE_HEADER_SIZE: u32 = 28;
 
 /** The bytes of a transfer. */
 export const COLLECTIVE_DATA: u32 = 1;
-/** The receiver of a long transfer has begun its round. Two f64: the bytes that it awaits, and up to which they may come. */
+/**
+ * The receiver of a long transfer has begun its round. Two f64: the bytes that it awaits, and up to which they may come. One
+ * f64: the sender has begun it, and has so many bytes.
+ */
 export const COLLECTIVE_READY: u32 = 2;
 /** A member makes a geometry. To its first member, which answers all with TABLE once each has come. */
 export const COLLECTIVE_CREATE: u32 = 3;

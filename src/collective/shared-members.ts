@@ -30,7 +30,6 @@ import { type Result, SUCCESS } from "../core/result.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import { copyInto } from "../support/copy.js";
 import type { CollectiveKernel } from "./kernel.js";
-import { WINDOWS } from "./windows.js";
 
 /** From a slot to memory for a copy of its bytes, behind the MEMBER block in its page: no other member reads it. */
 export const COPY_DISTANCE = MEMBER_SLOTS * MEMBER_SLOT_SIZE;
@@ -38,6 +37,8 @@ export const COPY_DISTANCE = MEMBER_SLOTS * MEMBER_SLOT_SIZE;
 const WORKSPACE_OFFSET = MEMBER_SLOTS_OFFSET + 2 * COPY_DISTANCE;
 /** Least bytes for copyCold(): fewer, and memory.copy() is as fast. */
 const COLD_BYTES = 8192;
+/** Windows of a member in an operation on long arrays: one is filled while the others read the other one. */
+export const WINDOWS = 2;
 
 export class SharedMembers {
   readonly rank: number;

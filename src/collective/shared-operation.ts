@@ -29,9 +29,9 @@ import { Execution, type ExecutionHost } from "./execution.js";
 import { type Buffers, Operation } from "./operation.js";
 import type { Schedule } from "./schedule.js";
 import { COPY_BYTES, type Piece } from "./scratch.js";
-import type { SharedMembers } from "./shared-members.js";
+import { type SharedMembers, WINDOWS as WINDOW_COUNT } from "./shared-members.js";
 import { describeDifference } from "./signature.js";
-import { WINDOWS as WINDOW_COUNT, type WindowSteps, Windows } from "./windows.js";
+import { type WindowSteps, Windows } from "./windows.js";
 
 const ENTER = 0;
 const READ = 1;

@@ -3,9 +3,9 @@ import { MEMBER_INLINE_BYTES, MEMBER_INLINE_OFFSET, NONE } from "../../assembly/
 import type { Buffers, Reducer } from "./operation.js";
 import { COPY_BYTES } from "./scratch.js";
 import { powerBelow, prefixSums, slices } from "./shape.js";
-import { COPY_DISTANCE, type SharedMembers } from "./shared-members.js";
+import { COPY_DISTANCE, type SharedMembers, WINDOWS } from "./shared-members.js";
 import { allRanks, type SharedOperation, Steps } from "./shared-operation.js";
-import { WINDOWS, type WindowSteps, windowBytes } from "./windows.js";
+import { type WindowSteps, windowBytes } from "./windows.js";
 
 /** Bytes of a slice that are reduced at a time, so that they stay in the cache. */
 const BLOCK_BYTES = 16 * 1024;
@@ -483,15 +483,19 @@ export class SliceReduceSteps extends Steps implements Operands {
   }
 
   /** Bytes of a member's slice of a segment; where they lie in the vector, and in a window. */
-  #sliceOf({ send }: Buffers, rank: number, segment: number): { offset: number; at: number; bytes: number } {
+  #sliceOf(
+    { send, reducer }: Buffers,
+    size: number,
+    rank: number,
+    segment: number,
+  ): { offset: number; at: number; bytes: number } {
     const from = segment * this.#segment;
     if (this.#isScattered) {
       const { offset, bytes } = this.#slices[rank] as { offset: number; bytes: number };
       const length = Math.max(0, Math.min(bytes - from, this.#segment));
       return { offset: offset + from, at: rank * this.#segment, bytes: length };
     }
-    const { elementBytes } = this.#operation?.buffers.reducer as Reducer;
-    const { size } = (this.#operation as SharedOperation).shared;
+    const { elementBytes } = reducer as Reducer;
     const elements = Math.min(send.length - from, this.#segment) / elementBytes;
     const cut = (part: number): number => Math.floor((elements * part) / size) * elementBytes;
     return { offset: from + cut(rank), at: cut(rank), bytes: cut(rank + 1) - cut(rank) };
@@ -508,13 +512,13 @@ export class SliceReduceSteps extends Steps implements Operands {
       return;
     }
     for (let rank = 0; rank < shared.size; rank++) {
-      const { offset, at, bytes } = this.#sliceOf(buffers, rank, segment);
+      const { offset, at, bytes } = this.#sliceOf(buffers, shared.size, rank, segment);
       shared.write(window + at, send.subarray(offset, offset + bytes));
     }
   }
 
   #reduceSegment({ shared, buffers, number }: SharedOperation, segment: number): void {
-    const { offset, at, bytes } = this.#sliceOf(buffers, shared.rank, segment);
+    const { offset, at, bytes } = this.#sliceOf(buffers, shared.size, shared.rank, segment);
     if (bytes === 0) return;
     const parts = this.#isScattered ? shared.size : 1;
     const operandOf = (rank: number): number =>
@@ -530,7 +534,7 @@ export class SliceReduceSteps extends Steps implements Operands {
     if (!this.#isScattered && !this.#getsAll) return;
     for (let rank = 0; rank < shared.size; rank++) {
       if (this.#isScattered && rank !== shared.rank) continue;
-      const { offset, bytes } = this.#sliceOf(buffers, rank, segment);
+      const { offset, bytes } = this.#sliceOf(buffers, shared.size, rank, segment);
       const out = shared.outOf(rank, number) + (segment % WINDOWS) * this.#stride;
       shared.read(buffers.receive, this.#isScattered ? segment * this.#segment : offset, out, bytes);
     }

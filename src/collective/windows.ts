@@ -7,7 +7,7 @@
 //
 // How far each member is stands in its slot. A member whose array is in the job's memory fills nothing, and counts alike.
 import { MEMBER_CUT_OFFSET, MEMBER_FILLED_OFFSET, MEMBER_TAKEN_OFFSET } from "../../assembly/layout.js";
-import type { SharedMembers } from "./shared-members.js";
+import { type SharedMembers, WINDOWS } from "./shared-members.js";
 
 /**
  * Bytes of a copy, at least. On Zen 5, Node's copies of 256 KiB from another core's cache take 2.6 times as long for each byte
@@ -15,9 +15,6 @@ import type { SharedMembers } from "./shared-members.js";
  */
 const COPY_BYTES_MIN = 512 * 1024;
 const WINDOW_BYTES_MAX = 4 * 1024 * 1024;
-/** Windows of a member: one is filled while the others read the other one. */
-export const WINDOWS = 2;
-
 /** Bytes of a window: of each member's slice, as much as a copy should have. */
 export function windowBytes(size: number): number {
   return Math.min(WINDOW_BYTES_MAX, Math.max(2, size) * COPY_BYTES_MIN);
