@@ -4,8 +4,10 @@ import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { expect, inject, it } from "vitest";
+import { expect, inject, it, vi } from "vitest";
+import type { TestCase, TestModule } from "vitest/node";
 import { type Part, runParts, summaryOf } from "../scripts/parts.mjs";
+import { ProgressReporter } from "./support/reporter.js";
 
 /** A part that runs this program. */
 const part = (name: string, program: string): Part => ({ name, command: [process.execPath, "-e", program] });
@@ -75,4 +77,28 @@ it.each(["SIGTERM", "SIGINT"] as const)("%s ends the part that runs, and the oth
   expect(written.trim().split("\n").at(-1)).toMatch(
     /^passed: nothing; failed: first .*, second .*; not run: second, since a signal came$/,
   );
+});
+
+it("the line of what runs names no test that is over, in whatever order Vitest tells of it", () => {
+  const lines: string[] = [];
+  vi.useFakeTimers();
+  vi.spyOn(console, "log").mockImplementation((line: string) => void lines.push(line));
+  try {
+    const reporter = new ProgressReporter("7");
+    const module = { relativeModuleId: "a.test.ts" };
+    const test = (name: string, state: string) => ({ name, module, result: () => ({ state }) }) as unknown as TestCase;
+    const [late, silent, running] = [test("late", "passed"), test("silent", "failed"), test("runs", "pending")];
+    reporter.onTestRunStart([module]);
+    reporter.onTestCaseResult(late);
+    for (const one of [late, silent, running]) reporter.onTestCaseReady(one);
+    vi.advanceTimersByTime(9000);
+    expect(lines.at(-1)).toMatch(/^0 of 1 files, 1 tests; running: a\.test\.ts: runs \(\d+ s\)$/);
+    reporter.onTestModuleEnd(module as unknown as TestModule);
+    vi.advanceTimersByTime(9000);
+    expect(lines.at(-1)).toBe("1 of 1 files, 1 tests");
+    reporter.onTestRunEnd([]);
+  } finally {
+    vi.restoreAllMocks();
+    vi.useRealTimers();
+  }
 });

@@ -141,7 +141,7 @@ describe("openWebSocketLink()", () => {
     [{ queueBytes: 131_071 }, /^queueBytes is 131071, not an integer from 131072 to 1073741824$/],
     [{ handshakeMs: 0 }, /^handshakeMs is 0, not an integer from 1 to 600000$/],
     [{ connectionsMax: 0 }, /^connectionsMax is 0, not an integer from 1 to 65536$/],
-  ] as [OpenWebSocketOptions, RegExp][])("%o is refused", async (options, message) => {
+  ] as [OpenWebSocketOptions, RegExp][])("%j is refused", async (options, message) => {
     await expect(open(options)).rejects.toMatchObject({
       code: "PAMIR_INVAL",
       message: expect.stringMatching(message),

@@ -13,7 +13,7 @@ export type { Exploration, Task } from "./runner.js";
 
 /**
  * Looks at the turn before a thread sleeps: some 80 µs, longer than another one's part of a run. In test:deep the explorer has
- * both cores. Elsewhere other tests want them: with as many looks, `npm test` took 1.8 times the processor time here.
+ * both cores. Elsewhere other tests want them.
  */
 const SPINS = byEffort({ quick: 0, normal: 0, deep: 10_000 });
 
