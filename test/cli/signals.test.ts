@@ -1,12 +1,12 @@
 // Signals to `pamir run`: what its tasks and the processes that they have started get, and what is left.
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, inject, it, vi } from "vitest";
 import { byEffort, sample } from "../support/effort.js";
-import { cli, isGone } from "../support/run-command.js";
+import { cli, isGone, processesWith } from "../support/run-command.js";
 import { LOCAL_SHELL, script } from "../support/ssh.js";
 
 const saves = fileURLToPath(new URL("programs/saves.js", import.meta.url));
@@ -104,4 +104,19 @@ describe.runIf(process.platform === "linux")("pamir run", () => {
       await vi.waitFor(() => expect(pids.filter((pid) => !isGone(pid))).toEqual([]), 5000);
     },
   );
+});
+
+it.skipIf(process.platform !== "linux").each([
+  ["processes", ["--processes", "2"]],
+  ["processes, detached", ["--processes", "2", "--detach"]],
+  ["nodes", ["--nodes", "2"]],
+] as const)("%s: SIGTERM while the tasks are being started ends all of them", (_, way) => {
+  const mark = `${process.pid}-${performance.now()}`;
+  const dies = fileURLToPath(new URL("programs/dies-starting.cjs", import.meta.url));
+  const app = fileURLToPath(new URL("programs/app.js", import.meta.url));
+  const env = { ...process.env, PAMIR_DIES: "1 after SIGTERM" };
+  const args = ["--require", dies, cli, "run", "-n", "2", ...way, "-x", `PAMIR_MARK=${mark}`, app, "hang"];
+  const { status, signal } = spawnSync(process.execPath, args, { env, timeout: 50_000, stdio: "ignore" });
+  expect([status, signal]).toEqual([143, null]);
+  expect(processesWith("PAMIR_MARK", mark)).toEqual([]);
 });

@@ -56,11 +56,39 @@ export async function run(args: string[]): Promise<number> {
   if (values.cwd === undefined) process.cwd();
   const way = await wayOf(values);
   const path = resolve(app); // before --cwd changes the folder
-  const code = await supervise(await way(app, rest, values), time);
+  const early = holdSignals();
+  let running: Running;
+  try {
+    running = await way(app, rest, values);
+  } catch (error) {
+    early();
+    throw error;
+  }
+  const code = await supervise(running, time, early);
   // Only now: to look at the program before would cost its start some 40 ms.
   const why = code === 1 ? whyNoModule(path) : undefined;
   if (why !== undefined) throw new UsageError(`the task module ${path} is no program: ${why} (PAMIR_ENTRY)`);
   return code;
+}
+
+/**
+ * From now on, signals wait that come while the tasks are being started: by one of them this process would end, and leave those
+ * that it has started so far. @returns what lets them come
+ */
+function holdSignals(): () => void {
+  const came: AskSignal[] = [];
+  let stop = (): void => {};
+  const hold = (signal: NodeJS.Signals): void => {
+    // Whatever the start waits for, its end is not awaited for ever.
+    if (came.length === 0) stop = after(ORDER_MS, () => endBySignal(EXIT_SIGNALS[signal as AskSignal]), false);
+    came.push(signal as AskSignal);
+  };
+  for (const signal of Object.keys(EXIT_SIGNALS) as AskSignal[]) process.on(signal, hold);
+  return () => {
+    stop();
+    for (const signal of Object.keys(EXIT_SIGNALS) as AskSignal[]) process.off(signal, hold);
+    for (const signal of came.splice(0)) process.kill(process.pid, signal);
+  };
 }
 
 /** @throws UsageError this process may have so few descriptors that no job starts */
@@ -100,8 +128,8 @@ async function wayOf(values: Values): Promise<Way> {
   return runThreads;
 }
 
-/** Ends a job at signals, and when its time is up. @returns the exit code */
-async function supervise(running: Running, time: number | undefined): Promise<number> {
+/** Ends a job at signals, and when its time is up. @param early lets those come that came before @returns the exit code */
+async function supervise(running: Running, time: number | undefined, early: () => void): Promise<number> {
   let code: number | undefined;
   const endNow = (given: number, how = given): void => {
     code = given;
@@ -121,6 +149,7 @@ async function supervise(running: Running, time: number | undefined): Promise<nu
     // Detached tasks outlive the terminal.
     if (signal !== "SIGHUP" || !running.isDetached) process.on(signal, () => end(EXIT_SIGNALS[signal], signal));
   }
+  early();
   const { pass } = running;
   if (pass !== undefined) for (const signal of USER_SIGNALS) process.on(signal, () => pass(signal));
   for (const stream of [process.stdout, process.stderr]) {
