@@ -1,5 +1,5 @@
-// docs/hosts.md: which functions of a host refuse shared memory. Node's column is tried here, that of Chromium in
-// test/browser/isolated/shared-uses.test.ts.
+// docs/hosts.md: which functions of a host refuse shared memory. Node's column is tried here, those of browsers in
+// test/browser/isolated/shared-uses.test.ts and test/browser/firefox/page.ts.
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { outcomeOf, SHARED_USES, type SharedUse } from "../support/shared-uses.js";

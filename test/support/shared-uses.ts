@@ -1,5 +1,5 @@
 // Functions of hosts that are given a view of shared memory, as `message.payload` and `region.bytes` are: which of them refuse
-// it. docs/hosts.md has the same table. Firefox was tried by hand.
+// it. docs/hosts.md has the same table.
 
 /** Taken; refused by an error; or taken without an error, and something else comes of it; undefined: the host lacks it. */
 export type Outcome = "yes" | "no" | "wrong" | "–";

@@ -4,6 +4,7 @@ import { apiSuite } from "../../conformance/api.suite.js";
 import { laterSuite } from "../../conformance/later.suite.js";
 import { seeingSuite } from "../../conformance/seeing.suite.js";
 import { BROWSER_PARTS, byEffort, isInPart } from "../../support/effort.js";
+import { outcomeOf, SHARED_USES } from "../../support/shared-uses.js";
 import { startWorker } from "../isolated/conformance/node.js";
 import { cases, HANGS_MS, type Outcome, run } from "../isolated/conformance/vitest.js";
 import type { Report } from "../isolated/conformance/worker.js";
@@ -21,6 +22,14 @@ laterSuite(name);
 seeingSuite(name);
 declared += cases.length;
 for (const one of cases) if (isInPart(one.name, BROWSER_PARTS)) outcomes.push(await run(one));
+
+// The column of docs/hosts.md that says which functions of Firefox refuse shared memory.
+for (const use of crossOriginIsolated ? SHARED_USES : []) {
+  const outcome = await outcomeOf(use);
+  const error = outcome === use.firefox ? {} : { error: `"${outcome}", not "${use.firefox}"` };
+  declared++;
+  outcomes.push({ name: `shared memory in ${use.name}`, ...error });
+}
 
 /** The kernels' own suites, in a worker. What waits for ever in there, or is not loaded, comes out here. */
 async function inWorker(group: string): Promise<void> {
