@@ -3,6 +3,7 @@ import { expect, it } from "vitest";
 import { COPY_BYTES } from "../../src/collective/scratch.js";
 import { ERROR, SUCCESS } from "../../src/index.js";
 import { contextsOf, geometryOf, until } from "../support/collective-rig.js";
+import { MortalJob } from "../support/mortal-members.js";
 
 const LENGTH = COPY_BYTES / 4 + 1001;
 
@@ -99,4 +100,35 @@ it.each(SIZES)("a function that throws at the last element fails the operation a
     return ["allreduce", { send, receive: array(LENGTH), operation: { combine } }];
   });
   expect(came).toEqual(came.map(() => ERROR));
+});
+
+it("a member that ends among segments ends the operation for the others, and their memory comes back", async () => {
+  // At call 110 of the kernel, all segments are taken.
+  for (const step of [3, 10, 20, 30, 40, 50, 60, 70]) {
+    const job = new MortalJob(3, "one memory", { heapBytes: 2 ** 26 });
+    try {
+      const endpoints = job.members.map(({ endpoint }) => endpoint);
+      const geometries = await job.outcomes((member) => member.geometry(endpoints));
+      const victim = job.members[1] as (typeof job.members)[0];
+      victim.end = victim.calls + step;
+      const outcomes = await job.outcomes(async (member) => {
+        const geometry = geometries.get(member);
+        if (geometry === undefined || geometry instanceof Error) throw new Error("no geometry");
+        const parameters = { send: null, receive: new Int32Array(LENGTH), operation: "sum" as const };
+        await geometry.allreduce(parameters);
+      });
+      expect(victim.isDead, `step ${step}`).toBe(true);
+      expect(outcomes.size, `step ${step}`).toBe(2);
+      for (const error of outcomes.values()) expect(error, `step ${step}`).toMatchObject({ code: "PAMIR_SHUTDOWN" });
+      for (const [{ isDead }, geometry] of geometries) if (!isDead && !(geometry instanceof Error)) geometry.close();
+      for (let round = 0; round < 2; round++) {
+        await job.quiet();
+        for (const { task } of job.living) task.reclaim();
+      }
+      const idle = 8 * 2 ** 20;
+      for (const [, , bytes] of job.regionBytes()) expect(bytes, `step ${step}`).toBeLessThan(idle);
+    } finally {
+      await job.close();
+    }
+  }
 });

@@ -233,6 +233,9 @@ describe("what is broken is found", () => {
       };
       return { ...schedule, rounds };
     };
+    const plan = planOf(8, 0, 64, randomOf(SEED));
+    // Of blocks without bytes, nothing is sent: nothing is broken, either.
+    const full = { ...plan, counts: plan.counts.map((row) => row.map((count) => count || 8)) };
     for (const name of [
       "bruckAllgather",
       "ringAllgather",
@@ -240,7 +243,7 @@ describe("what is broken is found", () => {
       "rabenseifnerAllreduce",
       "bruckAlltoall",
     ]) {
-      expect(found(named(name), planOf(8, 0, 64, randomOf(SEED)), merged, SEED), name).toMatch(/overlap|result/);
+      expect(found(named(name), full, merged, SEED), name).toMatch(/overlap|result/);
     }
   });
 
