@@ -294,6 +294,8 @@ export function laneReclaim(job: usize, origin: u32, target: u32): void {
     if (length == 0) break;
     if (isLaneOf(owner, word)) {
       const lane = load<usize>(job, JOB_HEAP_BASE_OFFSET) + (page << PAGE_SHIFT);
+      // plain: written before the lane-entry that this target has seen. If the extent has another owner by now, they are its
+      // data, and the exchange below fails, since an ended task takes no extent.
       const isOurs = load<u32>(lane, LANE_ORIGIN_OFFSET) == origin && load<u32>(lane, LANE_TARGET_OFFSET) == target;
       // SYNC extent-free (free): compares too: the target may have freed the lane, and another task may have the extent.
       if (isOurs) exchangeIf(entry, word, length);
