@@ -11,7 +11,7 @@ export function firstHostOf(list: string): string | undefined {
   if (list.length > LIST_MAX) return undefined;
   // A name has fixed parts and lists of numbers in brackets; the first number of each list makes the first name.
   const [name] = /^(?:[\w.-]|\[\d+(?:-\d+)?(?:,\d+(?:-\d+)?)*\])+(?=,|$)/.exec(list) ?? [];
-  const host = name?.replace(/\[(\d+)[^\]]*\]/g, "$1");
+  const host = name?.replace(/\[(\d+)(?!\d)[^\][]*\]/g, "$1");
   return host === undefined || host.startsWith("-") ? undefined : host;
 }
 

@@ -125,7 +125,7 @@ export class TaskWorkers {
     const text = failures.length === 0 ? undefined : `${plain}${hint}`;
     // inspect() says "RangeError [Error]" or "Error [PamiError]", since an error of another thread comes as a plain Error.
     const inspected = () =>
-      inspect(failure).replace(/^(\s*(?:\[\w+\]: )?)(?:(\w+) \[Error\]|Error \[(\w+Error)\])/gm, "$1$2$3");
+      inspect(failure).replace(/^([ \t]*(?:\[\w+\]: )?)(?:(\w+) \[Error\]|Error \[(\w+Error)\])/gm, "$1$2$3");
     const shown = `${isError ? inspected() : plain}${hint}`;
     this.#lifecycle.end({ task, code, cause, error: text, errorCode: error.code, stack: error.stack }, shown);
   }

@@ -212,10 +212,8 @@ describe.skipIf(why !== "")("nodes in two network namespaces", { timeout: 100_00
       }),
     );
     const other = `${hosts.addresses[1]}/32`;
-    const begin = performance.now();
     hosts.run(0, "ip", "route", "add", "unreachable", other);
     await told;
-    const took = performance.now() - begin;
     await delay(700);
     hosts.run(0, "ip", "route", "del", "unreachable", other);
     const [first, second] = await ended;
@@ -223,7 +221,6 @@ describe.skipIf(why !== "")("nodes in two network namespaces", { timeout: 100_00
       /^pamir: node 0 can't send to node 1 at udp:10\.83\.71\.2:\d+ \(PAMIR_UNSENT\): the system refuses its packets \(EHOSTUNREACH: no route leads to that host\); unless that changes, its tasks count as ended after 60000 ms\n$/,
     );
     expect([{ ...first, errors: "" }, second]).toEqual(rightOf(20));
-    expect(took).toBeLessThan(2000);
   });
 
   it("the cable is cut for longer than the silence: each node gives the other one up, and both end", async () => {

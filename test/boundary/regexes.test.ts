@@ -1,0 +1,72 @@
+// Regular expressions meet text of other processes: none takes time that grows with the square of its length.
+import { readdirSync, readFileSync } from "node:fs";
+import { expect, it } from "vitest";
+
+/** Literals, where no division can stand. */
+const LITERALS = /(?<=[(,=:[!&|?{};]\s*)\/(?![*/])(?:[^\\/[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\])+\/[dgimsuvy]*/g;
+const COMMENTS = /^\s*(\/\/|\/?\*).*$/gm;
+
+/** Each literal of the sources, with one of its files. */
+const literals = new Map<string, { readonly path: string; readonly regex: RegExp }>();
+for (const path of readdirSync("src", { recursive: true, encoding: "utf8" })) {
+  if (!path.endsWith(".ts") || path.startsWith("generated")) continue;
+  for (const [literal] of readFileSync(`src/${path}`, "utf8").replace(COMMENTS, "").matchAll(LITERALS)) {
+    const regex = compiled(literal);
+    if (regex !== undefined) literals.set(literal, { path, regex });
+  }
+}
+
+const BEGINS = ["", "a", "[", "ws://", "udp:"];
+const UNITS = ["a", "0", " ", "-", ".", ",", ":", "/", "_", "[", "\n", "a ", "0,", "a=", "1."];
+const ENDS = ["", "!"];
+const TEXTS = BEGINS.flatMap((begin) => UNITS.flatMap((unit) => ENDS.map((end) => ({ begin, unit, end }))));
+
+/** undefined: text between two slashes that is no expression. */
+function compiled(literal: string): RegExp | undefined {
+  const end = literal.lastIndexOf("/");
+  try {
+    return new RegExp(literal.slice(1, end), literal.slice(end + 1).replace(/[gy]/g, ""));
+  } catch {
+    return undefined;
+  }
+}
+
+/** The least of three times of a match. */
+function timeOf(regex: RegExp, { begin, unit, end }: (typeof TEXTS)[number], length: number): number {
+  const text = begin + unit.repeat(length / unit.length) + end;
+  let least = Number.POSITIVE_INFINITY;
+  for (let i = 0; i < 3; i++) {
+    const start = performance.now();
+    regex.exec(text);
+    least = Math.min(least, performance.now() - start);
+  }
+  return least;
+}
+
+/** Texts of which twice as much takes three times as long, three times in a row. */
+function slowTexts(regex: RegExp): string[] {
+  return TEXTS.filter((text) => {
+    // What is below the clock's steps would be noise.
+    for (let length = 2000, last = timeOf(regex, text, 1000) + 0.05; length <= 8000; length *= 2) {
+      const time = timeOf(regex, text, length);
+      if (time < 3 * last) return false;
+      last = time;
+    }
+    return true;
+  }).map((text) => JSON.stringify(text));
+}
+
+it("finds the literals of the sources", () => {
+  expect(literals.size).toBeGreaterThan(50);
+});
+
+it("finds one that is slow", () => {
+  expect(slowTexts(/\[(\d+)[^\]]*\]/)).toContain('{"begin":"[","unit":"0","end":""}');
+});
+
+it("none of the sources is slow", () => {
+  const slow = [...literals].flatMap(([literal, { path, regex }]) =>
+    slowTexts(regex).map((text) => [path, literal, text]),
+  );
+  expect(slow).toEqual([]);
+});
