@@ -120,7 +120,13 @@ export async function openWebSocketLink(options: OpenWebSocketOptions = {}): Pro
   const link = new WebSocketLink(connect, close, { ...options, address: own ?? (url.href as Address) });
   const isAllowed = (origin: string | undefined): boolean =>
     origin === undefined || origins === undefined || origins.includes(origin);
-  serve(server, ws, link, { path: url.pathname, connectionsMax, isAllowed });
+  try {
+    serve(server, ws, link, { path: url.pathname, connectionsMax, isAllowed });
+  } catch (cause) {
+    // A package ws of another make.
+    close();
+    throw notOpened("WebSocket server", listen, cause);
+  }
   return link;
 }
 

@@ -194,7 +194,9 @@ export class Responders {
   #freeResponder(node: number, epoch: number, serial: number, now: number): number {
     const own = this.#unprovenOf(node);
     if (own.length >= UNPROVEN_COUNT_MAX) {
-      // However many a node states, it takes no responder from others.
+      // However many a node states, it takes no responder from others. A serial of the far future keeps its own for a while.
+      const idle = own.find((one) => now - one.lastReceived > IDLE_UNPROVEN);
+      if (idle !== undefined) return (idle.id & 0xfff) - 1;
       const [first] = own.sort((one, other) => this.#age(one, other)) as [Responder];
       const { parameters } = first;
       const isLater = parameters.epoch !== epoch || seqDelta(serial, parameters.serial) > 0;

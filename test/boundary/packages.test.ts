@@ -33,7 +33,14 @@ function plant(folder: string, code: string): void {
 }
 
 function run(args: readonly string[], input = ""): { stdout: string; stderr: string } {
-  return spawnSync(process.execPath, args, { cwd: below, input, encoding: "utf8", timeout: 60_000 });
+  const { stdout, stderr, signal } = spawnSync(process.execPath, args, {
+    cwd: below,
+    input,
+    encoding: "utf8",
+    timeout: 60_000,
+  });
+  expect(signal, `${args.join(" ")} ends by itself: ${stdout}${stderr}`).toBe(null);
+  return { stdout, stderr };
 }
 
 beforeAll(() => {
