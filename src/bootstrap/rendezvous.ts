@@ -53,6 +53,8 @@ export interface RendezvousOptions extends LocalPlace {
   readonly insecure?: boolean | undefined;
   /** Milliseconds of each wait for other processes. */
   readonly timeout?: number | undefined;
+  /** Milliseconds between two attempts to reach rank 0 at the most (default 1,000). */
+  readonly pauseMax?: number | undefined;
   /** Called every five seconds while other processes are awaited. */
   readonly onWait?: OnWait | undefined;
   /** Called on rank 0 with the first reasons for which it has refused processes, each once. */
@@ -249,7 +251,7 @@ async function joinRendezvous(
   address: Address,
   key: Uint8Array | undefined,
 ): Promise<PmiBootstrap> {
-  const { rank, timeout = DEFAULT_TIMEOUT_MS, onWait } = options;
+  const { rank, timeout = DEFAULT_TIMEOUT_MS, pauseMax = PAUSE_MAX_MS, onWait } = options;
   const where = addressText(address);
   const began = systemClock.now();
   let last = "no attempt has ended yet";
@@ -257,7 +259,7 @@ async function joinRendezvous(
   let closed = 0;
   const stopReports = reportWait(onWait, timeout, () => `${where} (${last})`);
   try {
-    for (let attempts = 1, pause = PAUSE_MIN_MS; ; attempts++, pause = Math.min(2 * pause, PAUSE_MAX_MS)) {
+    for (let attempts = 1, pause = PAUSE_MIN_MS; ; attempts++, pause = Math.min(2 * pause, pauseMax)) {
       const left = began + timeout - systemClock.now();
       try {
         return await attempt(options, address, key, Math.max(ATTEMPT_MIN_MS, Math.min(left, ATTEMPT_MS)));

@@ -430,7 +430,7 @@ describe("processes with different keys", () => {
   it("another key is named long before the timeout, and the job goes on without that process", async () => {
     const port = await freePort();
     const rank0 = open(0, 2, port);
-    const error = await failure(open(1, 2, port, { key: OTHER_KEY }));
+    const error = await failure(open(1, 2, port, { key: OTHER_KEY, pauseMax: 50 }));
     expect(error).toMatchObject({ code: "PAMIR_KEY" });
     expect(error.message).toBe(
       `rank 1 has another job key than rank 0, or another program is at 127.0.0.1:${port}: 16 times in a row, it closed the connection during the handshake`,
@@ -448,6 +448,6 @@ describe("processes with different keys", () => {
     });
     const port = await listen(server);
     // In this time, an unloaded machine makes more than sixteen.
-    expect(await failure(open(1, 2, port, { timeout: 11_000 }))).toMatchObject({ code: "PAMIR_TIMEDOUT" });
+    expect(await failure(open(1, 2, port, { timeout: 1500, pauseMax: 50 }))).toMatchObject({ code: "PAMIR_TIMEDOUT" });
   });
 });

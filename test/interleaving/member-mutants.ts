@@ -132,8 +132,8 @@ const CHANGES: readonly [name: string, file: string, find: string, replace: stri
   [
     "a member that gathers does not say how many bytes it has",
     STEPS,
-    "    shared.noteLength(slot, buffers.send.length);\n    return operation.publishView(slot, buffers.send, 1, this.#copied);\n",
-    "    return operation.publishView(slot, buffers.send, 1, this.#copied);\n",
+    "    shared.noteLength(slot, buffers.send.length);\n    if (this.#longest === 0)",
+    "    if (this.#longest === 0)",
   ],
 ];
 

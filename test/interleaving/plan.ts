@@ -53,7 +53,7 @@ export function partsOf(kernel: "wasm" | "ts"): Part[] {
   const all = SCENARIOS.length;
   const count = byEffort({
     quick: kernel === "wasm" ? all : all / 8,
-    normal: kernel === "wasm" ? all / 2 : all / 4,
+    normal: kernel === "wasm" ? all / 3 : all / 8,
     deep: all,
   });
   return sample(SCENARIOS, Math.ceil(count), kernel).map((scenario) => ({

@@ -22,7 +22,7 @@ import { JOB, keyOf, Simulation } from "./nodes.js";
 const KEY = keyOf(1);
 const NODES = 8;
 const [VICTIM, OPEN, LIAR, LATER] = [1, 0, 2, 3] as const;
-const COUNT = byEffort({ quick: 5000, normal: 20_000, deep: 100_000 });
+const COUNT = byEffort({ quick: 5000, normal: 5000, deep: 100_000 });
 /** Microseconds between two packets of the flood. */
 const APART = 200;
 const schedule = nodeKeyScheduleOf(KEY, JOB);

@@ -12,6 +12,9 @@ import { makeGeometry } from "../../src/pami/make-geometry.js";
 import type { ContextCore } from "../../src/protocol/context-core.js";
 import type { Task } from "../../src/protocol/task.js";
 import { systemClock } from "../../src/support/clock.js";
+// What members load when they need it: reading it may take longer than all of their rounds.
+import "../../src/collective/type.js";
+import "../../src/pami/extensions.js";
 import { CoresJob } from "./cores.js";
 import { portsJob } from "./ports-job.js";
 
