@@ -151,6 +151,7 @@ it("it is closed in mid-transfer: the process hears SHUTDOWN after the silence",
     await until(() => results.length === 4 && ended !== undefined);
     expect(results.at(-1)).toBe(SHUTDOWN);
     expect(context.sendImmediate(PAGE, 3, null, new Uint8Array(4))).toBe(SHUTDOWN);
-    expect(web.lost).toEqual([[PAGE, "silent"]]);
+    // A page that closes slowly on a busy machine gives this node up itself, and says so.
+    expect(web.lost).toEqual([[PAGE, expect.stringMatching(/^(silent|givenUp)$/)]]);
     expect(heard.wrong).toEqual([]);
   }));

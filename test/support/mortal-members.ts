@@ -12,9 +12,6 @@ import { makeGeometry } from "../../src/pami/make-geometry.js";
 import type { ContextCore } from "../../src/protocol/context-core.js";
 import type { Task } from "../../src/protocol/task.js";
 import { systemClock } from "../../src/support/clock.js";
-// What members load when they need it: reading it may take longer than all of their rounds.
-import "../../src/collective/type.js";
-import "../../src/pami/extensions.js";
 import { CoresJob } from "./cores.js";
 import { portsJob } from "./ports-job.js";
 
@@ -26,6 +23,13 @@ const TURN_ROUNDS = 50;
 const ROUNDS_QUIET = 30;
 
 export type Carrier = "one memory" | "ports";
+
+/** Resolves once what members load has been loaded: the imports that began before this one, too. */
+async function loaded(): Promise<void> {
+  await import("../../src/collective/type.js");
+  await import("../../src/pami/extensions.js");
+  await nextTurn();
+}
 
 /** A wait that the rig ends. */
 interface Waiting {
@@ -221,8 +225,8 @@ export class MortalJob {
         const late = members.filter((member) => !member.isDead && !found.has(member));
         throw new Error(`members ${late.map(({ number }) => number)} wait for ever`);
       }
-      // A member may load code.
-      if (round % TURN_ROUNDS === TURN_ROUNDS - 1) await nextTurn();
+      // A member may load code, which Node's loader has in a thread of its own: it answers one import behind the other.
+      if (round % TURN_ROUNDS === TURN_ROUNDS - 1) await loaded();
       await this.round();
     }
     for (const member of members) if (member.isDead) found.delete(member);
