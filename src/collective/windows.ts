@@ -9,10 +9,7 @@
 import { MEMBER_CUT_OFFSET, MEMBER_FILLED_OFFSET, MEMBER_TAKEN_OFFSET } from "../../assembly/layout.js";
 import { type SharedMembers, WINDOWS } from "./shared-members.js";
 
-/**
- * Bytes of a copy, at least. On Zen 5, Node's copies of 256 KiB from another core's cache take 2.6 times as long for each byte
- * as those of 512 KiB do (memcpy of glibc: `rep movsb`, 2026-11-29).
- */
+/** Bytes of a copy, at least. Copies of 256 KiB took 2.6 times as long for each byte as those of 512 KiB (Zen 5, 2026-11-29). */
 const COPY_BYTES_MIN = 512 * 1024;
 const WINDOW_BYTES_MAX = 4 * 1024 * 1024;
 /** Bytes of a window: of each member's slice, as much as a copy should have. */

@@ -194,13 +194,14 @@ export class Responders {
   #freeResponder(node: number, epoch: number, serial: number, now: number): number {
     const own = this.#unprovenOf(node);
     if (own.length >= UNPROVEN_COUNT_MAX) {
-      // However many a node states, it takes no responder from others. A serial of the far future keeps its own for a while.
+      // However many a node states, it takes no responder from others. Serials above its own, which a member that lies has stated
+      // for it, hold it up until they are idle.
       const idle = own.find((one) => now - one.lastReceived > IDLE_UNPROVEN);
-      if (idle !== undefined) return (idle.id & 0xfff) - 1;
+      if (idle !== undefined) return this.#responders.indexOf(idle);
       const [first] = own.sort((one, other) => this.#age(one, other)) as [Responder];
       const { parameters } = first;
       const isLater = parameters.epoch !== epoch || seqDelta(serial, parameters.serial) > 0;
-      return isLater ? (first.id & 0xfff) - 1 : -1;
+      return isLater ? this.#responders.indexOf(first) : -1;
     }
     const free = this.#responders.indexOf(undefined);
     if (free !== -1) return free;
