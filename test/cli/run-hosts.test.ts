@@ -405,11 +405,11 @@ it
   )("pamir run %s, with %i descriptors: one line says how many it needs", { timeout: 60_000 }, (options, most) => {
   const line = `ulimit -n ${most}; exec "$0" "${cli}" run ${options} "${app}"`;
   const { status, stderr } = spawnSync("sh", ["-c", line, process.execPath], { encoding: "utf8", timeout: 50_000 });
-  expect(stderr).toMatch(
-    new RegExp(
-      `^pamir: this process may have ${most} descriptors \\(ulimit -n\\): pamir run needs 2\\d at least, and some more for each task \\(PAMIR_DESCRIPTORS\\)\n$`,
-    ),
-  );
+  const needs = `this process may have ${most} descriptors \\(ulimit -n\\): pamir run needs 2\\d at least, and some more for each task`;
+  // Where this Node has fewer open than others of its version, the job begins, and says which task found none.
+  const found = `task \\d .*: all ${most} descriptors that this process may have are in use: raise ulimit -n, or start fewer processes`;
+  const text = most < 22 ? needs : `(?:${needs}|${found})`;
+  expect(stderr).toMatch(new RegExp(`^pamir: ${text} \\(PAMIR_DESCRIPTORS\\)\n$`));
   expect(status).toBe(2);
 });
 
