@@ -84,6 +84,7 @@ export type ErrorCode =
   | "PAMIR_TICKET_USED"
   | "PAMIR_TICKET_EXPIRED"
   | "PAMIR_INSECURE"
+  | "PAMIR_CLONE"
   | "PAMIR_HOSTS";
 
 /** An error of pamir. Its `code` is stable; its text is for people. */
