@@ -5,6 +5,7 @@ import { isPromised, promised } from "../support/promise.js";
 import { decodeText, encodeText } from "../support/text.js";
 import type { CallScope } from "./call-scope.js";
 import { checkCodec } from "./check.js";
+import { decodeClone, encodeClone } from "./clone/clone.js";
 import type { Handler } from "./dispatch.js";
 import type { Endpoint } from "./endpoint.js";
 import { checkInteger, PamiError, show } from "./error.js";
@@ -33,6 +34,16 @@ export const codecs = {
       encode: (value) => (value === undefined ? new Uint8Array() : encodeText(JSON.stringify(value))),
       decode: (bytes) => (bytes.length === 0 ? undefined : JSON.parse(decodeText(bytes))) as T,
     };
+  },
+  /**
+   * Makes a codec for whatever structured clone copies, in every host: also Map, Set, Date, RegExp, bigint, typed arrays,
+   * ArrayBuffer, errors, cycles, undefined, -0, NaN, holes of arrays, lone surrogates. Instances of classes arrive as plain
+   * objects. Errors keep more than structured clone keeps: `cause`, `errors`, own fields, and a name of their own. Named
+   * properties of arrays of more than 1,024 elements are left out. Shared memory, functions, symbols and objects of the
+   * host (Blob, URL, Promise, …) are refused with PAMIR_CLONE, which names their place in the value.
+   */
+  clone<T = unknown>(): Codec<T> {
+    return { encode: encodeClone, decode: decodeClone as (bytes: Uint8Array) => T };
   },
 };
 

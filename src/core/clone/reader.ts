@@ -1,7 +1,7 @@
 // Reads values in the encoding of tags.ts. The bytes may come from a peer that lies: each count is compared with the bytes that
 // are left before anything is made of it.
 import { PamiError } from "../error.js";
-import { readLatin1, readUtf16, readUtf8 } from "./strings.js";
+import type { Strings } from "./strings.js";
 import * as T from "./tags.js";
 
 /** Short strings that were read lately, by a hash: a key is mostly one of them, and a new string takes 50 ns. */
@@ -10,11 +10,16 @@ const RECENT_LENGTH_MAX = 24;
 const recent: (string | undefined)[] = new Array(RECENT).fill(undefined);
 
 export class Reader {
+  readonly #strings: Strings;
   #bytes: Uint8Array = EMPTY;
   #words: DataView = NO_WORDS;
   #at = 0;
   #objects: unknown[] = [];
   #shapes: string[][] = [];
+
+  constructor(strings: Strings) {
+    this.#strings = strings;
+  }
 
   /** Reads the value that bytes encode. They may be shared memory, and are not needed afterwards. @throws PAMIR_CLONE */
   read(bytes: Uint8Array): unknown {
@@ -61,7 +66,8 @@ export class Reader {
   /** A count of things that take at least so many bytes each. */
   #count(bytesEach = 1): number {
     const count = this.#varint();
-    if (count * bytesEach > this.#bytes.length - this.#at) throw this.#malformed(`a count of ${count} beyond the bytes`);
+    if (count * bytesEach > this.#bytes.length - this.#at)
+      throw this.#malformed(`a count of ${count} beyond the bytes`);
     return count;
   }
 
@@ -69,10 +75,6 @@ export class Reader {
     const tag = this.#byte();
     if (tag >= T.SMALL_INTEGER) return tag & T.SMALL_INTEGER_MAX;
     if (tag >= T.SHORT_STRING) return this.#short(tag & T.SHORT_STRING_MAX);
-    return this.#tagged(tag);
-  }
-
-  #tagged(tag: number): unknown {
     switch (tag) {
       case T.SHAPED: {
         const keys = this.#shapes[this.#varint()];
@@ -124,10 +126,8 @@ export class Reader {
         return this.#set();
       case T.DATE:
         return this.#made(new Date(this.#float()));
-      case T.REGEXP: {
-        const at = this.#objects.push(undefined) - 1;
-        return (this.#objects[at] = new RegExp(this.#string(), this.#string()));
-      }
+      case T.REGEXP:
+        return this.#madeOf(() => new RegExp(this.#string(), this.#string()));
       case T.ERROR:
         return this.#error();
       case T.EXCEPTION:
@@ -140,10 +140,8 @@ export class Reader {
         return this.#view();
       case T.VIEW_OF:
         return this.#viewOf();
-      case T.BOXED: {
-        const at = this.#objects.push(undefined) - 1;
-        return (this.#objects[at] = Object(this.#value()) as unknown);
-      }
+      case T.BOXED:
+        return this.#madeOf(() => Object(this.#value()) as unknown);
       default:
         throw this.#malformed(`tag ${tag}`);
     }
@@ -152,6 +150,14 @@ export class Reader {
   /** Gives an object its number. */
   #made<T>(object: T): T {
     this.#objects.push(object);
+    return object;
+  }
+
+  /** Gives an object its number, before what it is made of is read. */
+  #madeOf<T>(make: () => T): T {
+    const number = this.#objects.push(undefined) - 1;
+    const object = make();
+    this.#objects[number] = object;
     return object;
   }
 
@@ -173,7 +179,7 @@ export class Reader {
     const end = start + length;
     if (end > this.#bytes.length) throw this.#malformed(`a string of ${length} bytes beyond the bytes`);
     this.#at = end;
-    if (length > RECENT_LENGTH_MAX) return readLatin1(this.#bytes, start, end);
+    if (length > RECENT_LENGTH_MAX) return this.#strings.readLatin1(this.#bytes, start, end);
     if (length === 0) return "";
     const bytes = this.#bytes;
     let hash = length;
@@ -185,7 +191,7 @@ export class Reader {
       while (same < length && known.charCodeAt(same) === bytes[start + same]) same++;
       if (same === length) return known;
     }
-    const text = readLatin1(bytes, start, end);
+    const text = this.#strings.readLatin1(bytes, start, end);
     recent[place] = text;
     return text;
   }
@@ -194,9 +200,9 @@ export class Reader {
     const count = this.#count(tag === T.UTF16 ? 2 : 1);
     const start = this.#at;
     this.#at = start + (tag === T.UTF16 ? 2 * count : count);
-    if (tag === T.LATIN1) return readLatin1(this.#bytes, start, this.#at);
-    if (tag === T.UTF16) return readUtf16(this.#bytes, start, this.#at);
-    return readUtf8(this.#bytes, start, this.#at);
+    if (tag === T.LATIN1) return this.#strings.readLatin1(this.#bytes, start, this.#at);
+    if (tag === T.UTF16) return this.#strings.readUtf16(this.#bytes, start, this.#at);
+    return this.#strings.readUtf8(this.#bytes, start, this.#at);
   }
 
   #string(): string {
@@ -297,12 +303,13 @@ export class Reader {
   }
 
   #exception(): unknown {
-    const number = this.#objects.push(undefined) - 1;
-    const name = this.#string();
-    const message = this.#string();
-    const { DOMException } = globalThis;
-    return (this.#objects[number] =
-      DOMException === undefined ? Object.assign(new Error(message), { name }) : new DOMException(message, name));
+    return this.#madeOf(() => {
+      const name = this.#string();
+      const message = this.#string();
+      const { DOMException } = globalThis;
+      if (DOMException === undefined) return Object.assign(new Error(message), { name });
+      return new DOMException(message, name);
+    });
   }
 
   /** A copy of bytes. */
@@ -316,14 +323,15 @@ export class Reader {
 
   #resizable(): ArrayBuffer {
     const maxByteLength = this.#varint();
-    const number = this.#objects.push(undefined) - 1;
-    const bytes = this.#raw();
-    if (maxByteLength < bytes.length) throw this.#malformed(`a buffer of ${bytes.length} bytes, at most ${maxByteLength}`);
-    const Resizable = ArrayBuffer as new (length: number, options: { maxByteLength: number }) => ArrayBuffer;
-    const buffer = new Resizable(bytes.length, { maxByteLength });
-    new Uint8Array(buffer).set(bytes);
-    this.#objects[number] = buffer;
-    return buffer;
+    return this.#madeOf(() => {
+      const bytes = this.#raw();
+      if (maxByteLength < bytes.length)
+        throw this.#malformed(`a buffer of ${bytes.length}, at most ${maxByteLength} bytes`);
+      const Resizable = ArrayBuffer as new (length: number, options: { maxByteLength: number }) => ArrayBuffer;
+      const buffer = new Resizable(bytes.length, { maxByteLength });
+      new Uint8Array(buffer).set(bytes);
+      return buffer;
+    });
   }
 
   #viewType(): ViewType {
@@ -345,21 +353,21 @@ export class Reader {
 
   #viewOf(): ArrayBufferView {
     const type = this.#viewType();
-    const number = this.#objects.push(undefined) - 1;
-    const byteOffset = this.#varint();
-    const length = this.#varint();
-    const buffer = this.#value();
-    if (!(buffer instanceof ArrayBuffer)) throw this.#malformed("a view of what is no ArrayBuffer");
-    const view = length === 0 ? new type(buffer, byteOffset) : new type(buffer, byteOffset, length - 1);
-    this.#objects[number] = view;
-    return view;
+    return this.#madeOf(() => {
+      const byteOffset = this.#varint();
+      const length = this.#varint();
+      const buffer = this.#value();
+      if (!(buffer instanceof ArrayBuffer)) throw this.#malformed("a view of what is no ArrayBuffer");
+      return length === 0 ? new type(buffer, byteOffset) : new type(buffer, byteOffset, length - 1);
+    });
   }
 
   #bigint(): bigint {
     const isNegative = this.#byte() === 1;
     const count = this.#count();
     let digits = "";
-    for (let i = this.#at + count - 1; i >= this.#at; i--) digits += (this.#bytes[i] as number).toString(16).padStart(2, "0");
+    for (let i = this.#at + count - 1; i >= this.#at; i--)
+      digits += (this.#bytes[i] as number).toString(16).padStart(2, "0");
     this.#at += count;
     const value = BigInt(`0x${digits || "0"}`);
     return isNegative ? -value : value;

@@ -1,10 +1,9 @@
 // Writes values in the encoding of tags.ts.
 import { PamiError } from "../error.js";
-import { writeText } from "./strings.js";
+import { pathTo } from "./path.js";
+import type { Strings } from "./strings.js";
 import * as T from "./tags.js";
 
-/** A scratch buffer that is kept between values has at most this many bytes. */
-const KEPT_BYTES_MAX = 1 << 20;
 const FIRST_BYTES = 4096;
 /** Longer arrays are not searched for named properties: Object.keys() takes 10 ns an element, and 50 beyond the caches. */
 const NAMES_LENGTH_MAX = 1024;
@@ -30,10 +29,21 @@ class SharedBuffer {
   }
 }
 
+/** A part of a value that structured clone does not copy. */
+class Refused {
+  readonly part: unknown;
+  readonly what: string;
+  constructor(part: unknown, what: string) {
+    this.part = part;
+    this.what = what;
+  }
+}
+
 /** Writes one value after the other into a buffer of its own. */
 export class Writer {
   bytes = new Uint8Array(FIRST_BYTES);
   at = 0;
+  readonly #strings: Strings;
   #words = new DataView(this.bytes.buffer);
   /** The value's objects, by their numbers. */
   readonly #objects: (object | undefined)[] = [];
@@ -46,8 +56,10 @@ export class Writer {
   readonly #parts = new Set<object>();
   /** ArrayBuffers that are written whole, since several views share them. */
   readonly #whole = new Set<object>();
-  /** Keys from the value's root to what is being written, for errors. */
-  readonly #path: (string | number)[] = [];
+
+  constructor(strings: Strings) {
+    this.#strings = strings;
+  }
 
   /**
    * Writes a value from the buffer's begin. `bytes` and `at` then have its encoding, until the next write().
@@ -61,7 +73,7 @@ export class Writer {
           this.#value(value);
           return;
         } catch (error) {
-          if (!(error instanceof SharedBuffer)) throw this.#explained(error);
+          if (!(error instanceof SharedBuffer)) throw explained(error, value);
           this.#restart();
           this.#whole.add(error.buffer);
         }
@@ -72,16 +84,10 @@ export class Writer {
     }
   }
 
-  /** Gives the buffer back if it is large. */
-  trim(): void {
-    if (this.bytes.length > KEPT_BYTES_MAX) this.#room(new Uint8Array(FIRST_BYTES));
-  }
-
   #restart(): void {
     this.#forget();
     this.at = 0;
     this.#shapeCount = 0;
-    this.#path.length = 0;
   }
 
   #forget(): void {
@@ -126,19 +132,26 @@ export class Writer {
   #value(value: unknown): void {
     switch (typeof value) {
       case "string":
-        return this.#string(value);
+        this.#string(value);
+        break;
       case "number":
-        return this.#number(value);
+        this.#number(value);
+        break;
       case "object":
-        return value === null ? this.#tag(T.NULL) : this.#object(value);
+        if (value === null) this.#tag(T.NULL);
+        else this.#object(value);
+        break;
       case "boolean":
-        return this.#tag(value ? T.TRUE : T.FALSE);
+        this.#tag(value ? T.TRUE : T.FALSE);
+        break;
       case "undefined":
-        return this.#tag(T.UNDEFINED);
+        this.#tag(T.UNDEFINED);
+        break;
       case "bigint":
-        return this.#bigint(value);
+        this.#bigint(value);
+        break;
       default:
-        throw this.#refused(typeof value === "function" ? `a function ${value.name}`.trimEnd() : "a symbol");
+        throw new Refused(value, typeof value === "function" ? `a function ${value.name}`.trimEnd() : "a symbol");
     }
   }
 
@@ -184,7 +197,7 @@ export class Writer {
     if (length > T.SHORT_STRING_MAX) {
       // At most three bytes a unit, by UTF-8.
       this.#reserve(length * 3 + 9);
-      this.at = writeText(value, this.bytes, this.at);
+      this.at = this.#strings.write(value, this.bytes, this.at);
       return;
     }
     this.#reserve(length * 2 + 2);
@@ -192,7 +205,10 @@ export class Writer {
     let at = this.at + 1;
     for (let i = 0; i < length; i++) {
       const unit = value.charCodeAt(i);
-      if (unit > 0xff) return this.#units(value);
+      if (unit > 0xff) {
+        this.#units(value);
+        return;
+      }
       bytes[at++] = unit;
     }
     bytes[this.at] = T.SHORT_STRING | length;
@@ -211,12 +227,27 @@ export class Writer {
 
   #object(value: object): void {
     const number = this.#numberOf(value);
-    if (number >= 0) return this.#tagged(T.REF, number);
+    if (number >= 0) {
+      this.#tagged(T.REF, number);
+      return;
+    }
     this.#give(value);
     const prototype = getPrototypeOf(value) as unknown;
-    if (prototype === Object.prototype || prototype === null) return this.#plain(value as Record<string, unknown>);
-    if (isArray(value)) return this.#array(value as unknown[]);
-    if (ArrayBuffer.isView(value)) return this.#view(value);
+    if (prototype === Object.prototype || prototype === null) {
+      // As #plain(), without its frame: a value may be nested as deep as the stack.
+      const keys = keysOf(value);
+      this.#shape(keys);
+      for (let i = 0; i < keys.length; i++) this.#value((value as Record<string, unknown>)[keys[i] as string]);
+      return;
+    }
+    if (isArray(value)) {
+      this.#array(value as unknown[]);
+      return;
+    }
+    if (ArrayBuffer.isView(value)) {
+      this.#view(value);
+      return;
+    }
     this.#branded(value);
   }
 
@@ -231,7 +262,8 @@ export class Writer {
     const number = this.#objects.push(object) - 1;
     if (number < SEARCHED) return;
     if (number === SEARCHED) {
-      for (let i = 0; i < SEARCHED; i++) if (this.#objects[i] !== undefined) this.#numbers.set(this.#objects[i] as object, i);
+      for (let i = 0; i < SEARCHED; i++)
+        if (this.#objects[i] !== undefined) this.#numbers.set(this.#objects[i] as object, i);
     }
     if (object !== undefined) this.#numbers.set(object, number);
   }
@@ -239,31 +271,22 @@ export class Writer {
   #plain(value: Record<string, unknown>): void {
     const keys = keysOf(value);
     this.#shape(keys);
-    for (let i = 0; i < keys.length; i++) this.#member(keys[i] as string, value[keys[i] as string]);
-  }
-
-  /** A value with its key in the path, which an error names. */
-  #member(key: string | number, value: unknown): void {
-    if (typeof value !== "object" || value === null) {
-      if (typeof value === "function" || typeof value === "symbol") this.#path.push(key);
-      return this.#value(value);
-    }
-    this.#path.push(key);
-    this.#object(value);
-    this.#path.pop();
+    for (let i = 0; i < keys.length; i++) this.#value(value[keys[i] as string]);
   }
 
   #shape(keys: readonly string[]): void {
     const { length } = keys;
-    let shapes = this.#shapes.get(length);
-    if (shapes === undefined) this.#shapes.set(length, (shapes = []));
+    const shapes = this.#shapes.get(length) ?? [];
     for (let i = shapes.length - 1; i >= 0 && i >= shapes.length - SHAPES_TRIED; i--) {
       const shape = shapes[i] as Shape;
       let same = 0;
       while (same < length && shape.keys[same] === keys[same]) same++;
-      if (same === length) return this.#tagged(T.SHAPED, shape.number);
+      if (same === length) {
+        this.#tagged(T.SHAPED, shape.number);
+        return;
+      }
     }
-    shapes.push({ keys, number: this.#shapeCount++ });
+    if (shapes.push({ keys, number: this.#shapeCount++ }) === 1) this.#shapes.set(length, shapes);
     this.#tagged(T.OBJECT, length);
     for (let i = 0; i < length; i++) this.#string(keys[i] as string);
   }
@@ -273,7 +296,7 @@ export class Writer {
     this.#varint(keys.length);
     for (const key of keys) {
       this.#string(key);
-      this.#member(key, (value as Record<string, unknown>)[key]);
+      this.#value((value as Record<string, unknown>)[key]);
     }
   }
 
@@ -281,7 +304,10 @@ export class Writer {
     const { length } = value;
     // A key of every element, then the names. A long array with few keys has holes.
     const keys = length <= NAMES_LENGTH_MAX || isSparse(value) ? keysOf(value) : undefined;
-    if (keys === undefined) return this.#elements(value);
+    if (keys === undefined) {
+      this.#elements(value);
+      return;
+    }
     let indexed = keys.length;
     while (indexed > 0 && !isIndex(keys[indexed - 1] as string)) indexed--;
     if (indexed < keys.length) this.#tag(T.NAMED);
@@ -292,7 +318,7 @@ export class Writer {
       for (const key of keys.slice(0, indexed)) {
         this.#reserve(9);
         this.#varint(Number(key));
-        this.#member(Number(key), value[Number(key)]);
+        this.#value(value[Number(key)]);
       }
     } else this.#elements(value);
     if (indexed < keys.length) this.#pairs(value, keys.slice(indexed));
@@ -305,16 +331,17 @@ export class Writer {
       const element = value[i];
       if (typeof element === "number") this.#number(element);
       else if (element === undefined && !hasOwn(value, i)) this.#tag(T.HOLE);
-      else this.#member(i, element);
+      else this.#value(element);
     }
   }
 
   #view(value: ArrayBufferView): void {
-    const { buffer, byteOffset, byteLength } = value;
-    this.#checkBuffer(buffer, "a view of shared memory");
+    const { buffer } = value;
+    checkBuffer(value, buffer);
+    const { byteOffset, byteLength } = value;
     const name = brand.call(value).slice(8, -1);
     const kind = T.VIEWS.indexOf(name as (typeof T.VIEWS)[number]);
-    if (kind < 0) throw this.#refused(`a ${name}`);
+    if (kind < 0) throw new Refused(value, `a ${name}`);
     const number = this.#numberOf(buffer);
     if (this.#parts.has(buffer)) throw new SharedBuffer(buffer);
     const isResizable = (buffer as { resizable?: boolean }).resizable === true;
@@ -324,7 +351,8 @@ export class Writer {
       this.#varint(byteOffset);
       const elements = (value as { length?: number }).length ?? byteLength;
       this.#varint(isResizable && isTracking(value, buffer as ArrayBuffer) ? 0 : elements + 1);
-      return this.#object(buffer);
+      this.#object(buffer);
+      return;
     }
     // The ArrayBuffer gets the number behind the view's: another view of it may come.
     const isWhole = byteLength === buffer.byteLength;
@@ -342,16 +370,8 @@ export class Writer {
     this.at += bytes.length;
   }
 
-  #checkBuffer(buffer: ArrayBufferLike, what: string): void {
-    const name = brand.call(buffer).slice(8, -1);
-    if (name === "SharedArrayBuffer") {
-      throw this.#refused(`${what}, which is not copied: send a copy of its bytes, or a region's handle`);
-    }
-    if ((buffer as { detached?: boolean }).detached) throw this.#refused("an ArrayBuffer that is detached");
-  }
-
   #buffer(value: ArrayBuffer): void {
-    this.#checkBuffer(value, "shared memory");
+    checkBuffer(value, value);
     if (this.#parts.has(value)) throw new SharedBuffer(value);
     const { resizable, maxByteLength } = value as { resizable?: boolean; maxByteLength?: number };
     if (resizable === true) {
@@ -364,25 +384,30 @@ export class Writer {
   #branded(value: object): void {
     const name = brand.call(value).slice(8, -1);
     const write = BRANDS[name];
-    if (write?.isBranded(value)) return write.write(this, value);
+    if (write?.isBranded(value)) {
+      write.write(this, value);
+      return;
+    }
     const why = whyRefused(value, name);
-    if (why !== undefined) throw this.#refused(why);
+    if (why !== undefined) throw new Refused(value, why);
     this.#plain(value as Record<string, unknown>);
   }
 
   /** @internal What BRANDS writes. */
   readonly parts = {
     map: (value: Map<unknown, unknown>): void => {
-      this.#tagged(T.MAP, value.size);
-      // A getter of a value may change the map: what structured clone copies is what the map had.
-      for (const [key, member] of [...value]) {
-        this.#member("a key", key);
-        this.#member(isNameable(key) ? String(key) : "a value", member);
+      // A getter of a value may change the map: what is copied is what the map had.
+      const pairs = [...value];
+      this.#tagged(T.MAP, pairs.length);
+      for (const [key, member] of pairs) {
+        this.#value(key);
+        this.#value(member);
       }
     },
     set: (value: Set<unknown>): void => {
-      this.#tagged(T.SET, value.size);
-      for (const member of [...value]) this.#member("a member", member);
+      const members = [...value];
+      this.#tagged(T.SET, members.length);
+      for (const member of members) this.#value(member);
     },
     date: (value: Date): void => {
       this.#tag(T.DATE);
@@ -408,13 +433,9 @@ export class Writer {
 
   #error(value: Error): void {
     const fields: Record<string, unknown> = {};
-    let { name } = value as { name: unknown };
-    let kind = T.ERRORS.indexOf(name as (typeof T.ERRORS)[number]);
-    if (kind < 0) {
-      kind = 0;
-      if (typeof name === "string" && name !== "") fields.name = name;
-      else name = undefined;
-    }
+    const { name } = value as { name: unknown };
+    const known = T.ERRORS.indexOf(name as (typeof T.ERRORS)[number]);
+    if (known < 0 && typeof name === "string") fields.name = name;
     if (hasOwn(value, "message")) fields.message = String(value.message);
     const { stack } = value as { stack?: unknown };
     if (typeof stack === "string") fields.stack = stack;
@@ -424,23 +445,40 @@ export class Writer {
     for (const key of keysOf(value)) {
       if (!hasOwn(fields, key)) fields[key] = (value as unknown as Record<string, unknown>)[key];
     }
-    this.#tagged(T.ERROR, kind);
+    this.#tagged(T.ERROR, Math.max(0, known));
     this.#pairs(fields, keysOf(fields));
   }
+}
 
-  #refused(what: string): PamiError {
-    const path = this.#path.map((key) => (typeof key === "number" ? `[${key}]` : `.${key}`)).join("");
-    const where = path === "" ? "the value" : `value${path}`;
-    return new PamiError("PAMIR_CLONE", `${where} is ${what}: structured clone does not copy it`);
+/** @param owner the view or the buffer itself */
+function checkBuffer(owner: object, buffer: ArrayBufferLike): void {
+  if (brand.call(buffer) === "[object SharedArrayBuffer]") {
+    throw new Refused(owner, "shared memory: send a copy of its bytes, or a region's handle");
   }
+  if (buffer.byteLength === 0 && isDetached(buffer)) throw new Refused(owner, "detached memory");
+}
 
-  /** The error for what a write threw. */
-  #explained(error: unknown): unknown {
-    if (error instanceof RangeError && /call stack/i.test(error.message)) {
-      return new PamiError("PAMIR_CLONE", `the value is nested too deep to be written: ${this.#path.length} levels`);
-    }
-    return error;
+function isDetached(buffer: ArrayBufferLike): boolean {
+  try {
+    return new Uint8Array(buffer).length > 0;
+  } catch {
+    return true;
   }
+}
+
+/** The error for what a write of a value threw. */
+function explained(error: unknown, value: unknown): unknown {
+  if (error instanceof Refused) {
+    const where = pathTo(value, error.part);
+    return new PamiError("PAMIR_CLONE", `${where} can't be copied to another task: it is ${error.what}`);
+  }
+  if (error instanceof RangeError && /call stack/i.test(error.message)) {
+    return new PamiError(
+      "PAMIR_CLONE",
+      "the value can't be copied to another task: it is nested deeper than the stack",
+    );
+  }
+  return error;
 }
 
 /** Whether an array, too long to list its keys for nothing, has mostly holes: asked of 64 of its places. */
@@ -457,14 +495,13 @@ function isIndex(key: string): boolean {
   return String(index) === key && index !== 0xffffffff;
 }
 
-/** Whether a view follows the length of its resizable ArrayBuffer: asked by the length that it would have. */
+/**
+ * Whether a view follows the length of its resizable ArrayBuffer: asked by the length that it would have. A view of a fixed
+ * length that reaches to the end can't be told apart.
+ */
 function isTracking(view: ArrayBufferView, buffer: ArrayBuffer): boolean {
   const size = (view as { BYTES_PER_ELEMENT?: number }).BYTES_PER_ELEMENT ?? 1;
   return view.byteLength === Math.floor((buffer.byteLength - view.byteOffset) / size) * size;
-}
-
-function isNameable(key: unknown): boolean {
-  return typeof key === "string" || typeof key === "number";
 }
 
 /** Whether a value has the internal slots of a kind: its prototype's method takes it. */
@@ -495,7 +532,7 @@ const BRANDS: { readonly [name: string]: Brand | undefined } = {
   Map: branded("map", takes(getter(Map.prototype, "size") as never)),
   Set: branded("set", takes(getter(Set.prototype, "size") as never)),
   Date: branded("date", takes(Date.prototype.getTime as never)),
-  RegExp: branded("regexp", (value) => takes(RegExp.prototype.exec as never)(value) || true),
+  RegExp: branded("regexp", takes(getter(RegExp.prototype, "source") as never)),
   Error: branded("error", () => true),
   DOMException: branded("exception", () => true),
   ArrayBuffer: branded("buffer", takes(getter(ArrayBuffer.prototype, "byteLength") as never)),
@@ -507,14 +544,13 @@ const BRANDS: { readonly [name: string]: Brand | undefined } = {
 };
 
 /** Objects of the language that structured clone refuses. */
-const REFUSED = /^(?:Promise|WeakMap|WeakSet|WeakRef|FinalizationRegistry|Symbol|Module|(?:Async)?Generator|.* Iterator)$/;
+const REFUSED =
+  /^(?:Promise|WeakMap|WeakSet|WeakRef|FinalizationRegistry|Symbol|Module|(?:Async)?Generator|.* Iterator)$/;
 
 /** Why an object is no object of the program's own; undefined: it is one. */
 function whyRefused(value: object, name: string): string | undefined {
   if (REFUSED.test(name)) return `a ${name}`;
-  const { constructor } = value as { constructor?: unknown };
-  if (typeof constructor !== "function") return undefined;
-  const isOfHost = (globalThis as Record<string, unknown>)[constructor.name] === constructor && constructor !== Object;
-  return isOfHost ? `a ${constructor.name}` : undefined;
+  const { constructor: type } = value as { constructor?: unknown };
+  if (typeof type !== "function" || type === Object) return undefined;
+  return (globalThis as Record<string, unknown>)[type.name] === type ? `a ${type.name}` : undefined;
 }
-
