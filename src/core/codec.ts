@@ -5,7 +5,8 @@ import { isPromised, promised } from "../support/promise.js";
 import { decodeText, encodeText } from "../support/text.js";
 import type { CallScope } from "./call-scope.js";
 import { checkCodec } from "./check.js";
-import { decodeClone, encodeClone } from "./clone/clone.js";
+import { clonerOf } from "./clone/clone.js";
+import type { Handles } from "./clone/handles.js";
 import type { Handler } from "./dispatch.js";
 import type { Endpoint } from "./endpoint.js";
 import { checkInteger, PamiError, show } from "./error.js";
@@ -41,9 +42,11 @@ export const codecs = {
    * objects. Errors keep more than structured clone keeps: `cause`, `errors`, own fields, and a name of their own. Named
    * properties of arrays of more than 1,024 elements are left out. Shared memory, functions, symbols and objects of the
    * host (Blob, URL, Promise, …) are refused with PAMIR_CLONE, which names their place in the value.
+   * @param handles numbers for parts that stay where they are, such as functions
    */
-  clone<T = unknown>(): Codec<T> {
-    return { encode: encodeClone, decode: decodeClone as (bytes: Uint8Array) => T };
+  clone<T = unknown>(handles?: Handles): Codec<T> {
+    const cloner = clonerOf(handles);
+    return { encode: (value) => cloner.encode(value), decode: (bytes) => cloner.decode(bytes) as T };
   },
 };
 

@@ -1,6 +1,7 @@
 // Reads values in the encoding of tags.ts. The bytes may come from a peer that lies: each count is compared with the bytes that
 // are left before anything is made of it.
 import { PamiError } from "../error.js";
+import type { Handles } from "./handles.js";
 import type { Strings } from "./strings.js";
 import * as T from "./tags.js";
 
@@ -11,14 +12,16 @@ const recent: (string | undefined)[] = new Array(RECENT).fill(undefined);
 
 export class Reader {
   readonly #strings: Strings;
+  readonly #handles: Handles | undefined;
   #bytes: Uint8Array = EMPTY;
   #words: DataView = NO_WORDS;
   #at = 0;
   #objects: unknown[] = [];
   #shapes: string[][] = [];
 
-  constructor(strings: Strings) {
+  constructor(strings: Strings, handles?: Handles) {
     this.#strings = strings;
+    this.#handles = handles;
   }
 
   /** Reads the value that bytes encode. They may be shared memory, and are not needed afterwards. @throws PAMIR_CLONE */
@@ -142,6 +145,8 @@ export class Reader {
         return this.#viewOf();
       case T.BOXED:
         return this.#madeOf(() => Object(this.#value()) as unknown);
+      case T.HANDLE:
+        return this.#handle();
       default:
         throw this.#malformed(`tag ${tag}`);
     }
@@ -159,6 +164,13 @@ export class Reader {
     const object = make();
     this.#objects[number] = object;
     return object;
+  }
+
+  #handle(): unknown {
+    const number = this.#varint();
+    const handles = this.#handles;
+    if (handles === undefined) throw this.#malformed(`handle ${number}, where none is expected`);
+    return this.#madeOf(() => handles.partOf(number));
   }
 
   #reference(): unknown {

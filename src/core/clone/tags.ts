@@ -4,7 +4,7 @@
 //
 //   0x80 … 0xff   an integer from 0 to 127: the lower seven bits
 //   0x40 … 0x7f   a string of 0 to 63 characters up to U+00FF: a byte each
-//   0x00 … 0x1c   see below
+//   0x00 … 0x1d   see below
 
 export const UNDEFINED = 0x00;
 export const NULL = 0x01;
@@ -60,6 +60,8 @@ export const VIEW_OF = 0x1a;
 export const BOXED = 0x1b;
 /** Number of an object. */
 export const REF = 0x1c;
+/** A number that stands for what is not copied: see Handles. */
+export const HANDLE = 0x1d;
 
 export const SHORT_STRING = 0x40;
 export const SHORT_STRING_MAX = 0x3f;

@@ -1,5 +1,6 @@
 // Writes values in the encoding of tags.ts.
 import { PamiError } from "../error.js";
+import type { Handles } from "./handles.js";
 import { pathTo } from "./path.js";
 import type { Strings } from "./strings.js";
 import * as T from "./tags.js";
@@ -44,6 +45,7 @@ export class Writer {
   bytes = new Uint8Array(FIRST_BYTES);
   at = 0;
   readonly #strings: Strings;
+  readonly #handles: Handles | undefined;
   #words = new DataView(this.bytes.buffer);
   /** The value's objects, by their numbers. */
   readonly #objects: (object | undefined)[] = [];
@@ -57,8 +59,9 @@ export class Writer {
   /** ArrayBuffers that are written whole, since several views share them. */
   readonly #whole = new Set<object>();
 
-  constructor(strings: Strings) {
+  constructor(strings: Strings, handles?: Handles) {
     this.#strings = strings;
+    this.#handles = handles;
   }
 
   /**
@@ -151,8 +154,20 @@ export class Writer {
         this.#bigint(value);
         break;
       default:
+        if (this.#isHandle(value)) {
+          this.#give(undefined);
+          return;
+        }
         throw new Refused(value, typeof value === "function" ? `a function ${value.name}`.trimEnd() : "a symbol");
     }
+  }
+
+  /** Writes the number of what stays where it is. @returns whether the value has one */
+  #isHandle(value: unknown): boolean {
+    const number = this.#handles?.numberOf(value);
+    if (number === undefined) return false;
+    this.#tagged(T.HANDLE, number);
+    return true;
   }
 
   #number(value: number): void {
@@ -382,6 +397,7 @@ export class Writer {
 
   /** An object that is neither plain nor an array nor a view. */
   #branded(value: object): void {
+    if (this.#handles !== undefined && this.#isHandle(value)) return;
     const name = brand.call(value).slice(8, -1);
     const write = BRANDS[name];
     if (write?.isBranded(value)) {
