@@ -260,23 +260,27 @@ const exportsOf = (file) => {
   const found = output.find(({ fileName }) => fileName === file);
   return found?.type === "chunk" ? found.exports : undefined;
 };
-const port = await build({
-  ...common,
-  ...lean,
-  entryPoints: ["src/port/port.ts"],
-  outfile: "dist/port.js",
-  sourcemap: "linked",
-  metafile: true,
-  plugins: [
-    {
-      // One copy of the library, whichever of its entries a program imports.
-      name: "one-library",
-      setup(build) {
-        build.onResolve({ filter: /^\.\.\/index\.js$/ }, () => ({ path: "./index.js", external: true }));
+/** An entry beside the library, which it imports. */
+const entryBeside = (/** @type {string} */ entry, /** @type {string} */ outfile) =>
+  build({
+    ...common,
+    ...lean,
+    entryPoints: [entry],
+    outfile,
+    sourcemap: "linked",
+    metafile: true,
+    plugins: [
+      {
+        // One copy of the library, whichever of its entries a program imports.
+        name: "one-library",
+        setup(build) {
+          build.onResolve({ filter: /^\.\.\/index\.js$/ }, () => ({ path: "./index.js", external: true }));
+        },
       },
-    },
-  ],
-});
+    ],
+  });
+const port = await entryBeside("src/port/port.ts", "dist/port.js");
+const pool = await entryBeside("src/pool/index.ts", "dist/pool.js");
 // Each command of the command line has files of its own: `pamir run` reads 60 KB instead of 200.
 const commands = mkdtempSync(join(tmpdir(), "pamir-cli-"));
 for (const { entryPoints, outdir, path } of [
@@ -332,6 +336,7 @@ execFileSync(
 for (const [entry, source, values] of [
   ["index", "index", exportsOf("index.js")],
   ["port", "port/port", port.metafile?.outputs["dist/port.js"]?.exports],
+  ["pool", "pool/index", pool.metafile?.outputs["dist/pool.js"]?.exports],
   ["web", "web/web", exportsOf("web.js")],
 ]) {
   const rolled = await rollup({

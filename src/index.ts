@@ -16,6 +16,7 @@ export type { ActiveHandler, ActiveMessage, ActiveType } from "./collective/acti
 export type { AlgorithmInfo } from "./collective/select.js";
 export type { CollectiveType } from "./collective/signature.js";
 export type { CallScope } from "./core/call-scope.js";
+export type { Handles } from "./core/clone/handles.js";
 export { type Codec, codecs, type DispatchId, dispatchId, type TypedHandler } from "./core/codec.js";
 export type { DispatchHints, Handler, Hint } from "./core/dispatch.js";
 export type { Endpoint } from "./core/endpoint.js";
@@ -90,7 +91,7 @@ export type {
   ScanParameters,
   UserOperation,
 } from "./pami/collective-parameters.js";
-export type { CallOptions, Context, ContextOptions, MessagesOptions, Received } from "./pami/context.js";
+export type { CallOptions, CallSyncOptions, Context, ContextOptions, MessagesOptions, Received } from "./pami/context.js";
 export type { Counter, CounterOptions } from "./pami/counter.js";
 export type { Geometry } from "./pami/geometry.js";
 export type { CellArray, Grid, GridParameters } from "./pami/grid.js";

@@ -86,6 +86,7 @@ export type ErrorCode =
   | "PAMIR_TICKET_EXPIRED"
   | "PAMIR_INSECURE"
   | "PAMIR_CLONE"
+  | "PAMIR_QUEUE_FULL"
   | "PAMIR_HOSTS";
 
 /** An error of pamir. Its `code` is stable; its text is for people. */

@@ -43,7 +43,7 @@ import {
   TRANSFER_KEYS,
   type TransferParameters,
 } from "../protocol/rma/rma.js";
-import { ABORT_CANCELED } from "../protocol/served-calls.js";
+import { ABORT_CANCELED, ABORT_INTERRUPTED, ABORT_TIMEDOUT } from "../protocol/served-calls.js";
 import type { Task } from "../protocol/task.js";
 import { hearAbort } from "../support/abort.js";
 import { diagnostics } from "../support/diagnostics.js";
@@ -90,6 +90,12 @@ export interface GeometryContext {
 /** Options of `context.call`. */
 export interface CallOptions extends ProgressOptions {
   /** The handler's `message.header`: at most 65,527 bytes. Only for a dispatch id that is a number. */
+  header?: ArrayBufferView | null | undefined;
+}
+
+/** Options of `context.callSync`. */
+export interface CallSyncOptions extends WaitOptions {
+  /** As of `context.call`. */
   header?: ArrayBufferView | null | undefined;
 }
 
@@ -282,49 +288,109 @@ export class Context {
     options: CallOptions = NO_OPTIONS,
   ): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      this.#checkOpen("call");
-      this.#sender.checkEndpoint(to);
-      const dispatch = numberOf(id);
-      const typed = typeof id === "object" ? id : undefined;
-      checkKeys("options of call()", options, CALL_KEYS);
-      const { timeout, signal, header } = options;
-      checkSignal("call()", signal);
-      const milliseconds = checkTimeout(timeout);
-      const payload = typed === undefined ? viewBytes("request", request) : encoded(typed.request, request);
-      const headerBytes = viewBytes("header", header);
-      const hints = this.#receiver.hints(dispatch);
-      if (hints !== undefined) {
-        const headerLength = headerBytes?.length ?? 0;
-        checkSendHints(dispatch, hints, headerLength, bodyBytes(headerLength, payload?.length ?? 0));
-      }
-      if (signal?.aborted) throw this.#waits.canceled("call()", signal);
-      const abort = (): void => {
-        this.#core.calls.abandon(number, this.#waits.canceled("call()", signal as AbortSignalLike), ABORT_CANCELED);
-        this.#task.parker.ring();
-      };
-      let forget: (() => void) | undefined;
-      const number = this.#core.calls.begin(dispatch, headerBytes, payload, {
-        to,
-        deadline: milliseconds === Number.POSITIVE_INFINITY ? milliseconds : this.#task.clock.now() + milliseconds,
-        resolve: (reply) => {
-          this.#waits.settled();
-          forget?.();
-          try {
-            if (typed === undefined) resolve(reply);
-            else resolve(typed.reply && decoded(typed.reply, reply));
-          } catch (error) {
-            reject(error);
-          }
-        },
-        reject: (error) => {
-          this.#waits.settled();
-          forget?.();
-          reject(error);
-        },
-      });
-      // A call that was refused at once is settled already.
-      if (signal !== undefined && this.#core.calls.isPending(number)) forget = hearAbort(signal, abort);
+      this.#call("call()", to, id, request, options, { resolve, reject });
     });
+  }
+
+  /**
+   * As call(), but blocks the thread until the reply has come: for threads that may block, where nothing can be awaited. This
+   * context advances meanwhile, so its handlers run.
+   * @param options `timeout` in milliseconds; `header` for a dispatch id that is a number
+   * @returns the reply
+   * @throws as call(), and as advanceUntil()
+   */
+  callSync(to: Endpoint, id: number, request?: ArrayBufferView | null, options?: CallSyncOptions): Uint8Array;
+  callSync<Request, Reply>(
+    to: Endpoint,
+    id: DispatchId<Request, Reply>,
+    request: Request,
+    options?: WaitOptions,
+  ): Reply;
+  callSync(
+    to: Endpoint,
+    id: number | DispatchId<unknown, unknown>,
+    request?: unknown,
+    options: CallSyncOptions = NO_OPTIONS,
+  ): unknown {
+    const timeout = checkTimeout(options.timeout);
+    let isOver = false;
+    let reply: unknown;
+    let failure: unknown;
+    const number = this.#call("callSync()", to, id, request, options, {
+      resolve(value) {
+        isOver = true;
+        reply = value;
+      },
+      reject(error) {
+        isOver = true;
+        failure = error ?? new PamiError("PAMIR_INVAL", "a call was rejected without an error");
+      },
+    });
+    if (!isOver) {
+      try {
+        const waited = this.#advanceUntil("call()", () => isOver, { timeout });
+        if (waited !== SUCCESS) this.#core.calls.abandon(number, this.#waits.unanswered(to, waited), waited === TIMEDOUT ? ABORT_TIMEDOUT : ABORT_INTERRUPTED);
+      } catch (error) {
+        this.#core.calls.abandon(number, error as Error, ABORT_CANCELED);
+        throw error;
+      }
+    }
+    if (failure !== undefined) throw failure;
+    return reply;
+  }
+
+  /** Begins a call, and settles it once its reply has come. @returns its number @throws instead, if it can't begin */
+  #call(
+    name: string,
+    to: Endpoint,
+    id: number | DispatchId<unknown, unknown>,
+    request: unknown,
+    options: CallOptions,
+    settle: { resolve(reply: unknown): void; reject(error: unknown): void },
+  ): number {
+    this.#checkOpen("call");
+    this.#sender.checkEndpoint(to);
+    const dispatch = numberOf(id);
+    const typed = typeof id === "object" ? id : undefined;
+    checkKeys(`options of ${name}`, options, CALL_KEYS);
+    const { timeout, signal, header } = options;
+    checkSignal(name, signal);
+    const milliseconds = checkTimeout(timeout);
+    const payload = typed === undefined ? viewBytes("request", request) : encoded(typed.request, request);
+    const headerBytes = viewBytes("header", header);
+    const hints = this.#receiver.hints(dispatch);
+    if (hints !== undefined) {
+      const headerLength = headerBytes?.length ?? 0;
+      checkSendHints(dispatch, hints, headerLength, bodyBytes(headerLength, payload?.length ?? 0));
+    }
+    if (signal?.aborted) throw this.#waits.canceled(name, signal);
+    const abort = (): void => {
+      this.#core.calls.abandon(number, this.#waits.canceled(name, signal as AbortSignalLike), ABORT_CANCELED);
+      this.#task.parker.ring();
+    };
+    let forget: (() => void) | undefined;
+    const number = this.#core.calls.begin(dispatch, headerBytes, payload, {
+      to,
+      deadline: milliseconds === Number.POSITIVE_INFINITY ? milliseconds : this.#task.clock.now() + milliseconds,
+      resolve: (reply) => {
+        this.#waits.settled();
+        forget?.();
+        try {
+          if (typed === undefined) settle.resolve(reply);
+          else settle.resolve(typed.reply && decoded(typed.reply, reply));
+        } catch (error) {
+          settle.reject(error);
+        }
+      },
+      reject: (error) => {
+        this.#waits.settled();
+        forget?.();
+        settle.reject(error);
+      },
+    });
+    // A call that was refused at once is settled already.
+    if (signal !== undefined && this.#core.calls.isPending(number)) forget = hearAbort(signal, abort);
+    return number;
   }
 
   /**

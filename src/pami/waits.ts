@@ -1,8 +1,9 @@
 // The waits that do not block their thread: progress(), waits for a condition, and the loop that advances while calls are
 // pending.
 import { checkKeys, checkSignal, type Keys, NO_OPTIONS } from "../core/check.js";
-import { nameOf } from "../core/endpoint.js";
+import { type Endpoint, nameOf } from "../core/endpoint.js";
 import { PamiError, show } from "../core/error.js";
+import { type Result, TIMEDOUT } from "../core/result.js";
 import type { Awaited } from "../node/park.js";
 import { Spins } from "../node/spins.js";
 import { WAITS, type WaitName } from "../node/wait-kinds.js";
@@ -176,13 +177,19 @@ export class Waits {
         interrupts = this.#task.interruptsTaken;
         calls.interrupt(() => new PamiError("PAMIR_INTERRUPTED", `${this.#nameOf("call()")} was interrupted`));
       }
-      if (calls.soonest !== Number.POSITIVE_INFINITY)
-        calls.expire(
-          clock.now(),
-          ({ to }) => new PamiError("PAMIR_TIMEDOUT", `${this.#nameOf("call()")}: no reply from ${nameOf(to)} in time`),
-        );
+      if (calls.soonest !== Number.POSITIVE_INFINITY) calls.expire(clock.now(), ({ to }) => this.#late(to));
     }
     this.#areCallsAwaited = false;
+  }
+
+  /** The error of a call whose blocking wait came to TIMEDOUT or INTERRUPTED. */
+  unanswered(to: Endpoint, result: Result): PamiError {
+    if (result === TIMEDOUT) return this.#late(to);
+    return new PamiError("PAMIR_INTERRUPTED", `${this.#nameOf("call()")} was interrupted`);
+  }
+
+  #late(to: Endpoint): PamiError {
+    return new PamiError("PAMIR_TIMEDOUT", `${this.#nameOf("call()")}: no reply from ${nameOf(to)} in time`);
   }
 
   #nameOf(call: string): string {

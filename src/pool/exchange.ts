@@ -1,0 +1,265 @@
+// Calls by name between this context and other endpoints, in both directions: what each side serves, and what it has lent.
+import {
+  type CallOptions,
+  type CallSyncOptions,
+  type Context,
+  codecs,
+  type DispatchId,
+  EAGAIN,
+  type Endpoint,
+  type Message,
+  PamiError,
+  SUCCESS,
+} from "../index.js";
+import { Loans } from "./lent.js";
+import { ServedStreams } from "./streams.js";
+import { ABORTED, FUNCTIONS, FUNCTIONS_MAX, HELLO, LEAVE, LENT, packed, RETURNED, SETTLED, unpacked } from "./wire.js";
+
+/** The call that a function of `serve()` answers, until the function's first `await`. */
+export interface ServedCall {
+  /** Aborted once the caller has given the call up, or has ended. */
+  readonly signal: AbortSignal;
+  /** The caller. */
+  readonly caller: Endpoint;
+}
+
+let current: ServedCall | undefined;
+
+/**
+ * The call that the running function answers: `currentCall().signal` is aborted once its caller has given it up. Ask before
+ * the function's first `await`: another call may run behind that.
+ * @throws PAMIR_INVAL outside of a function that serve() or expose() was given
+ */
+export function currentCall(): ServedCall {
+  if (current === undefined)
+    throw new PamiError("PAMIR_INVAL", "currentCall() outside of a function that answers a call");
+  return current;
+}
+
+/** The functions of an object, by their numbers. */
+export interface Served {
+  readonly names: readonly string[];
+  readonly functions: object;
+}
+
+/** One context's calls by name. */
+export class Exchange {
+  readonly context: Context;
+  readonly #lines = new Map<Endpoint, Line>();
+  #served: Served | undefined;
+  #isAdvancing = false;
+
+  constructor(context: Context) {
+    this.context = context;
+    const call = (id: number, handler: (line: Line, value: unknown) => unknown): void => {
+      context.dispatch(id, (message) => {
+        const line = this.lineTo(message.origin);
+        return whole(message, (bytes) => line.answer(bytes, (value) => handler(line, value)));
+      });
+    };
+    const hear = (id: number, handler: (line: Line, value: unknown) => void): void => {
+      context.dispatch(id, (message) => {
+        const line = this.lineTo(message.origin);
+        return whole(message, (bytes) => void handler(line, line.codec.decode(bytes)));
+      });
+    };
+    call(LENT, (line, value) => {
+      const [number, name, args] = value as [number, string | null, unknown[]];
+      return line.loans.call(number, name, args);
+    });
+    hear(RETURNED, (line, value) => {
+      for (const number of value as number[]) line.loans.takeBack(number);
+    });
+    hear(ABORTED, (line, value) => {
+      const [number, reason] = value as [number, unknown];
+      line.loans.abort(number, reason);
+    });
+  }
+
+  /** Answers calls to these functions. @param onLeave a caller has asked this side to leave */
+  serve(served: Served, onLeave: () => void): void {
+    if (this.#served !== undefined) throw new PamiError("PAMIR_INVAL", "this context serves functions already");
+    const { names, functions } = served;
+    if (names.length > FUNCTIONS_MAX) {
+      throw new PamiError("PAMIR_TOO_LARGE", `${names.length} functions are served, at most ${FUNCTIONS_MAX} can be`);
+    }
+    this.#served = served;
+    const { context } = this;
+    const streams = new ServedStreams((endpoint, onEnd) => this.lineTo(endpoint).whenEnded(onEnd));
+    const running = new Set<Promise<unknown>>();
+    const methods = functions as Record<string, (...args: unknown[]) => unknown>;
+    context.dispatch(HELLO, (message) => this.lineTo(message.origin).codec.encode(names));
+    context.dispatch(LEAVE, onLeave);
+    context.dispatch(SETTLED, async () => void (await Promise.allSettled([...running])));
+    streams.serve(
+      context,
+      (origin) => this.lineTo(origin),
+      (number, args) => methods[names[number] as string]?.(...args),
+    );
+    for (const [i, name] of names.entries()) {
+      context.dispatch(FUNCTIONS + i, (message) => {
+        const { origin, scope } = message;
+        const line = this.lineTo(origin);
+        return whole(message, (bytes) => {
+          const answered = line.answer(bytes, (value) => {
+            const before = current;
+            current = {
+              caller: origin,
+              get signal() {
+                return scope.signal;
+              },
+            };
+            try {
+              return methods[name]?.(...unpacked(value));
+            } finally {
+              current = before;
+            }
+          });
+          if (answered instanceof Promise) {
+            running.add(answered);
+            const over = (): void => void running.delete(answered);
+            answered.then(over, over);
+          }
+          return answered;
+        });
+      });
+    }
+  }
+
+  /** What this side shares with an endpoint. */
+  lineTo(endpoint: Endpoint): Line {
+    let line = this.#lines.get(endpoint);
+    if (line === undefined) {
+      line = new Line(this, endpoint);
+      this.#lines.set(endpoint, line);
+      this.context.whenEnded(endpoint, () => {
+        this.#lines.get(endpoint)?.ended();
+        this.#lines.delete(endpoint);
+      });
+    }
+    return line;
+  }
+
+  /** Advances the context while something is lent: the others may call it, or give it back, at any time. */
+  advance(): void {
+    if (this.#isAdvancing) return;
+    this.#isAdvancing = true;
+    void this.#advanceWhileLent();
+  }
+
+  async #advanceWhileLent(): Promise<void> {
+    try {
+      while ([...this.#lines.values()].some((line) => line.loans.size > 0)) await this.context.progress();
+    } catch (error) {
+      const { code } = error as { code?: string };
+      if (code !== "PAMIR_CLOSED" && code !== "PAMIR_INTERRUPTED") throw error;
+    } finally {
+      this.#isAdvancing = false;
+    }
+  }
+}
+
+/** What this side shares with one endpoint. */
+export class Line {
+  readonly #exchange: Exchange;
+  readonly to: Endpoint;
+  readonly loans: Loans;
+  readonly codec = codecs.clone<unknown>({
+    numberOf: (part) => this.loans.numberOf(part),
+    partOf: (number) => this.loans.partOf(number),
+  });
+  /** Dispatch ids of the other side's functions, by their numbers. */
+  readonly #ids: DispatchId<unknown, unknown>[] = [];
+  readonly #onEnd = new Set<() => void>();
+
+  constructor(exchange: Exchange, to: Endpoint) {
+    this.#exchange = exchange;
+    this.to = to;
+    this.loans = new Loans({
+      call: (number, name, args) => this.ask(LENT, [number, name, args]),
+      aborted: (number, reason) => this.tell(ABORTED, [number, reason]),
+      returned: (number) => this.tell(RETURNED, [number]),
+    });
+  }
+
+  /** Calls a function of the other side by its number. */
+  call(number: number, args: readonly unknown[], options?: CallOptions): Promise<unknown> {
+    return this.ask(FUNCTIONS + number, packed(args), options);
+  }
+
+  /** Calls a dispatch id of the other side. */
+  ask(id: number, value: unknown, options?: CallOptions): Promise<unknown> {
+    let typed = this.#ids[id];
+    if (typed === undefined) {
+      typed = { id, request: this.codec, reply: this.codec };
+      this.#ids[id] = typed;
+    }
+    const { context } = this.#exchange;
+    const known = typed;
+    const { value: reply, end } = this.loans.during(() => context.call(this.to, known, value, options));
+    if (this.loans.size > 0) this.#exchange.advance();
+    return end === undefined ? reply : reply.finally(end);
+  }
+
+  /** As ask(), but blocks the thread. */
+  askSync(id: number, value: unknown, options: CallSyncOptions): unknown {
+    const typed = { id, request: this.codec, reply: this.codec };
+    const { value: reply, end } = this.loans.during(() =>
+      this.#exchange.context.callSync(this.to, typed, value, options),
+    );
+    end?.();
+    return reply;
+  }
+
+  /** Sends a message that needs no answer. If the other side has ended, nothing needs it. */
+  tell(id: number, value: unknown): void {
+    const payload = this.codec.encode(value);
+    const { context } = this.#exchange;
+    if (context.closed || context.send({ to: this.to, dispatch: id, payload }) !== EAGAIN) return;
+    context.sendWhenRoom({ to: this.to, dispatch: id, payload }).catch(() => {});
+  }
+
+  /** Answers a call: what `make` gives for the value that has come, or a promise of it. */
+  answer(bytes: Uint8Array, make: (value: unknown) => unknown): Uint8Array | Promise<Uint8Array> {
+    const { value, end } = this.loans.taking(() => this.codec.decode(bytes));
+    const made = make(value);
+    if (!isThenable(made)) {
+      end?.();
+      return this.codec.encode(made);
+    }
+    const settled = Promise.resolve(made).then((result) => this.codec.encode(result));
+    return end === undefined ? settled : settled.finally(end);
+  }
+
+  /** Calls back once the other side has ended. @returns what forgets that */
+  whenEnded(onEnd: () => void): () => void {
+    this.#onEnd.add(onEnd);
+    return () => void this.#onEnd.delete(onEnd);
+  }
+
+  ended(): void {
+    this.loans.close();
+    for (const onEnd of this.#onEnd) onEnd();
+    this.#onEnd.clear();
+  }
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof (value as { then?: unknown } | null | undefined)?.then === "function";
+}
+
+/** Gives the bytes of a message to `take`, at once or when all are here. They are in place: valid until `take` returns. */
+export function whole<T>(message: Message, take: (bytes: Uint8Array) => T): T | Promise<T> {
+  if (message.immediate) return take(message.payload);
+  const bytes = new Uint8Array(message.payloadBytes);
+  return new Promise((resolve, reject) => {
+    message.receive(bytes, (_, result) => {
+      if (result !== SUCCESS) return;
+      try {
+        resolve(take(bytes));
+      } catch (error) {
+        reject(error as Error);
+      }
+    });
+  });
+}

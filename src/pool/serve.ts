@@ -1,0 +1,46 @@
+// The worker's side of a pool: serve().
+import { type AttachPort, attach, type PamiError } from "../index.js";
+import { Exchange } from "./exchange.js";
+import { type Functions, namesOf } from "./names.js";
+
+/** Options of `serve`. */
+export interface ServeOptions {
+  /** Where the caller's `connect()` reaches this worker, if the program has started it: `self` in a Web Worker, `parentPort`. */
+  readonly port?: AttachPort | undefined;
+}
+
+/** What `pool<Api>()` and `connect<Api>()` take as the type of a worker's functions. */
+export type Api<F extends object> = F;
+
+/**
+ * Lets callers of this worker call functions by name: those of an object, or the methods of an instance of a class. They
+ * take and return whatever structured clone copies, or promises; what they throw rejects at the caller. A function that
+ * returns an iterable can be read as a stream. Runs until the caller closes its pool: a worker module ends with this call.
+ * @returns the functions, whose type the caller imports
+ * @throws PAMIR_INVAL at once for a name that the pool has itself; what attach() throws ends the worker
+ */
+export function serve<F extends object>(functions: F & Functions, options: ServeOptions = {}): Api<F> {
+  const names = namesOf("serve()", functions);
+  void run(names, functions, options);
+  return functions;
+}
+
+async function run(names: readonly string[], functions: object, { port }: ServeOptions): Promise<void> {
+  const client = await attach(port);
+  const context = client.createContext();
+  let isOver = false;
+  new Exchange(context).serve({ names, functions }, () => {
+    isOver = true;
+  });
+  context.ready();
+  while (!isOver) {
+    try {
+      await context.progress();
+    } catch (error) {
+      const { code } = error as PamiError;
+      if (code === "PAMIR_CLOSED") return;
+      if (code !== "PAMIR_INTERRUPTED") throw error;
+    }
+  }
+  client.close();
+}

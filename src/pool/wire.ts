@@ -1,0 +1,35 @@
+// The messages between a caller and a worker that serves functions. Values are clones: see core/clone/tags.ts.
+//
+//   id          kind     from      payload                         reply
+//   HELLO       call     caller    –                               [name, …]: their numbers are their places
+//   LENT        call     either    [number, name or null, args]    what the lent function, or the lent object's method, gives
+//   RETURNED    message  either    [number, …]                     –: this side holds what was lent no more
+//   ABORTED     message  either    [number, reason]                –: a signal that was lent is aborted
+//   STREAM      call     caller    [number of the function, args]  number of the stream
+//   PULL        call     caller    number of the stream            [values, whether it is over]
+//   STOP        message  caller    number of the stream            –: the caller wants no more of it
+//   SETTLED     call     caller    –                               nothing, once each handler has ended that had begun
+//   LEAVE       message  caller    –                               –: the worker closes its client
+//   FUNCTIONS+n call     caller    arguments                       what function n gives
+//
+// Arguments are an array of them, or a single argument that is no array.
+
+export const HELLO = 0;
+export const LENT = 1;
+export const RETURNED = 2;
+export const ABORTED = 3;
+export const STREAM = 4;
+export const PULL = 5;
+export const STOP = 6;
+export const SETTLED = 7;
+export const LEAVE = 8;
+export const FUNCTIONS = 16;
+
+/** Functions that a worker serves at the most: DISPATCH_ID_MAX of them have a number. */
+export const FUNCTIONS_MAX = 4096 - FUNCTIONS;
+
+/** Arguments as they travel. */
+export const packed = (args: readonly unknown[]): unknown =>
+  args.length === 1 && !Array.isArray(args[0]) ? args[0] : args;
+/** Arguments as they came. */
+export const unpacked = (value: unknown): unknown[] => (Array.isArray(value) ? value : [value]);
