@@ -42,6 +42,18 @@ export interface Served {
   readonly functions: object;
 }
 
+const exchanges = new WeakMap<Context, Exchange>();
+
+/** The exchange of a context: the same for all that serve or connect there. */
+export function exchangeOf(context: Context): Exchange {
+  let exchange = exchanges.get(context);
+  if (exchange === undefined) {
+    exchange = new Exchange(context);
+    exchanges.set(context, exchange);
+  }
+  return exchange;
+}
+
 /** One context's calls by name. */
 export class Exchange {
   readonly context: Context;

@@ -1,4 +1,5 @@
 // pamir/pool: functions of workers, called by name.
+export { type Connection, type ConnectionMethods, connect, expose } from "./connect.js";
 export { currentCall, type ServedCall } from "./exchange.js";
 export { proxy } from "./lent.js";
 export type { Functions } from "./names.js";

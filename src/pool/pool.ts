@@ -9,7 +9,7 @@ import {
   type WorkerLike,
 } from "../index.js";
 import { hardwareThreads } from "../support/cores.js";
-import { Exchange, type Line } from "./exchange.js";
+import { type Exchange, exchangeOf, type Line } from "./exchange.js";
 import { mapped } from "./map.js";
 import { Queue } from "./queue.js";
 import { type Remote, type RemoteSync, remoteOf, type Target } from "./remote.js";
@@ -278,7 +278,7 @@ class Workers {
       top,
       onError,
     });
-    crew = { job, exchange: new Exchange(job.client.createContext()), workers: new Map(), onEmpty: undefined };
+    crew = { job, exchange: exchangeOf(job.client.createContext()), workers: new Map(), onEmpty: undefined };
     this.#crews.add(crew);
     job.unref();
     for (const exit of early) this.#ended(crew, exit);
@@ -375,6 +375,7 @@ class Workers {
     const worker = crew.workers.get(exit.task);
     crew.workers.delete(exit.task);
     if (worker !== undefined) {
+      worker.isLeaving = true;
       worker.stopIdle?.();
       if (this.#workers[worker.place] === worker) this.#workers[worker.place] = undefined;
       this.#tell({ type: "exit", worker: worker.place, exit });
@@ -486,11 +487,11 @@ class Workers {
 
   #idle(worker: PoolWorker): void {
     if (this.#isClosed || worker.isLeaving) return;
-    let count = 0;
-    for (const one of this.#workers) if (one !== undefined) count++;
-    if (count <= this.#min) return;
+    const isSpare = (): boolean => this.#workers.filter((one) => one !== undefined).length > this.#min;
+    if (!isSpare()) return;
+    worker.stopIdle?.();
     const timer = setTimeout(() => {
-      if (worker.running === 0) this.#leave(worker);
+      if (worker.running === 0 && isSpare()) this.#leave(worker);
     }, this.#options.idleTimeout ?? IDLE_MS);
     (timer as { unref?(): void }).unref?.();
     worker.stopIdle = () => {

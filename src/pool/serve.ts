@@ -1,6 +1,6 @@
 // The worker's side of a pool: serve().
 import { type AttachPort, attach, type PamiError } from "../index.js";
-import { Exchange } from "./exchange.js";
+import { exchangeOf } from "./exchange.js";
 import { type Functions, namesOf } from "./names.js";
 
 /** Options of `serve`. */
@@ -29,7 +29,7 @@ async function run(names: readonly string[], functions: object, { port }: ServeO
   const client = await attach(port);
   const context = client.createContext();
   let isOver = false;
-  new Exchange(context).serve({ names, functions }, () => {
+  exchangeOf(context).serve({ names, functions }, () => {
     isOver = true;
   });
   context.ready();

@@ -88,8 +88,13 @@ export class ServedStreams {
         values.push(result.value);
       }
     } catch (error) {
-      this.#forget(number);
-      throw error;
+      if (values.length === 0) {
+        this.#forget(number);
+        throw error;
+      }
+      // Behind the values before it.
+      source.pending = Promise.reject(error as Error);
+      source.pending.catch(() => {});
     }
     return [values, false];
   }

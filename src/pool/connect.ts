@@ -1,0 +1,88 @@
+// One worker, without a pool: expose() and connect(), in either direction.
+import { type AdoptTarget, type Context, type Endpoint, type Job, launch, PamiError } from "../index.js";
+import { type Exchange, exchangeOf } from "./exchange.js";
+import { namesOf } from "./names.js";
+import type { PoolCallOptions } from "./pool.js";
+import { type Remote, type RemoteSync, remoteOf } from "./remote.js";
+import type { Api } from "./serve.js";
+import { readStream } from "./streams.js";
+import { FUNCTIONS, HELLO, packed } from "./wire.js";
+
+/** What a connection has beside the other side's functions. */
+export interface ConnectionMethods<Api> {
+  /** The functions for a thread that blocks until each has its result. */
+  readonly sync: RemoteSync<Api>;
+  /** The functions, with options for their calls. */
+  with(options: Pick<PoolCallOptions, "signal" | "timeout">): Remote<Api>;
+  /** Ends the connection; if it was made of a worker, also the worker's part in it. */
+  close(): Promise<void>;
+  /** close(), at the end of a block with `await using`. */
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** The functions of another thread by name. */
+export type Connection<Api> = Remote<Api> & ConnectionMethods<Api>;
+
+/** Milliseconds in which the other side has to serve. */
+const START_MS = 60_000;
+
+/**
+ * Lets others call functions on this context: as serve(), for a task that has a context of its own. The context advances as
+ * the program has it advance.
+ * @returns the functions, whose type the caller imports
+ * @throws PAMIR_INVAL
+ */
+export function expose<F extends object>(context: Context, functions: F): Api<F> {
+  exchangeOf(context).serve({ names: namesOf("expose()", functions), functions }, () => {});
+  return functions;
+}
+
+/**
+ * Connects to functions that another thread serves.
+ * @param target a worker that the program has started, where `serve(functions, { port })` waits; or this task's context
+ * @param to with a context: the endpoint where expose() or serve() runs
+ * @throws PAMIR_INVAL; PAMIR_TIMEDOUT if nothing is served within 60 s; PAMIR_SHUTDOWN if the other side has ended
+ */
+export function connect<Api>(target: AdoptTarget): Promise<Connection<Api>>;
+export function connect<Api>(context: Context, to: Endpoint): Promise<Connection<Api>>;
+export async function connect<Api>(target: AdoptTarget | Context, to?: Endpoint): Promise<Connection<Api>> {
+  if (to !== undefined) return connectionOf<Api>(exchangeOf(target as Context), to, async () => {});
+  if (typeof (target as Partial<Worker> | null)?.postMessage !== "function") {
+    throw new PamiError("PAMIR_INVAL", "connect() takes a worker, or a context and an endpoint");
+  }
+  const job: Job = await launch(null, { tasks: 1, maxTasks: 2, join: true, contexts: 2 });
+  job.unref();
+  try {
+    const exchange = exchangeOf(job.client.createContext());
+    const task = job.adopt(target as AdoptTarget);
+    return await connectionOf<Api>(exchange, job.client.endpoint(task), async () => void (await job.terminate()));
+  } catch (error) {
+    await job.terminate();
+    throw error;
+  }
+}
+
+async function connectionOf<Api>(
+  exchange: Exchange,
+  to: Endpoint,
+  close: () => Promise<void>,
+): Promise<Connection<Api>> {
+  const line = exchange.lineTo(to);
+  const names = (await line.ask(HELLO, undefined, { timeout: START_MS })) as string[];
+  const remoteWith = (options: Pick<PoolCallOptions, "signal" | "timeout"> | undefined): Record<string, unknown> =>
+    remoteOf(names, {
+      run: (number, args) => line.ask(FUNCTIONS + number, packed(args), options),
+      stream: (number, args) => readStream(line, number, args, { signal: options?.signal }),
+    });
+  const remote = remoteWith(undefined);
+  const methods: ConnectionMethods<unknown> = {
+    sync: remoteOf(names, {
+      run: (number, args) => line.askSync(FUNCTIONS + number, packed(args), {}),
+    }) as ConnectionMethods<unknown>["sync"],
+    with: (options) => remoteWith(options) as Remote<unknown>,
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+  Object.defineProperties(remote, Object.getOwnPropertyDescriptors(methods));
+  return remote as unknown as Connection<Api>;
+}

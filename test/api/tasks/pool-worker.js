@@ -1,0 +1,80 @@
+// @ts-check
+// The functions of a pool's worker, for tests.
+import { currentCall, proxy, serve } from "pamir/pool";
+
+/** @param {number} milliseconds */
+const sleep = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+let calls = 0;
+let stopped = 0;
+/** @type {string | undefined} */
+let lastError;
+
+export const api = serve({
+  echo: (/** @type {unknown[]} */ ...values) => values,
+  same: (/** @type {unknown} */ value) => value,
+  square: (/** @type {number} */ number) => number ** 2,
+  count: () => ++calls,
+  stopped: () => stopped,
+  pid: () => process.pid,
+  fail: () => {
+    throw Object.assign(new RangeError("on purpose"), { detail: { seven: 7 } });
+  },
+  exit: (/** @type {number} */ code) => process.exit(code),
+  *numbers(/** @type {number} */ count) {
+    try {
+      for (let i = 0; i < count; i++) yield i;
+    } finally {
+      stopped++;
+    }
+  },
+  async *slowly(/** @type {number} */ count) {
+    for (let i = 0; i < count; i++) {
+      await sleep(i === 0 ? 0 : 5);
+      yield i;
+    }
+  },
+  *failing() {
+    yield 1;
+    throw new Error("in mid-stream");
+  },
+  /** @param {number} milliseconds @returns {Promise<string>} how it ended */
+  untilAborted: (milliseconds) => {
+    const { signal } = currentCall();
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => resolve("late"), milliseconds);
+      signal.addEventListener("abort", () => {
+        stopped++;
+        clearTimeout(timer);
+        resolve("aborted");
+      });
+    });
+  },
+  spin: (/** @type {number} */ milliseconds) => {
+    const end = Date.now() + milliseconds;
+    while (Date.now() < end);
+    return "spun";
+  },
+  /** @param {number} count @param {(i: number) => Promise<number>} call */
+  sumOf: async (count, call) => {
+    let sum = 0;
+    for (let i = 0; i < count; i++) sum += await call(i);
+    return sum;
+  },
+  /** @param {(text: string) => unknown} call */
+  later: (call) => {
+    setTimeout(() => void Promise.resolve(call("too late")).catch((error) => (lastError = error.message)), 20);
+  },
+  lastError: () => lastError,
+  /** @param {AbortSignal} signal */
+  reasonOf: (signal) =>
+    new Promise((resolve) => {
+      if (signal.aborted) resolve(String(signal.reason));
+      else signal.addEventListener("abort", () => resolve(String(signal.reason)));
+    }),
+  counter: () => {
+    let value = 0;
+    return proxy({ add: (/** @type {number} */ by) => (value += by) });
+  },
+  /** @param {{ run: (n: number) => Promise<number> }} object */
+  callObject: (object) => object.run(20),
+});
