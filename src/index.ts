@@ -91,7 +91,14 @@ export type {
   ScanParameters,
   UserOperation,
 } from "./pami/collective-parameters.js";
-export type { CallOptions, CallSyncOptions, Context, ContextOptions, MessagesOptions, Received } from "./pami/context.js";
+export type {
+  CallOptions,
+  CallSyncOptions,
+  Context,
+  ContextOptions,
+  MessagesOptions,
+  Received,
+} from "./pami/context.js";
 export type { Counter, CounterOptions } from "./pami/counter.js";
 export type { Geometry } from "./pami/geometry.js";
 export type { CellArray, Grid, GridParameters } from "./pami/grid.js";

@@ -7,7 +7,7 @@ import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import { rollup } from "rollup";
 import { describe, expect, inject, it, test } from "vitest";
-import { BUNDLE_MAX, LATER_MAX, WASM_MAX, WEB_MAX } from "../scripts/bounds.mjs";
+import { BUNDLE_MAX, LATER_MAX, POOL_MAX, WASM_MAX, WEB_MAX } from "../scripts/bounds.mjs";
 import { bundleSizes } from "../scripts/bundle.mjs";
 import { buildDemo } from "../scripts/demo.mjs";
 import { note, noted, silent, takeWarnings } from "../scripts/warnings.mjs";
@@ -24,7 +24,7 @@ const paths = (
 
 test("npm pack holds only what a user needs", () => {
   const allowed =
-    /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|SECURITY\.md|(bench|docs|docs\/api|src)\/[\w-]+\.md|assembly\/layout(\/\w+)?\.ts|dist\/(absent|index|port|web|cli|node\/(inline-agent|input|joined|launched|linked|process|processes|process-memory|web-host)|(agent|chunk|cli-\w+|engine|extensions|link-process|make-geometry|monitor|noble|private-node|start-watch|top|type)-\w+)\.js(\.map)?|dist\/(index|port|web)\.d\.ts|dist\/(pamir\.wasm|task-output\.cjs)|dist\/tasks\/[\w-]+\.js|examples\/\w+\.js|bench\/peers\/\w+\.[ch])$/;
+    /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|SECURITY\.md|(bench|docs|docs\/api|src)\/[\w-]+\.md|assembly\/layout(\/\w+)?\.ts|dist\/(absent|index|pool|port|web|cli|node\/(inline-agent|input|joined|launched|linked|process|processes|process-memory|web-host)|(agent|chunk|cli-\w+|engine|extensions|link-process|make-geometry|monitor|noble|private-node|start-watch|top|type)-\w+)\.js(\.map)?|dist\/(index|pool|port|web)\.d\.ts|dist\/(pamir\.wasm|task-output\.cjs)|dist\/tasks\/[\w-]+\.js|examples\/\w+\.js|bench\/peers\/\w+\.[ch])$/;
   expect(paths.filter((path) => !allowed.test(path))).toEqual([]);
   expect(paths).toEqual(
     expect.arrayContaining([
@@ -187,6 +187,14 @@ test("pamir/port is at most 3 KB more, and has no second copy of the library", a
   expect(text).toContain('from"./index.js"');
 });
 
+test(`what pamir/pool adds to import "pamir" is at most ${POOL_MAX} bytes`, async () => {
+  const common = { bundle: true, minify: true, format: "esm", write: false } as const;
+  const { outputFiles } = await build({ ...common, entryPoints: ["dist/pool.js"], external: ["./index.js"] });
+  const { contents, text } = outputFiles[0] as { contents: Uint8Array; text: string };
+  expect(gzipSync(contents).length).toBeLessThanOrEqual(POOL_MAX);
+  expect(text).toContain('from"./index.js"');
+});
+
 test(`what pamir/web adds to import "pamir" on a page is at most ${WEB_MAX} bytes, and has noble's license`, async () => {
   const { first } = await bundleSizes();
   const web = await bundleSizes("dist/web.js");
@@ -198,7 +206,7 @@ test(`what pamir/web adds to import "pamir" on a page is at most ${WEB_MAX} byte
 });
 
 test("a bundler that knows no Node sees no import of it", () => {
-  const scripts = paths.filter((path) => /^dist\/(index|port|web|noble-|chunk-|private-).*\.js$/.test(path));
+  const scripts = paths.filter((path) => /^dist\/(index|pool|port|web|noble-|chunk-|private-).*\.js$/.test(path));
   expect(scripts.length).toBeGreaterThan(3);
   for (const path of scripts) expect(readFileSync(path, "utf8")).not.toMatch(/from "node:|import\("node:|require\(/);
 });
@@ -268,7 +276,7 @@ describe("the bundlers of the build and of the demo", () => {
 
   it("warn of nothing in the demo, nor in a program that bundles the package", async () => {
     await buildDemo(join(folder, "demo"));
-    for (const path of ["dist/index.js", "dist/web.js", "dist/port.js"])
+    for (const path of ["dist/index.js", "dist/web.js", "dist/port.js", "dist/pool.js"])
       noted(
         await build({
           ...silent,

@@ -43,6 +43,7 @@
  * - `PAMIR_TICKET_EXPIRED`: the ticket was not used in its lifetime
  * - `PAMIR_INSECURE`: an address of `ws:` without `insecure: true`
  * - `PAMIR_CLONE`: a value with a part that can't be copied to another task, or bytes that are no copy of a value
+ * - `PAMIR_QUEUE_FULL`: as many calls wait for a pool's workers as its `maxQueue` allows
  * - `PAMIR_HOSTS`: a list of hosts or a host file with an error, or hosts with too few slots
  */
 export type ErrorCode =

@@ -329,7 +329,12 @@ export class Context {
     if (!isOver) {
       try {
         const waited = this.#advanceUntil("call()", () => isOver, { timeout });
-        if (waited !== SUCCESS) this.#core.calls.abandon(number, this.#waits.unanswered(to, waited), waited === TIMEDOUT ? ABORT_TIMEDOUT : ABORT_INTERRUPTED);
+        if (waited !== SUCCESS)
+          this.#core.calls.abandon(
+            number,
+            this.#waits.unanswered(to, waited),
+            waited === TIMEDOUT ? ABORT_TIMEDOUT : ABORT_INTERRUPTED,
+          );
       } catch (error) {
         this.#core.calls.abandon(number, error as Error, ABORT_CANCELED);
         throw error;

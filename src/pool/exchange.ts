@@ -1,19 +1,8 @@
 // Calls by name between this context and other endpoints, in both directions: what each side serves, and what it has lent.
-import {
-  type CallOptions,
-  type CallSyncOptions,
-  type Context,
-  codecs,
-  type DispatchId,
-  EAGAIN,
-  type Endpoint,
-  type Message,
-  PamiError,
-  SUCCESS,
-} from "../index.js";
-import { Loans } from "./lent.js";
+import { type Context, type Endpoint, PamiError } from "../index.js";
+import { Line, whole } from "./line.js";
 import { ServedStreams } from "./streams.js";
-import { ABORTED, FUNCTIONS, FUNCTIONS_MAX, HELLO, LEAVE, LENT, packed, RETURNED, SETTLED, unpacked } from "./wire.js";
+import { ABORTED, FUNCTIONS, FUNCTIONS_MAX, HELLO, LEAVE, LENT, RETURNED, SETTLED, unpacked } from "./wire.js";
 
 /** The call that a function of `serve()` answers, until the function's first `await`. */
 export interface ServedCall {
@@ -142,7 +131,7 @@ export class Exchange {
   lineTo(endpoint: Endpoint): Line {
     let line = this.#lines.get(endpoint);
     if (line === undefined) {
-      line = new Line(this, endpoint);
+      line = new Line(this.context, endpoint, () => this.advance());
       this.#lines.set(endpoint, line);
       this.context.whenEnded(endpoint, () => {
         this.#lines.get(endpoint)?.ended();
@@ -169,109 +158,4 @@ export class Exchange {
       this.#isAdvancing = false;
     }
   }
-}
-
-/** What this side shares with one endpoint. */
-export class Line {
-  readonly #exchange: Exchange;
-  readonly to: Endpoint;
-  readonly loans: Loans;
-  readonly codec = codecs.clone<unknown>({
-    numberOf: (part) => this.loans.numberOf(part),
-    partOf: (number) => this.loans.partOf(number),
-  });
-  /** Dispatch ids of the other side's functions, by their numbers. */
-  readonly #ids: DispatchId<unknown, unknown>[] = [];
-  readonly #onEnd = new Set<() => void>();
-
-  constructor(exchange: Exchange, to: Endpoint) {
-    this.#exchange = exchange;
-    this.to = to;
-    this.loans = new Loans({
-      call: (number, name, args) => this.ask(LENT, [number, name, args]),
-      aborted: (number, reason) => this.tell(ABORTED, [number, reason]),
-      returned: (number) => this.tell(RETURNED, [number]),
-    });
-  }
-
-  /** Calls a function of the other side by its number. */
-  call(number: number, args: readonly unknown[], options?: CallOptions): Promise<unknown> {
-    return this.ask(FUNCTIONS + number, packed(args), options);
-  }
-
-  /** Calls a dispatch id of the other side. */
-  ask(id: number, value: unknown, options?: CallOptions): Promise<unknown> {
-    let typed = this.#ids[id];
-    if (typed === undefined) {
-      typed = { id, request: this.codec, reply: this.codec };
-      this.#ids[id] = typed;
-    }
-    const { context } = this.#exchange;
-    const known = typed;
-    const { value: reply, end } = this.loans.during(() => context.call(this.to, known, value, options));
-    if (this.loans.size > 0) this.#exchange.advance();
-    return end === undefined ? reply : reply.finally(end);
-  }
-
-  /** As ask(), but blocks the thread. */
-  askSync(id: number, value: unknown, options: CallSyncOptions): unknown {
-    const typed = { id, request: this.codec, reply: this.codec };
-    const { value: reply, end } = this.loans.during(() =>
-      this.#exchange.context.callSync(this.to, typed, value, options),
-    );
-    end?.();
-    return reply;
-  }
-
-  /** Sends a message that needs no answer. If the other side has ended, nothing needs it. */
-  tell(id: number, value: unknown): void {
-    const payload = this.codec.encode(value);
-    const { context } = this.#exchange;
-    if (context.closed || context.send({ to: this.to, dispatch: id, payload }) !== EAGAIN) return;
-    context.sendWhenRoom({ to: this.to, dispatch: id, payload }).catch(() => {});
-  }
-
-  /** Answers a call: what `make` gives for the value that has come, or a promise of it. */
-  answer(bytes: Uint8Array, make: (value: unknown) => unknown): Uint8Array | Promise<Uint8Array> {
-    const { value, end } = this.loans.taking(() => this.codec.decode(bytes));
-    const made = make(value);
-    if (!isThenable(made)) {
-      end?.();
-      return this.codec.encode(made);
-    }
-    const settled = Promise.resolve(made).then((result) => this.codec.encode(result));
-    return end === undefined ? settled : settled.finally(end);
-  }
-
-  /** Calls back once the other side has ended. @returns what forgets that */
-  whenEnded(onEnd: () => void): () => void {
-    this.#onEnd.add(onEnd);
-    return () => void this.#onEnd.delete(onEnd);
-  }
-
-  ended(): void {
-    this.loans.close();
-    for (const onEnd of this.#onEnd) onEnd();
-    this.#onEnd.clear();
-  }
-}
-
-function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof (value as { then?: unknown } | null | undefined)?.then === "function";
-}
-
-/** Gives the bytes of a message to `take`, at once or when all are here. They are in place: valid until `take` returns. */
-export function whole<T>(message: Message, take: (bytes: Uint8Array) => T): T | Promise<T> {
-  if (message.immediate) return take(message.payload);
-  const bytes = new Uint8Array(message.payloadBytes);
-  return new Promise((resolve, reject) => {
-    message.receive(bytes, (_, result) => {
-      if (result !== SUCCESS) return;
-      try {
-        resolve(take(bytes));
-      } catch (error) {
-        reject(error as Error);
-      }
-    });
-  });
 }

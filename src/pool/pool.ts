@@ -8,8 +8,11 @@ import {
   type URLLike,
   type WorkerLike,
 } from "../index.js";
+import { systemClock } from "../support/clock.js";
 import { hardwareThreads } from "../support/cores.js";
-import { type Exchange, exchangeOf, type Line } from "./exchange.js";
+import { after, pause } from "../support/timers.js";
+import { type Exchange, exchangeOf } from "./exchange.js";
+import type { Line } from "./line.js";
 import { mapped } from "./map.js";
 import { Queue } from "./queue.js";
 import { type Remote, type RemoteSync, remoteOf, type Target } from "./remote.js";
@@ -61,8 +64,9 @@ export interface PoolOptions
   readonly startTimeout?: number | undefined;
   /** Whether the workers are processes instead of threads (default false). Only in Node. */
   readonly processes?: boolean | undefined;
-  /** Defaults of the calls. */
+  /** Milliseconds until a call rejects with PAMIR_TIMEDOUT, unless the call has its own limit (default: none). */
   readonly timeout?: number | undefined;
+  /** How often a call is begun again when its worker dies, unless the call says so itself (default 0). */
   readonly retries?: number | undefined;
 }
 
@@ -74,17 +78,21 @@ export type PoolEvent =
 
 /** What a pool does and has done. */
 export interface PoolStats {
-  /** Workers that run, and those of them that have nothing to do. */
+  /** Workers that serve. */
   readonly workers: number;
+  /** Those of them that have nothing to do. */
   readonly idle: number;
-  /** Calls that wait for a worker, and calls that have begun. */
+  /** Calls that wait for a worker. */
   readonly queued: number;
+  /** Calls that have begun and are not over. */
   readonly running: number;
-  /** Calls that are over, and those of them that were rejected. */
+  /** Calls that are over. */
   readonly completed: number;
+  /** Those of them that were rejected. */
   readonly failed: number;
-  /** Times from the call to its begin, and from there to its end. */
+  /** Times from a call to its begin on a worker. */
   readonly waitTime: Times;
+  /** Times from that begin to the call's end. */
   readonly runTime: Times;
 }
 
@@ -197,7 +205,7 @@ interface Sizes {
 
 type Entry = URLLike | string | (() => WorkerLike);
 
-const now = (): number => performance.now();
+const now = (): number => systemClock.now();
 
 /** Calls on workers that come and go. */
 class Workers {
@@ -401,8 +409,7 @@ class Workers {
     if (this.#workers[worker.place] === worker) this.#workers[worker.place] = undefined;
     if (!worker.crew.workers.has(worker.task)) return;
     worker.line.tell(LEAVE, undefined);
-    const late = setTimeout(() => void worker.crew.job.terminate(worker.task).catch(() => {}), LEAVE_MS);
-    (late as { unref?(): void }).unref?.();
+    after(LEAVE_MS, () => void worker.crew.job.terminate(worker.task).catch(() => {}), false);
   }
 
   // ── Calls
@@ -438,9 +445,9 @@ class Workers {
       return Promise.reject(new PamiError("PAMIR_QUEUE_FULL", `${maxQueue} calls wait for a worker (maxQueue)`));
     }
     return new Promise((resolve, reject) => {
-      let timer: ReturnType<typeof setTimeout> | undefined;
+      let stopTimer = (): void => {};
       const forget = (): void => {
-        clearTimeout(timer);
+        stopTimer();
         signal?.removeEventListener("abort", cancel);
       };
       const waiting: Waiting = {
@@ -462,11 +469,9 @@ class Workers {
         giveUp(
           new PamiError("PAMIR_CANCELED", "a call was canceled that waited for a worker", { cause: signal?.reason }),
         );
-      if (timeout !== undefined && timeout !== Number.POSITIVE_INFINITY) {
-        timer = setTimeout(
-          () => giveUp(new PamiError("PAMIR_TIMEDOUT", `no worker for a call within ${timeout} ms`)),
-          timeout,
-        );
+      if (timeout !== undefined) {
+        const late = (): void => giveUp(new PamiError("PAMIR_TIMEDOUT", `no worker for a call within ${timeout} ms`));
+        stopTimer = after(timeout, late);
       }
       signal?.addEventListener("abort", cancel, { once: true });
       this.#queue.push(waiting, priority);
@@ -490,12 +495,12 @@ class Workers {
     const isSpare = (): boolean => this.#workers.filter((one) => one !== undefined).length > this.#min;
     if (!isSpare()) return;
     worker.stopIdle?.();
-    const timer = setTimeout(() => {
+    const spare = (): void => {
       if (worker.running === 0 && isSpare()) this.#leave(worker);
-    }, this.#options.idleTimeout ?? IDLE_MS);
-    (timer as { unref?(): void }).unref?.();
+    };
+    const stop = after(this.#options.idleTimeout ?? IDLE_MS, spare, false);
     worker.stopIdle = () => {
-      clearTimeout(timer);
+      stop();
       worker.stopIdle = undefined;
     };
   }
@@ -707,7 +712,7 @@ class Workers {
         if (crew.workers.size === 0) resolve();
         else crew.onEmpty = resolve;
       });
-      await Promise.race([empty, after(LEAVE_MS)]);
+      await Promise.race([empty, pause(LEAVE_MS, false)]);
       await crew.job.terminate();
     });
     await Promise.all(ends);
@@ -721,7 +726,6 @@ class Workers {
 }
 
 const closedError = (): PamiError => new PamiError("PAMIR_CLOSED", "the pool is closed");
-const after = (milliseconds: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 const OPTION_KEYS = new Set<string>([
   "workers",

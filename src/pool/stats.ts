@@ -2,12 +2,17 @@
 
 /** How long things took, in milliseconds. */
 export interface Times {
+  /** How many there were. */
   readonly count: number;
+  /** Their mean. */
   readonly mean: number;
+  /** The longest one. */
   readonly max: number;
-  /** At most this long, for half, 99 of 100, and 999 of 1,000 of them: each a power of two of a microsecond. */
+  /** Half of them took at most this long: a power of two of a microsecond, as the next two. */
   readonly p50: number;
+  /** 99 of 100 took at most this long. */
   readonly p99: number;
+  /** 999 of 1,000 took at most this long. */
   readonly p999: number;
 }
 

@@ -1,6 +1,8 @@
 // Streams: what an iterator of one side gives, in the other side's loop. The receiver asks for more when it has room.
 import { type Context, type Endpoint, PamiError } from "../index.js";
-import { type Line, whole } from "./exchange.js";
+import { promised } from "../support/promise.js";
+import { pause } from "../support/timers.js";
+import { type Line, whole } from "./line.js";
 import { PULL, STOP, STREAM } from "./wire.js";
 
 /** Values of one answer at the most. */
@@ -69,17 +71,19 @@ export class ServedStreams {
     try {
       while (values.length < BATCH) {
         const next = source.pending ?? source.iterator.next();
+        const awaited = promised(next) as Promise<IteratorResult<unknown>> | undefined;
         source.pending = undefined;
-        let result = next instanceof Promise ? undefined : (next as IteratorResult<unknown>);
-        if (result === undefined) {
+        let result = next as IteratorResult<unknown>;
+        if (awaited !== undefined) {
           // The first value is awaited for as long as it takes, others for a moment.
-          if (values.length > 0) late ??= after(BATCH_MS);
-          result = await (values.length === 0 ? next : Promise.race([next, late]));
-          if (result === undefined) {
-            source.pending = next as Promise<IteratorResult<unknown>>;
+          if (values.length > 0) late ??= pause(BATCH_MS) as Promise<undefined>;
+          const come = await (values.length === 0 ? awaited : Promise.race([awaited, late]));
+          if (come === undefined) {
+            source.pending = awaited;
             source.pending.catch(() => {});
             break;
           }
+          result = come;
         }
         if (result.done === true) {
           this.#forget(number);
@@ -111,11 +115,6 @@ export class ServedStreams {
     void Promise.resolve(source?.iterator.return?.()).catch(() => {});
   }
 }
-
-const after = (milliseconds: number): Promise<undefined> =>
-  new Promise((resolve) => {
-    setTimeout(() => resolve(undefined), milliseconds);
-  });
 
 function iteratorOf(made: unknown): AnyIterator {
   const { [Symbol.asyncIterator]: ofAsync, [Symbol.iterator]: ofSync } = Object(made) as Partial<

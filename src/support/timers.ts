@@ -11,7 +11,8 @@ const TIMER_MAX = 0x7fffffff;
 export function after(milliseconds: number, call: () => void, isHeld = true): () => void {
   if (milliseconds > TIMER_MAX) return afterLong(milliseconds, call, isHeld);
   const timer = setTimeout(call, milliseconds);
-  if (!isHeld) timer.unref();
+  // A browser's timer is a number.
+  if (!isHeld && typeof timer === "object") timer.unref();
   return () => clearTimeout(timer);
 }
 

@@ -40,6 +40,7 @@ describe.each(WAYS)("a pool of %s", (_, options) => {
       new Date(7),
       /a/g,
       5n,
+      // biome-ignore lint/suspicious/noSparseArray: a hole is what is sent
       [1, , 3],
     ];
     const [first, ...rest] = values;
