@@ -1,6 +1,6 @@
 // Calls by name between this context and other endpoints, in both directions: what each side serves, and what it has lent.
 import { type Context, type Endpoint, PamiError } from "../index.js";
-import { Line, whole } from "./line.js";
+import { Line } from "./line.js";
 import { ServedStreams } from "./streams.js";
 import { ABORTED, FUNCTIONS, FUNCTIONS_MAX, HELLO, LEAVE, LENT, RETURNED, SETTLED, unpacked } from "./wire.js";
 
@@ -15,8 +15,9 @@ export interface ServedCall {
 let current: ServedCall | undefined;
 
 /**
- * The call that the running function answers: `currentCall().signal` is aborted once its caller has given it up. Ask before
- * the function's first `await`: another call may run behind that.
+ * The call that the running function answers: `currentCall().signal` is aborted once its caller has given it up, or has left
+ * the loop over its stream. Ask before the function's first `await`, or in a generator before its next `yield` or `await`:
+ * another call may run behind that.
  * @throws PAMIR_INVAL outside of a function that serve() or expose() was given
  */
 export function currentCall(): ServedCall {
@@ -25,10 +26,41 @@ export function currentCall(): ServedCall {
   return current;
 }
 
+/** Runs what answers a call. */
+function within<T>(call: ServedCall, run: () => T): T {
+  const before = current;
+  current = call;
+  try {
+    return run();
+  } finally {
+    current = before;
+  }
+}
+
 /** The functions of an object, by their numbers. */
 export interface Served {
   readonly names: readonly string[];
   readonly functions: object;
+}
+
+/** Calls whose functions have not ended. */
+class Answering {
+  readonly #calls = new Map<Promise<unknown>, ServedCall>();
+
+  add(answered: Promise<unknown>, call: ServedCall): void {
+    this.#calls.set(answered, call);
+    const over = (): void => void this.#calls.delete(answered);
+    answered.then(over, over);
+  }
+
+  /** Those that a caller has given up. */
+  givenUp(caller: Endpoint): Promise<unknown>[] {
+    const all: Promise<unknown>[] = [];
+    for (const [answered, call] of this.#calls) {
+      if (call.caller === caller && call.signal.aborted) all.push(answered);
+    }
+    return all;
+  }
 }
 
 const exchanges = new WeakMap<Context, Exchange>();
@@ -55,13 +87,16 @@ export class Exchange {
     const call = (id: number, handler: (line: Line, value: unknown) => unknown): void => {
       context.dispatch(id, (message) => {
         const line = this.lineTo(message.origin);
-        return whole(message, (bytes) => line.answer(bytes, (value) => handler(line, value)));
+        return line.whole(message, (bytes) => line.answer(bytes, (value) => handler(line, value)));
       });
     };
     const hear = (id: number, handler: (line: Line, value: unknown) => void): void => {
       context.dispatch(id, (message) => {
         const line = this.lineTo(message.origin);
-        return whole(message, (bytes) => void handler(line, line.codec.decode(bytes)));
+        return line.whole(message, (bytes) => {
+          const value = line.codec.decode(bytes);
+          line.inTurn(() => handler(line, value));
+        });
       });
     };
     call(LENT, (line, value) => {
@@ -69,7 +104,8 @@ export class Exchange {
       return line.loans.call(number, name, args);
     });
     hear(RETURNED, (line, value) => {
-      for (const number of value as number[]) line.loans.takeBack(number);
+      const [number, messages] = value as [number, number];
+      line.loans.takeBack(number, messages);
     });
     hear(ABORTED, (line, value) => {
       const [number, reason] = value as [number, unknown];
@@ -86,43 +122,35 @@ export class Exchange {
     }
     this.#served = served;
     const { context } = this;
-    const streams = new ServedStreams((endpoint, onEnd) => this.lineTo(endpoint).whenEnded(onEnd));
-    const running = new Set<Promise<unknown>>();
     const methods = functions as Record<string, (...args: unknown[]) => unknown>;
+    const answering = new Answering();
     context.dispatch(HELLO, (message) => this.lineTo(message.origin).codec.encode(names));
     context.dispatch(LEAVE, onLeave);
-    context.dispatch(SETTLED, async () => void (await Promise.allSettled([...running])));
-    streams.serve(
-      context,
+    const streams = new ServedStreams(
       (origin) => this.lineTo(origin),
       (number, args) => methods[names[number] as string]?.(...args),
+      within,
     );
+    streams.serve(context);
+    context.dispatch(SETTLED, async ({ origin }) => {
+      await Promise.allSettled([...answering.givenUp(origin), ...streams.ending(origin)]);
+      return this.lineTo(origin).codec.encode(undefined);
+    });
     for (const [i, name] of names.entries()) {
       context.dispatch(FUNCTIONS + i, (message) => {
         const { origin, scope } = message;
         const line = this.lineTo(origin);
-        return whole(message, (bytes) => {
-          const answered = line.answer(bytes, (value) => {
-            const before = current;
-            current = {
-              caller: origin,
-              get signal() {
-                return scope.signal;
-              },
-            };
-            try {
-              return methods[name]?.(...unpacked(value));
-            } finally {
-              current = before;
-            }
-          });
-          if (answered instanceof Promise) {
-            running.add(answered);
-            const over = (): void => void running.delete(answered);
-            answered.then(over, over);
-          }
-          return answered;
-        });
+        const call: ServedCall = {
+          caller: origin,
+          get signal() {
+            return scope.signal;
+          },
+        };
+        const answered = line.whole(message, (bytes) =>
+          line.answer(bytes, (value) => within(call, () => methods[name]?.(...unpacked(value)))),
+        );
+        if (answered instanceof Promise) answering.add(answered, call);
+        return answered;
       });
     }
   }

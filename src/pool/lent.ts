@@ -1,6 +1,6 @@
 // What stays where it is: functions, signals, and objects that a program has marked by proxy(). Each side lends to the other
 // under a number; the other side has a function, a signal or an object that calls back.
-import { type AbortSignalLike, PamiError } from "../index.js";
+import { type AbortSignalLike, type Codec, PamiError } from "../index.js";
 
 /** The kind of what is lent, in the lowest bits of its number. */
 const KINDS = 4;
@@ -16,8 +16,8 @@ export interface LentHost {
   call(number: number, name: string | null, args: readonly unknown[]): Promise<unknown>;
   /** Tells the other side that a signal of this side is aborted. */
   aborted(number: number, reason: unknown): void;
-  /** Tells the other side that this one holds a thing no more. */
-  returned(number: number): void;
+  /** Tells the other side that this one holds a thing no more, which has come in so many messages. */
+  returned(number: number, messages: number): void;
 }
 
 interface Lent {
@@ -25,9 +25,27 @@ interface Lent {
   readonly what: object;
   /** Calls of this side whose arguments it belongs to; Infinity: until the other side returns it. */
   uses: number;
+  /** Messages in which it went, and for which the other side has not returned it. */
+  messages: number;
   /** Ends listening to a signal. */
   readonly forget: (() => void) | undefined;
 }
+
+/** What the other side has lent, and in how many messages it came. */
+interface Borrowed {
+  readonly ref: WeakRef<object>;
+  messages: number;
+}
+
+/** The other side's signal, and how many calls that run have it. */
+interface Signal {
+  readonly controller: AbortController;
+  calls: number;
+}
+
+/** An object that stays in another thread, as this one sees it: see #object(). A class of its own, so that no codec copies it. */
+class Away {}
+const aways = new WeakSet<object>();
 
 /** Marks what proxy() was given. */
 class Kept {
@@ -61,29 +79,60 @@ export class Loans {
   readonly #host: LentHost;
   readonly #lent = new Map<number, Lent>();
   readonly #numbers = new Map<object, Lent>();
-  readonly #borrowed = new Map<number, WeakRef<object>>();
+  readonly #borrowed = new Map<number, Borrowed>();
   /** Numbers of what was borrowed, to give back to its owner. */
   readonly #owned = new WeakMap<object, number>();
-  readonly #signals = new Map<number, AbortController>();
+  readonly #signals = new Map<number, Signal>();
   readonly #collected: FinalizationRegistry<number>;
   #next = 0;
   /** What the call that is being written lends until it ends. */
   #ofCall: Lent[] | undefined;
+  /** What the message lends that is being written. */
+  #written: Set<Lent> | undefined;
+  /** Numbers of what came with the message that is being read. */
+  #read: Set<number> | undefined;
   /** Numbers of the signals of the call that is being read. */
   #taken: number[] | undefined;
 
   constructor(host: LentHost) {
     this.#host = host;
     this.#collected = new FinalizationRegistry((number) => {
-      if (this.#borrowed.get(number)?.deref() !== undefined) return;
+      const borrowed = this.#borrowed.get(number);
+      // It may have come once more since then.
+      if (borrowed === undefined || borrowed.ref.deref() !== undefined) return;
       this.#borrowed.delete(number);
-      host.returned(number);
+      host.returned(number, borrowed.messages);
     });
   }
 
   /** Things that this side has lent, and the other has not returned. */
   get size(): number {
     return this.#lent.size;
+  }
+
+  /** Writes a message. The same thing counts once, however often it is in there, or the writer begins anew. */
+  write({ encode }: Codec<unknown>, value: unknown): Uint8Array {
+    const before = this.#written;
+    this.#written = undefined;
+    try {
+      return encode(value);
+    } catch (error) {
+      for (const lent of this.#written ?? NOTHING) this.#less(lent, 1);
+      throw error;
+    } finally {
+      this.#written = before;
+    }
+  }
+
+  /** Reads a message. */
+  read({ decode }: Codec<unknown>, bytes: Uint8Array): unknown {
+    const before = this.#read;
+    this.#read = undefined;
+    try {
+      return decode(bytes);
+    } finally {
+      this.#read = before;
+    }
   }
 
   /** What is lent while `encode` runs belongs to a call. @returns what ends that, if anything was lent */
@@ -106,6 +155,12 @@ export class Loans {
     for (const lent of all) if (--lent.uses <= 0) this.#forget(lent);
   }
 
+  /** So many messages with a thing are returned, or were not sent. */
+  #less(lent: Lent, messages: number): void {
+    lent.messages -= messages;
+    if (lent.messages <= 0) this.#forget(lent);
+  }
+
   #forget({ number, what, forget }: Lent): void {
     this.#lent.delete(number);
     this.#numbers.delete(what);
@@ -119,6 +174,8 @@ export class Loans {
     if (part instanceof Kept) return this.#lend(part.what, OBJECT, true);
     const owned = this.#owned.get(part);
     if (owned !== undefined) return owned;
+    // It stays in a third thread: this one passes calls on.
+    if (aways.has(part)) return this.#lend(part, OBJECT, true);
     return isSignal(part) ? this.#lend(part, SIGNAL, false) : undefined;
   }
 
@@ -134,10 +191,16 @@ export class Loans {
         number,
         what,
         uses: 0,
+        messages: 0,
         forget: kind === SIGNAL ? this.#hear(what as AbortSignalLike, number) : undefined,
       };
       this.#lent.set(number, lent);
       this.#numbers.set(what, lent);
+    }
+    this.#written ??= new Set();
+    if (!this.#written.has(lent)) {
+      this.#written.add(lent);
+      lent.messages++;
     }
     if (isKept) lent.uses = Number.POSITIVE_INFINITY;
     else if (lent.uses !== Number.POSITIVE_INFINITY) {
@@ -155,18 +218,31 @@ export class Loans {
     return () => signal.removeEventListener("abort", tell);
   }
 
-  /** What a number stands for that the other side has sent. */
+  /** What a number stands for that the other side has sent. @throws PAMIR_INVAL for this side's own, if lent no more */
   partOf(number: number): unknown {
     const kind = number % KINDS;
-    if (kind === OWN)
-      return this.#lent.get(number - OWN + FUNCTION)?.what ?? this.#lent.get(number - OWN + OBJECT)?.what;
-    if (kind === SIGNAL) return this.#signal(number).signal;
-    const known = this.#borrowed.get(number)?.deref();
-    if (known !== undefined) return known;
-    const made = kind === FUNCTION ? this.#function(number) : this.#object(number);
-    this.#borrowed.set(number, new WeakRef(made));
-    this.#owned.set(made, number - kind + OWN);
-    this.#collected.register(made, number);
+    if (kind === OWN) {
+      const base = number - OWN;
+      const own = this.#lent.get(base + FUNCTION) ?? this.#lent.get(base + OBJECT);
+      if (own === undefined) throw lentNoMore(base);
+      return own.what;
+    }
+    if (kind === SIGNAL) return this.#signal(number);
+    let borrowed = this.#borrowed.get(number);
+    let made = borrowed?.ref.deref();
+    if (borrowed === undefined || made === undefined) {
+      made = kind === FUNCTION ? this.#function(number) : this.#object(number);
+      // If the one before was collected, and that is not told yet: its messages count for this one.
+      borrowed = { ref: new WeakRef(made), messages: borrowed?.messages ?? 0 };
+      this.#borrowed.set(number, borrowed);
+      this.#owned.set(made, number - kind + OWN);
+      this.#collected.register(made, number);
+    }
+    this.#read ??= new Set();
+    if (!this.#read.has(number)) {
+      this.#read.add(number);
+      borrowed.messages++;
+    }
     return made;
   }
 
@@ -177,7 +253,7 @@ export class Loans {
   /** An object, each name of which is a method of the other side's. */
   #object(number: number): object {
     const methods = new Map<string, unknown>();
-    return new Proxy(Object.create(null) as object, {
+    const away = new Proxy(new Away(), {
       get: (_, name) => {
         // A promise that resolves to it asks for a method `then`.
         if (typeof name !== "string" || name === "then") return undefined;
@@ -189,6 +265,8 @@ export class Loans {
         return method;
       },
     });
+    aways.add(away);
+    return away;
   }
 
   /** @returns the value that `decode` reads, and what forgets the signals in it, once its call has ended */
@@ -199,7 +277,7 @@ export class Loans {
     try {
       const value = decode();
       const end = (): void => {
-        for (const number of taken) this.#signals.delete(number);
+        for (const number of taken) this.#endSignal(number);
       };
       return { value, end: taken.length === 0 ? undefined : end };
     } finally {
@@ -207,35 +285,39 @@ export class Loans {
     }
   }
 
-  #signal(number: number): AbortController {
-    this.#taken?.push(number);
-    let controller = this.#signals.get(number);
-    if (controller === undefined) {
-      controller = new AbortController();
-      this.#signals.set(number, controller);
+  #signal(number: number): AbortSignal {
+    let signal = this.#signals.get(number);
+    if (signal === undefined) {
+      signal = { controller: new AbortController(), calls: 0 };
+      this.#signals.set(number, signal);
     }
-    return controller;
+    signal.calls++;
+    this.#taken?.push(number);
+    return signal.controller.signal;
+  }
+
+  /** A call with a signal has ended. */
+  #endSignal(number: number): void {
+    const signal = this.#signals.get(number);
+    if (signal !== undefined && --signal.calls === 0) this.#signals.delete(number);
   }
 
   /** The other side's signal is aborted. */
   abort(number: number, reason: unknown): void {
-    this.#signals.get(number)?.abort(reason);
-    this.#signals.delete(number);
+    this.#signals.get(number)?.controller.abort(reason);
   }
 
   /** The other side holds a thing no more. */
-  takeBack(number: number): void {
+  takeBack(number: number, messages: number): void {
     const lent = this.#lent.get(number);
-    if (lent !== undefined) this.#forget(lent);
+    // While another message with it is on its way, it stays lent.
+    if (lent !== undefined) this.#less(lent, messages);
   }
 
   /** The other side calls. @throws PAMIR_INVAL if what it calls is lent no more */
   call(number: number, name: string | null, args: readonly unknown[]): unknown {
     const what = this.#lent.get(number)?.what;
-    if (what === undefined) {
-      const why = "its call has ended, and proxy() would have kept it";
-      throw new PamiError("PAMIR_INVAL", `callback ${number} is lent no more: ${why}`);
-    }
+    if (what === undefined) throw lentNoMore(number);
     if (name === null) return (what as (...args: readonly unknown[]) => unknown)(...args);
     const method = (what as Record<string, unknown>)[name];
     if (typeof method !== "function") {
@@ -247,9 +329,16 @@ export class Loans {
   /** The other side has ended. */
   close(): void {
     for (const lent of [...this.#lent.values()]) this.#forget(lent);
-    for (const controller of this.#signals.values()) controller.abort();
+    for (const { controller } of this.#signals.values()) controller.abort();
     this.#signals.clear();
   }
+}
+
+const NOTHING: ReadonlySet<Lent> = new Set();
+
+function lentNoMore(number: number): PamiError {
+  const why = "its call has ended, and proxy() would have kept it";
+  return new PamiError("PAMIR_INVAL", `callback ${number} is lent no more: ${why}`);
 }
 
 function isSignal(part: object): boolean {

@@ -14,7 +14,7 @@ import { after, pause } from "../support/timers.js";
 import { type Exchange, exchangeOf } from "./exchange.js";
 import type { Line } from "./line.js";
 import { mapped } from "./map.js";
-import { Queue } from "./queue.js";
+import { type Item, Queue } from "./queue.js";
 import { type Remote, type RemoteSync, remoteOf, type Target } from "./remote.js";
 import { Timer, type Times } from "./stats.js";
 import { readStream } from "./streams.js";
@@ -24,13 +24,17 @@ import { FUNCTIONS, HELLO, LEAVE, packed, SETTLED } from "./wire.js";
 export interface PoolCallOptions {
   /** Aborting it rejects the call with PAMIR_CANCELED; the function's `currentCall().signal` is aborted. */
   readonly signal?: AbortSignal | undefined;
-  /** Milliseconds until the call rejects with PAMIR_TIMEDOUT, the wait for a worker included. Default: no limit. */
+  /**
+   * Milliseconds until the call rejects with PAMIR_TIMEDOUT, the wait for a worker and retries included. Of a stream: the
+   * longest wait for a worker, and then for an answer with values. Default: no limit.
+   */
   readonly timeout?: number | undefined;
   /** Calls of a higher priority are begun first (default 0). */
   readonly priority?: number | undefined;
   /**
    * How often a call is begun again when its worker dies (default 0). A function that has begun may have done a part of its
-   * work: only functions that may run twice are safe. Calls that have not begun always go to another worker.
+   * work: only functions that may run twice are safe. Calls that wait for a worker always go to another one. Streams are
+   * not begun again.
    */
   readonly retries?: number | undefined;
 }
@@ -84,9 +88,9 @@ export interface PoolStats {
   readonly idle: number;
   /** Calls that wait for a worker. */
   readonly queued: number;
-  /** Calls that have begun and are not over. */
+  /** Calls that workers work on, also those that were given up. */
   readonly running: number;
-  /** Calls that are over. */
+  /** Calls that are over: each that was not refused at once, by PAMIR_CLOSED or PAMIR_QUEUE_FULL. */
   readonly completed: number;
   /** Those of them that were rejected. */
   readonly failed: number;
@@ -191,11 +195,41 @@ class PoolWorker {
   }
 }
 
-interface Waiting {
-  /** The only place where it may run; undefined: any. */
+/** A call that waits for a worker. */
+class Waiting implements Item<Waiting> {
   readonly place: number | undefined;
+  readonly priority: number;
   readonly resolve: (worker: PoolWorker) => void;
   readonly reject: (error: unknown) => void;
+  order = 0;
+  previous: Waiting | undefined;
+  next: Waiting | undefined;
+
+  constructor(
+    place: number | undefined,
+    priority: number,
+    resolve: (worker: PoolWorker) => void,
+    reject: (error: unknown) => void,
+  ) {
+    this.place = place;
+    this.priority = priority;
+    this.resolve = resolve;
+    this.reject = reject;
+  }
+}
+
+/** A call that the pool has taken. */
+interface Call {
+  readonly number: number;
+  readonly args: unknown[];
+  readonly options: PoolCallOptions;
+  /** The only place where it may run; undefined: any. */
+  readonly place: number | undefined;
+  /** When it was made, and when it times out. */
+  readonly since: number;
+  readonly deadline: number;
+  /** How often it may still be begun again. */
+  retries: number;
 }
 
 interface Sizes {
@@ -229,10 +263,14 @@ class Workers {
   /** Workers in a row that have ended before they were ready, and why the last one did. */
   #failures = 0;
   #failure: unknown;
+  /** Calls that are not over. */
+  #open = 0;
   #running = 0;
   #completed = 0;
   #failed = 0;
   #isClosed = false;
+  #isTerminated = false;
+  #closing: Promise<void> | undefined;
   #onQuiet: (() => void)[] = [];
   #onReady: (() => void)[] = [];
 
@@ -288,6 +326,10 @@ class Workers {
     });
     crew = { job, exchange: exchangeOf(job.client.createContext()), workers: new Map(), onEmpty: undefined };
     this.#crews.add(crew);
+    if (this.#isTerminated) {
+      await this.#terminateCrew(crew);
+      throw closedError();
+    }
     job.unref();
     for (const exit of early) this.#ended(crew, exit);
     return crew;
@@ -297,7 +339,7 @@ class Workers {
   async #start(place: number): Promise<void> {
     this.#starting.add(place);
     try {
-      let crew = await this.#crew;
+      let crew = await this.#crew?.catch(() => undefined);
       let task: number | undefined;
       try {
         task = crew?.job.spawn();
@@ -306,14 +348,26 @@ class Workers {
         if (!["PAMIR_INVAL", "PAMIR_CLOSED"].includes((error as PamiError).code)) throw error;
       }
       if (crew === undefined || task === undefined) {
-        this.#crew = this.#launch(1);
-        crew = await this.#crew;
+        crew = await this.#launchNext();
         task = 1;
       }
       this.#greet(place, task, crew);
     } catch (error) {
       this.#starting.delete(place);
       this.#startFailed(error);
+    }
+  }
+
+  /** Launches the crew that gets the next workers. */
+  async #launchNext(): Promise<Crew> {
+    const crew = this.#launch(1);
+    this.#crew = crew;
+    try {
+      return await crew;
+    } catch (error) {
+      // The next worker tries anew.
+      if (this.#crew === crew) this.#crew = undefined;
+      throw error;
     }
   }
 
@@ -329,7 +383,7 @@ class Workers {
         if ((error as PamiError).code === "PAMIR_TIMEDOUT") {
           const text = `worker ${place} has not called serve() within ${timeout} ms`;
           this.#startFailed(new PamiError("PAMIR_TIMEDOUT", text, { cause: error }));
-          void crew.job.terminate(task);
+          void crew.job.terminate(task).catch(() => {});
         } else this.#startFailed(error);
       },
     );
@@ -345,7 +399,7 @@ class Workers {
       for (const { resolve } of this.#onNames.splice(0)) resolve();
     }
     this.#tell({ type: "ready", worker: worker.place });
-    if (this.#isClosed && this.#isQuiet) this.#leave(worker);
+    if (this.#isClosed && this.#open === 0) this.#leave(worker);
     else this.#next(worker);
     for (const look of this.#onReady) look();
   }
@@ -356,26 +410,23 @@ class Workers {
     for (const { reject } of this.#onNames.splice(0)) reject(error);
     if (this.#failures >= FAILURES_MAX || this.names === undefined) {
       for (const { reject } of this.#queue.clear()) reject(error);
-    } else if (!this.#isClosed) this.#grow();
+    } else this.#grow();
     for (const look of this.#onReady) look();
-    this.#looksQuiet();
   }
 
-  /** Starts the workers that are needed: `min` of them, and one more where calls wait. */
-  #grow(place?: number): void {
-    if (this.#failures >= FAILURES_MAX) return;
+  /** Starts the workers that are needed: `min` of them, those whose places calls wait for, and one more if others wait. */
+  #grow(): void {
+    if (this.#failures >= FAILURES_MAX || this.#isTerminated) return;
+    const isMissing = (place: number): boolean => this.#workers[place] === undefined && !this.#starting.has(place);
+    for (const place of this.#queue.places) if (isMissing(place)) void this.#start(place);
     let count = this.#starting.size;
     for (const worker of this.#workers) if (worker !== undefined) count++;
-    const isMissing = (one: number): boolean => this.#workers[one] === undefined && !this.#starting.has(one);
-    if (place !== undefined && isMissing(place)) return void this.#start(place);
-    const wanted = Math.min(
-      this.size,
-      this.#isClosed ? 0 : Math.max(this.#min, this.#queue.size > this.#starting.size ? count + 1 : 0),
-    );
-    for (let one = 0; one < this.size && count < wanted; one++) {
-      if (!isMissing(one)) continue;
+    const isShort = this.#queue.hasAny && this.#queue.size > this.#starting.size;
+    const wanted = Math.min(this.size, Math.max(this.#isClosed ? 0 : this.#min, isShort ? count + 1 : 0));
+    for (let place = 0; place < this.size && count < wanted; place++) {
+      if (!isMissing(place)) continue;
       count++;
-      void this.#start(one);
+      void this.#start(place);
     }
   }
 
@@ -383,30 +434,39 @@ class Workers {
     const worker = crew.workers.get(exit.task);
     crew.workers.delete(exit.task);
     if (worker !== undefined) {
-      worker.isLeaving = true;
-      worker.stopIdle?.();
-      if (this.#workers[worker.place] === worker) this.#workers[worker.place] = undefined;
+      this.#retire(worker);
       this.#tell({ type: "exit", worker: worker.place, exit });
     }
     if (crew.workers.size === 0) {
       crew.onEmpty?.();
       void this.#dismiss(crew);
     }
-    if (!this.#isClosed || this.#queue.size > 0) this.#grow();
+    this.#grow();
   }
 
   /** Ends a crew without workers that gets no more. */
   async #dismiss(crew: Crew): Promise<void> {
-    if (!this.#isClosed && (await this.#crew) === crew) return;
+    if (!this.#isClosed && (await this.#crew?.catch(() => undefined)) === crew) return;
     this.#crews.delete(crew);
     await crew.job.terminate();
   }
 
-  /** Asks a worker to end. */
-  #leave(worker: PoolWorker): void {
+  /** Ends a crew, and keeps the program running until it has ended. */
+  async #terminateCrew({ job }: Crew): Promise<void> {
+    job.ref();
+    await job.terminate();
+  }
+
+  /** A worker gets no calls any more, and its place is free for another one. */
+  #retire(worker: PoolWorker): void {
     worker.isLeaving = true;
     worker.stopIdle?.();
     if (this.#workers[worker.place] === worker) this.#workers[worker.place] = undefined;
+  }
+
+  /** Asks a worker to end. */
+  #leave(worker: PoolWorker): void {
+    this.#retire(worker);
     if (!worker.crew.workers.has(worker.task)) return;
     worker.line.tell(LEAVE, undefined);
     after(LEAVE_MS, () => void worker.crew.job.terminate(worker.task).catch(() => {}), false);
@@ -437,52 +497,54 @@ class Workers {
     this.#running++;
   }
 
-  /** Waits for a worker that takes a call. */
-  #wait(place: number | undefined, { signal, timeout, priority = 0 }: PoolCallOptions): Promise<PoolWorker> {
-    const { maxQueue = QUEUE_MAX } = this.#options;
+  /**
+   * A worker for a call, which is counted there. No call waits that a free worker would take: so a call may take one at once.
+   */
+  #worker(place: number | undefined, options: PoolCallOptions, deadline: number): Promise<PoolWorker> {
+    const free = this.#take(place);
+    if (free !== undefined) return Promise.resolve(free);
+    if (this.#isTerminated) return Promise.reject(closedError());
+    const { signal, priority = 0 } = options;
+    if (signal?.aborted === true) return Promise.reject(canceledError(signal));
     if (this.#failures >= FAILURES_MAX) this.#failures = FAILURES_MAX - 1; // One more attempt for this call.
-    if (this.#queue.size >= maxQueue) {
-      return Promise.reject(new PamiError("PAMIR_QUEUE_FULL", `${maxQueue} calls wait for a worker (maxQueue)`));
-    }
     return new Promise((resolve, reject) => {
       let stopTimer = (): void => {};
       const forget = (): void => {
         stopTimer();
         signal?.removeEventListener("abort", cancel);
       };
-      const waiting: Waiting = {
+      const waiting = new Waiting(
         place,
-        resolve: (worker) => {
+        priority,
+        (worker) => {
           forget();
           resolve(worker);
         },
-        reject: (error) => {
+        (error) => {
           forget();
           reject(error as Error);
         },
+      );
+      const cancel = (): void => {
+        if (this.#queue.remove(waiting)) waiting.reject(canceledError(signal as AbortSignal));
       };
-      const giveUp = (error: PamiError): void => {
-        if (this.#queue.remove(waiting)) waiting.reject(error);
-        this.#looksQuiet();
-      };
-      const cancel = (): void =>
-        giveUp(
-          new PamiError("PAMIR_CANCELED", "a call was canceled that waited for a worker", { cause: signal?.reason }),
-        );
-      if (timeout !== undefined) {
-        const late = (): void => giveUp(new PamiError("PAMIR_TIMEDOUT", `no worker for a call within ${timeout} ms`));
-        stopTimer = after(timeout, late);
+      if (deadline !== Number.POSITIVE_INFINITY) {
+        const late = (): void => {
+          const text = "no worker was free for a call within its timeout";
+          if (this.#queue.remove(waiting)) waiting.reject(new PamiError("PAMIR_TIMEDOUT", text));
+        };
+        stopTimer = after(Math.max(0, deadline - now()), late);
       }
       signal?.addEventListener("abort", cancel, { once: true });
-      this.#queue.push(waiting, priority);
-      this.#grow(place);
+      this.#queue.push(waiting);
+      this.#grow();
     });
   }
 
   /** A worker is free for a call more. */
   #next(worker: PoolWorker): void {
     while (!worker.isLeaving && worker.running < this.#concurrency) {
-      const waiting = this.#queue.take(({ place }) => place === undefined || place === worker.place);
+      const waiting = this.#queue.take(worker.place);
       if (waiting === undefined) break;
       this.#occupy(worker);
       waiting.resolve(worker);
@@ -510,99 +572,125 @@ class Workers {
     worker.running--;
     this.#running--;
     const { recycleAfter = Number.POSITIVE_INFINITY } = this.#options;
-    if (worker.begun >= recycleAfter && !worker.isLeaving) {
-      worker.isLeaving = true;
-      if (this.#workers[worker.place] === worker) this.#workers[worker.place] = undefined;
-    }
+    if (worker.begun >= recycleAfter) this.#retire(worker);
     if (worker.isLeaving) {
       if (worker.running === 0) this.#leave(worker);
       this.#grow();
     } else this.#next(worker);
-    this.#looksQuiet();
   }
 
-  get #isQuiet(): boolean {
-    return this.#running === 0 && this.#queue.size === 0;
-  }
-
-  #looksQuiet(): void {
-    if (!this.#isQuiet) return;
+  /** A call is over for its caller. */
+  #settled(hasFailed: boolean): void {
+    this.#completed++;
+    if (hasFailed) this.#failed++;
+    if (--this.#open > 0) return;
     this.#tell({ type: "drain" });
     for (const resolve of this.#onQuiet.splice(0)) resolve();
   }
 
+  /** The error for a call that the pool does not take. */
+  #refusal(place: number | undefined): PamiError | undefined {
+    if (this.#isClosed) return closedError();
+    const { maxQueue = QUEUE_MAX } = this.#options;
+    if (this.#queue.size < maxQueue || this.#isFree(place)) return undefined;
+    return new PamiError("PAMIR_QUEUE_FULL", `${maxQueue} calls wait for a worker (maxQueue)`);
+  }
+
+  #isFree(place: number | undefined): boolean {
+    const isFree = (worker: PoolWorker | undefined): boolean =>
+      worker !== undefined && worker.running < this.#concurrency;
+    return place === undefined ? this.#workers.some(isFree) : isFree(this.#workers[place]);
+  }
+
+  #call(number: number, args: unknown[], options: PoolCallOptions, place: number | undefined): Call {
+    const { timeout = this.#options.timeout, retries = this.#options.retries ?? 0 } = options;
+    const since = now();
+    return { number, args, options, place, since, deadline: since + (timeout ?? Number.POSITIVE_INFINITY), retries };
+  }
+
   /** Calls a function on a worker. @param place the only one where it may run */
   run(number: number, args: unknown[], options: PoolCallOptions, place: number | undefined): Promise<unknown> {
-    if (this.#isClosed) return Promise.reject(closedError());
-    const { timeout = this.#options.timeout, retries = this.#options.retries ?? 0 } = options;
-    const begin = now();
-    const worker = this.#queue.size === 0 ? this.#take(place) : undefined;
-    if (worker !== undefined) {
-      const reply = this.#on(worker, number, args, timeout === undefined ? options : { ...options, timeout }, begin);
-      return retries === 0 ? reply : this.#again(reply, number, args, options, place);
-    }
-    const waited = this.#wait(place, timeout === undefined ? options : { ...options, timeout }).then((free) => {
-      const left = timeout === undefined ? undefined : Math.max(0, timeout - (now() - begin));
-      return this.#on(free, number, args, left === undefined ? options : { ...options, timeout: left }, begin);
-    });
-    return retries === 0 ? waited : this.#again(waited, number, args, options, place);
+    const refusal = this.#refusal(place);
+    if (refusal !== undefined) return Promise.reject(refusal);
+    const call = this.#call(number, args, options, place);
+    this.#open++;
+    const worker = call.retries === 0 ? this.#take(place) : undefined;
+    return worker === undefined ? this.#runLater(call) : this.#runOn(worker, call);
   }
 
-  /** Calls once more if the worker has died. */
-  #again(
-    reply: Promise<unknown>,
-    number: number,
-    args: unknown[],
-    options: PoolCallOptions,
-    place: number | undefined,
-  ): Promise<unknown> {
-    return reply.catch((error) => {
-      const retries = options.retries ?? this.#options.retries ?? 0;
-      if ((error as PamiError).code !== "PAMIR_SHUTDOWN" || retries === 0 || options.signal?.aborted === true)
+  /** Calls a function once a worker is free, and again if that worker dies. */
+  async #runLater(call: Call): Promise<unknown> {
+    for (;;) {
+      let worker: PoolWorker;
+      try {
+        worker = await this.#worker(call.place, call.options, call.deadline);
+      } catch (error) {
+        this.#settled(true);
         throw error;
-      return this.run(number, args, { ...options, retries: retries - 1 }, place);
-    });
+      }
+      try {
+        return await this.#runOn(worker, call);
+      } catch (error) {
+        if (!this.#isRetried(call, error)) throw error;
+        call.retries--;
+      }
+    }
   }
 
-  #on(
-    worker: PoolWorker,
-    number: number,
-    args: unknown[],
-    { signal, timeout }: PoolCallOptions,
-    since: number,
-  ): Promise<unknown> {
+  /** Whether a call is begun again. */
+  #isRetried({ retries, options, deadline }: Call, error: unknown): boolean {
+    if (retries === 0 || codeOf(error) !== "PAMIR_SHUTDOWN") return false;
+    return options.signal?.aborted !== true && now() < deadline && !this.#isTerminated;
+  }
+
+  /** Calls a function on a worker that #take() has given. */
+  #runOn(worker: PoolWorker, call: Call): Promise<unknown> {
     const begin = now();
-    this.#waitTime.add(begin - since);
-    const plain = signal === undefined && timeout === undefined;
-    const reply = worker.line.ask(FUNCTIONS + number, packed(args), plain ? undefined : { signal, timeout });
+    this.#waitTime.add(begin - call.since);
+    const { signal } = call.options;
+    const timeout = Math.max(0, call.deadline - begin);
+    const isPlain = signal === undefined && timeout === Number.POSITIVE_INFINITY;
+    const reply = worker.line.ask(
+      FUNCTIONS + call.number,
+      packed(call.args),
+      isPlain ? undefined : { signal, timeout },
+    );
     return reply.then(
       (value) => {
         this.#over(worker, begin);
+        this.#settled(false);
         return value;
       },
       (error) => {
-        this.#failed++;
-        const { code } = error as PamiError;
-        if (code === "PAMIR_CANCELED" || code === "PAMIR_TIMEDOUT") void this.#settle(worker, begin);
-        else this.#over(worker, begin);
+        this.#failedOn(worker, begin, error);
+        if (!this.#isRetried(call, error)) this.#settled(true);
         throw error;
       },
     );
   }
 
+  /** A call has ended on its worker. */
   #over(worker: PoolWorker, begin: number): void {
-    this.#completed++;
     this.#runTime.add(now() - begin);
     this.#release(worker);
   }
 
+  #failedOn(worker: PoolWorker, begin: number, error: unknown): void {
+    const code = codeOf(error);
+    if (code === "PAMIR_CANCELED" || code === "PAMIR_TIMEDOUT") return void this.#settle(worker, begin);
+    // The job tells of its end later: until then, it would be given calls.
+    if (code === "PAMIR_SHUTDOWN") this.#retire(worker);
+    this.#over(worker, begin);
+  }
+
   /** Waits until a call that was given up has ended on its worker, and ends the worker if that takes too long. */
   async #settle(worker: PoolWorker, begin: number): Promise<void> {
-    const { killAfter } = this.#options;
     try {
-      await worker.line.ask(SETTLED, undefined, { timeout: killAfter });
+      await worker.line.ask(SETTLED, undefined, { timeout: this.#options.killAfter });
     } catch (error) {
-      if ((error as PamiError).code === "PAMIR_TIMEDOUT") await worker.crew.job.terminate(worker.task);
+      this.#retire(worker);
+      // It rejects if the job has ended.
+      if (codeOf(error) === "PAMIR_TIMEDOUT") await worker.crew.job.terminate(worker.task).catch(() => {});
     }
     this.#over(worker, begin);
   }
@@ -614,19 +702,40 @@ class Workers {
     options: PoolCallOptions,
     place: number | undefined,
   ): AsyncGenerator<unknown, void> {
-    if (this.#isClosed) throw closedError();
-    const begin = now();
-    const worker = (this.#queue.size === 0 ? this.#take(place) : undefined) ?? (await this.#wait(place, options));
-    this.#waitTime.add(now() - begin);
-    const begun = now();
+    const refusal = this.#refusal(place);
+    if (refusal !== undefined) throw refusal;
+    const { since, deadline } = this.#call(number, args, options, place);
+    const { timeout = this.#options.timeout, signal } = options;
+    let hasFailed = true;
+    this.#open++;
     try {
-      yield* readStream(worker.line, number, args, { signal: options.signal });
+      const worker = await this.#worker(place, options, deadline);
+      this.#waitTime.add(now() - since);
+      hasFailed = false;
+      yield* this.#streamOn(worker, readStream(worker.line, number, args, { signal, timeout }));
     } catch (error) {
-      this.#failed++;
+      hasFailed = true;
       throw error;
     } finally {
-      this.#over(worker, begun);
+      this.#settled(hasFailed);
     }
+  }
+
+  async *#streamOn(worker: PoolWorker, values: AsyncGenerator<unknown, void>): AsyncGenerator<unknown, void> {
+    const begin = now();
+    let isOver = false;
+    try {
+      yield* values;
+      isOver = true;
+    } catch (error) {
+      isOver = true;
+      this.#failedOn(worker, begin, error);
+      throw error;
+    } finally {
+      // Its loop was left: the worker's iterator may take time to end.
+      if (!isOver) void this.#settle(worker, begin);
+    }
+    this.#over(worker, begin);
   }
 
   /** Calls a function, and blocks until it has ended. */
@@ -634,19 +743,24 @@ class Workers {
     if (this.#isClosed) throw closedError();
     let worker: PoolWorker | undefined;
     for (const one of this.#workers) {
-      if (one !== undefined && !one.isLeaving && (worker === undefined || one.running < worker.running)) worker = one;
+      if (one !== undefined && (worker === undefined || one.running < worker.running)) worker = one;
     }
     if (worker === undefined)
       throw new PamiError("PAMIR_WOULD_BLOCK", "sync: no worker is ready: await warmUp() before");
     this.#occupy(worker);
+    this.#open++;
     const begin = now();
+    let hasFailed = true;
     try {
-      return worker.line.askSync(FUNCTIONS + number, packed(args), { timeout: this.#options.timeout });
+      const value = worker.line.askSync(FUNCTIONS + number, packed(args), { timeout: this.#options.timeout });
+      hasFailed = false;
+      this.#over(worker, begin);
+      return value;
     } catch (error) {
-      this.#failed++;
+      this.#failedOn(worker, begin, error);
       throw error;
     } finally {
-      this.#over(worker, begin);
+      this.#settled(hasFailed);
     }
   }
 
@@ -664,6 +778,7 @@ class Workers {
   }
 
   async warmUp(): Promise<void> {
+    if (this.#isClosed) throw closedError();
     for (let place = 0; place < this.size; place++) {
       if (this.#workers[place] === undefined && !this.#starting.has(place)) void this.#start(place);
     }
@@ -680,7 +795,16 @@ class Workers {
   }
 
   #tell(event: PoolEvent): void {
-    for (const listener of this.#listeners) listener(event);
+    for (const listener of this.#listeners) {
+      try {
+        listener(event);
+      } catch (error) {
+        // It is uncaught, and the pool goes on.
+        queueMicrotask(() => {
+          throw error;
+        });
+      }
+    }
   }
 
   listen(listener: (event: PoolEvent) => void): () => void {
@@ -702,9 +826,14 @@ class Workers {
     };
   }
 
-  async close(): Promise<void> {
+  close(): Promise<void> {
     this.#isClosed = true;
-    if (!this.#isQuiet) await new Promise<void>((resolve) => this.#onQuiet.push(resolve));
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    if (this.#open > 0) await new Promise<void>((resolve) => this.#onQuiet.push(resolve));
     for (const crew of this.#crews) crew.job.ref();
     for (const worker of this.#workers) if (worker !== undefined) this.#leave(worker);
     const ends = [...this.#crews].map(async (crew) => {
@@ -715,17 +844,25 @@ class Workers {
       await Promise.race([empty, pause(LEAVE_MS, false)]);
       await crew.job.terminate();
     });
+    // Workers that start meanwhile find no calls.
+    this.#isTerminated = true;
     await Promise.all(ends);
   }
 
   async terminate(): Promise<void> {
     this.#isClosed = true;
+    this.#isTerminated = true;
     for (const { reject } of this.#queue.clear()) reject(closedError());
-    await Promise.all([...this.#crews].map((crew) => crew.job.terminate()));
+    await Promise.all([...this.#crews].map((crew) => this.#terminateCrew(crew)));
   }
 }
 
 const closedError = (): PamiError => new PamiError("PAMIR_CLOSED", "the pool is closed");
+const canceledError = (signal: AbortSignal): PamiError =>
+  new PamiError("PAMIR_CANCELED", "a call was canceled that waited for a worker", { cause: signal.reason });
+
+/** The code of an error of pamir's own; undefined for what a function has thrown, whatever code that has. */
+const codeOf = (error: unknown): string | undefined => (error instanceof PamiError ? error.code : undefined);
 
 const OPTION_KEYS = new Set<string>([
   "workers",

@@ -54,10 +54,15 @@ export function remoteOf(
     if (target.stream !== undefined) {
       Object.assign(call, { stream: (...args: unknown[]) => target.stream?.(number, args) });
     }
-    remote[name] = call;
+    // Also a function named __proto__ is a function.
+    Object.defineProperty(remote, name, { value: call, enumerable: true, configurable: true, writable: true });
   }
+  Object.defineProperty(remote, INSPECTED, { value: () => ({ ...remote }) });
   return remote;
 }
+
+/** Node shows what this method gives. Else it asks for names of its own, which no worker serves. */
+const INSPECTED = Symbol.for("nodejs.util.inspect.custom");
 
 /** Names that the language and its tools ask of any object, a promise's `then` above all. */
 const ASKED = new Set([
@@ -70,6 +75,8 @@ const ASKED = new Set([
   "$$typeof",
   "inspect",
   "length",
+  "toString",
+  "valueOf",
 ]);
 
 /** A prototype without names: what is asked of it was not found. */

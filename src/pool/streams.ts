@@ -2,7 +2,8 @@
 import { type Context, type Endpoint, PamiError } from "../index.js";
 import { promised } from "../support/promise.js";
 import { pause } from "../support/timers.js";
-import { type Line, whole } from "./line.js";
+import type { ServedCall } from "./exchange.js";
+import type { Line } from "./line.js";
 import { PULL, STOP, STREAM } from "./wire.js";
 
 /** Values of one answer at the most. */
@@ -11,66 +12,138 @@ const BATCH = 64;
 const BATCH_MS = 2;
 
 type AnyIterator = AsyncIterator<unknown> | Iterator<unknown>;
+type Pulled = [values: unknown[], isOver: boolean];
 
-interface Source {
-  readonly iterator: AnyIterator;
-  /** Ends listening to the end of the receiver. */
-  readonly forget: () => void;
+/** An iterator that a caller reads. */
+class Source {
+  readonly call: ServedCall;
+  /** Forgets what its arguments have lent. */
+  readonly onOver: (() => void) | undefined;
+  /** undefined: its function has not given it yet. */
+  iterator: AnyIterator | undefined;
   /** A value that was asked for and has not come when the last answer went. */
   pending: Promise<IteratorResult<unknown>> | undefined;
+  /** The answer that it works on. */
+  pulling: Promise<unknown> | undefined;
+  readonly #stopped = new AbortController();
+
+  constructor(caller: Endpoint, onOver: (() => void) | undefined) {
+    this.onOver = onOver;
+    this.call = { caller, signal: this.#stopped.signal as ServedCall["signal"] };
+  }
+
+  get isStopped(): boolean {
+    return this.#stopped.signal.aborted;
+  }
+
+  /** Ends the iterator. @returns a promise of its end, if that takes longer */
+  stop(): Promise<unknown> | undefined {
+    this.#stopped.abort(new PamiError("PAMIR_CANCELED", "the reader of a stream has left it"));
+    const { pulling } = this;
+    // What the iterator throws concerns no one: its reader has gone.
+    const ended = promised(this.#return())?.catch(() => {});
+    return pulling === undefined ? ended : Promise.allSettled([pulling, ended]);
+  }
+
+  #return(): unknown {
+    try {
+      return this.iterator?.return?.();
+    } catch {
+      return undefined;
+    }
+  }
 }
 
 /** The iterators of a worker that others read. */
 export class ServedStreams {
-  readonly #sources = new Map<number, Source>();
-  readonly #whenEnded: (endpoint: Endpoint, onEnd: () => void) => () => void;
-  #next = 0;
+  readonly #sources = new Map<Endpoint, Map<number, Source>>();
+  /** Ends of iterators whose readers have left. */
+  readonly #ending = new Map<Promise<unknown>, Endpoint>();
+  readonly #lineTo: (origin: Endpoint) => Line;
+  readonly #run: (number: number, args: unknown[]) => unknown;
+  readonly #within: <T>(call: ServedCall, run: () => T) => T;
 
-  constructor(whenEnded: (endpoint: Endpoint, onEnd: () => void) => () => void) {
-    this.#whenEnded = whenEnded;
+  /** @param run calls a function by its number @param within runs something for a call */
+  constructor(
+    lineTo: (origin: Endpoint) => Line,
+    run: (number: number, args: unknown[]) => unknown,
+    within: <T>(call: ServedCall, run: () => T) => T,
+  ) {
+    this.#lineTo = lineTo;
+    this.#run = run;
+    this.#within = within;
   }
 
-  /** @param run calls a function by its number */
-  serve(context: Context, lineTo: (origin: Endpoint) => Line, run: (number: number, args: unknown[]) => unknown): void {
+  serve(context: Context): void {
     context.dispatch(STREAM, (message) => {
       const { origin } = message;
-      const line = lineTo(origin);
-      return whole(message, (bytes) =>
-        line.answer(bytes, async (value) => {
-          const [number, args] = value as [number, unknown[]];
-          return this.#begin(origin, await run(number, args));
+      const line = this.#lineTo(origin);
+      return line.whole(message, (bytes) => {
+        const { value, end } = line.read(bytes);
+        const [stream, number, args] = value as [number, number, unknown[]];
+        const source = this.#add(line, stream, end);
+        const begun = this.#begin(source, number, args);
+        source.pulling = begun;
+        begun.catch(() => this.#forget(origin, stream));
+        return begun.then(() => line.codec.encode(undefined));
+      });
+    });
+    context.dispatch(PULL, (message) => {
+      const { origin } = message;
+      const line = this.#lineTo(origin);
+      return line.whole(message, (bytes) =>
+        line.answer(bytes, (value) => {
+          const source = this.#sources.get(origin)?.get(value as number);
+          if (source === undefined) throw new PamiError("PAMIR_INVAL", `stream ${value} is over`);
+          source.pulling = this.#pull(source, () => this.#forget(origin, value as number));
+          return source.pulling;
         }),
       );
     });
-    context.dispatch(PULL, (message) => {
-      const line = lineTo(message.origin);
-      return whole(message, (bytes) => line.answer(bytes, (value) => this.#pull(value as number)));
-    });
     context.dispatch(STOP, (message) => {
-      const line = lineTo(message.origin);
-      return whole(message, (bytes) => this.#stop(line.codec.decode(bytes) as number));
+      const { origin } = message;
+      const line = this.#lineTo(origin);
+      return line.whole(message, (bytes) => {
+        const stream = line.codec.decode(bytes) as number;
+        line.inTurn(() => this.#stop(origin, stream));
+      });
     });
   }
 
-  #begin(origin: Endpoint, made: unknown): number {
-    const number = this.#next++;
-    const iterator = iteratorOf(made);
-    this.#sources.set(number, {
-      iterator,
-      forget: this.#whenEnded(origin, () => this.#stop(number)),
-      pending: undefined,
-    });
-    return number;
+  /** Ends of iterators that a caller has left. */
+  ending(caller: Endpoint): Promise<unknown>[] {
+    return [...this.#ending].flatMap(([ended, of]) => (of === caller ? [ended] : []));
   }
 
-  async #pull(number: number): Promise<[values: unknown[], isOver: boolean]> {
-    const source = this.#sources.get(number);
-    if (source === undefined) throw new PamiError("PAMIR_INVAL", `stream ${number} is over`);
+  #add(line: Line, stream: number, onOver: (() => void) | undefined): Source {
+    const { to: origin } = line;
+    let sources = this.#sources.get(origin);
+    if (sources === undefined) {
+      sources = new Map();
+      this.#sources.set(origin, sources);
+      line.whenEnded(() => {
+        for (const number of [...(this.#sources.get(origin)?.keys() ?? [])]) this.#stop(origin, number);
+        this.#sources.delete(origin);
+      });
+    }
+    const source = new Source(origin, onOver);
+    sources.set(stream, source);
+    return source;
+  }
+
+  async #begin(source: Source, number: number, args: unknown[]): Promise<void> {
+    const made = await this.#within(source.call, () => this.#run(number, args));
+    source.iterator = iteratorOf(made);
+    // It has not begun, or nobody reads it.
+    if (source.isStopped) await source.iterator.return?.();
+  }
+
+  async #pull(source: Source, forget: () => void): Promise<Pulled> {
     const values: unknown[] = [];
     let late: Promise<undefined> | undefined;
     try {
-      while (values.length < BATCH) {
-        const next = source.pending ?? source.iterator.next();
+      while (values.length < BATCH && !source.isStopped) {
+        const next = source.pending ?? this.#within(source.call, () => (source.iterator as AnyIterator).next());
         const awaited = promised(next) as Promise<IteratorResult<unknown>> | undefined;
         source.pending = undefined;
         let result = next as IteratorResult<unknown>;
@@ -86,14 +159,14 @@ export class ServedStreams {
           result = come;
         }
         if (result.done === true) {
-          this.#forget(number);
+          forget();
           return [values, true];
         }
         values.push(result.value);
       }
     } catch (error) {
       if (values.length === 0) {
-        this.#forget(number);
+        forget();
         throw error;
       }
       // Behind the values before it.
@@ -103,16 +176,18 @@ export class ServedStreams {
     return [values, false];
   }
 
-  #forget(number: number): void {
-    this.#sources.get(number)?.forget();
-    this.#sources.delete(number);
+  #forget(origin: Endpoint, stream: number): void {
+    const sources = this.#sources.get(origin);
+    sources?.get(stream)?.onOver?.();
+    sources?.delete(stream);
   }
 
-  #stop(number: number): void {
-    const source = this.#sources.get(number);
-    this.#forget(number);
-    // What it throws concerns no one: its reader has gone.
-    void Promise.resolve(source?.iterator.return?.()).catch(() => {});
+  #stop(origin: Endpoint, stream: number): void {
+    const ended = this.#sources.get(origin)?.get(stream)?.stop();
+    this.#forget(origin, stream);
+    if (ended === undefined) return;
+    this.#ending.set(ended, origin);
+    void ended.then(() => this.#ending.delete(ended));
   }
 }
 
@@ -128,28 +203,34 @@ function iteratorOf(made: unknown): AnyIterator {
   );
 }
 
-/** The values of a stream of the other side. One answer is asked for ahead: the source is that much faster, and waits then. */
+/**
+ * The values of a stream of the other side. One answer is asked for ahead: the source is that much faster, and waits then.
+ * @param options `timeout`: the longest time for an answer
+ */
 export async function* readStream(
   line: Line,
   number: number,
   args: readonly unknown[],
-  options: { signal?: AbortSignal | undefined },
+  options: { signal?: AbortSignal | undefined; timeout?: number | undefined },
 ): AsyncGenerator<unknown, void> {
-  const stream = (await line.ask(STREAM, [number, args], options)) as number;
+  const stream = line.nextStream();
   let isOver = false;
+  const { reply, end } = line.askOpen(STREAM, [stream, number, args], options);
   try {
-    let next = line.ask(PULL, stream, options) as Promise<[unknown[], boolean]>;
+    await reply;
+    let next = line.ask(PULL, stream, options) as Promise<Pulled>;
     while (!isOver) {
       const [values, last] = await next;
       isOver = last;
       if (!last) {
-        next = line.ask(PULL, stream, options) as Promise<[unknown[], boolean]>;
+        next = line.ask(PULL, stream, options) as Promise<Pulled>;
         // It is awaited behind these values, or never.
         next.catch(() => {});
       }
       yield* values;
     }
   } finally {
+    end?.();
     if (!isOver) line.tell(STOP, stream);
   }
 }

@@ -3,16 +3,17 @@
 //   id          kind     from      payload                         reply
 //   HELLO       call     caller    –                               [name, …]: their numbers are their places
 //   LENT        call     either    [number, name or null, args]    what the lent function, or the lent object's method, gives
-//   RETURNED    message  either    [number, …]                     –: this side holds what was lent no more
+//   RETURNED    message  either    [number, messages]              –: this side holds no more what so many messages have lent
 //   ABORTED     message  either    [number, reason]                –: a signal that was lent is aborted
-//   STREAM      call     caller    [number of the function, args]  number of the stream
-//   PULL        call     caller    number of the stream            [values, whether it is over]
-//   STOP        message  caller    number of the stream            –: the caller wants no more of it
-//   SETTLED     call     caller    –                               nothing, once each handler has ended that had begun
+//   STREAM      call     caller    [stream, function, args]        nothing, once the function has given an iterable
+//   PULL        call     caller    stream                          [values, whether it is over]
+//   STOP        message  caller    stream                          –: the caller wants no more of it
+//   SETTLED     call     caller    –                               nothing, once all has ended that the caller has given up
 //   LEAVE       message  caller    –                               –: the worker closes its client
 //   FUNCTIONS+n call     caller    arguments                       what function n gives
 //
-// Arguments are an array of them, or a single argument that is no array.
+// Functions and streams have numbers, the latter of the caller's choice. Arguments are an array of them, or a single argument
+// that is no array.
 
 export const HELLO = 0;
 export const LENT = 1;

@@ -8,6 +8,8 @@ let calls = 0;
 let stopped = 0;
 /** @type {string | undefined} */
 let lastError;
+/** @type {(() => unknown) | undefined} */
+let kept;
 
 export const api = serve({
   echo: (/** @type {unknown[]} */ ...values) => values,
@@ -18,6 +20,11 @@ export const api = serve({
   pid: () => process.pid,
   fail: () => {
     throw Object.assign(new RangeError("on purpose"), { detail: { seven: 7 } });
+  },
+  /** @param {() => unknown} call */
+  dieAfter: async (call) => {
+    await call();
+    process.exit(1);
   },
   exit: (/** @type {number} */ code) => process.exit(code),
   *numbers(/** @type {number} */ count) {
@@ -60,6 +67,53 @@ export const api = serve({
     for (let i = 0; i < count; i++) sum += await call(i);
     return sum;
   },
+  /** @param {number} count @param {(i: number) => unknown} call @param {AbortSignal} signal */
+  async *told(count, call, signal) {
+    for (let i = 0; i < count && !signal.aborted; i++) yield await call(i);
+    yield signal.aborted ? `aborted: ${signal.reason}` : "over";
+  },
+  /** A generator's signal, and how long it goes on once its reader has left. @param {number} milliseconds */
+  async *lingering(milliseconds) {
+    const { signal } = currentCall();
+    try {
+      for (let i = 0; ; i++) {
+        yield i;
+        await sleep(1);
+      }
+    } finally {
+      if (signal.aborted) stopped++;
+      await sleep(milliseconds);
+    }
+  },
+  /** @param {number} milliseconds */
+  async *startsLate(milliseconds) {
+    await sleep(milliseconds);
+    yield 1;
+  },
+  /** @param {number} milliseconds @returns {Promise<Iterable<number>>} */
+  givesLate: async (milliseconds) => {
+    await sleep(milliseconds);
+    return api.numbers(1);
+  },
+  sleep,
+  throwCode: (/** @type {string} */ code) => {
+    throw Object.assign(new Error("a function's own"), { code });
+  },
+  /** @param {unknown[]} args */
+  isAborted: (...args) =>
+    new Promise((resolve) => {
+      const signal = /** @type {AbortSignal} */ (args.at(-1));
+      const answer = () => resolve(String(signal.reason?.message ?? signal.reason));
+      if (signal.aborted) answer();
+      else signal.addEventListener("abort", answer);
+    }),
+  /** @param {{ add(by: number): unknown }} object */
+  use: async (object) => [await object.add(1), object],
+  /** @param {() => unknown} call */
+  keep: (call) => {
+    kept = call;
+  },
+  kept: () => kept,
   /** @param {(text: string) => unknown} call */
   later: (call) => {
     setTimeout(() => void Promise.resolve(call("too late")).catch((error) => (lastError = error.message)), 20);

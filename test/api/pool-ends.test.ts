@@ -1,0 +1,250 @@
+// How calls of a pool end: each one once, whatever happens to its worker, its signal, its pool and its neighbors.
+import { type Pool, type PoolOptions, pool, proxy } from "pamir/pool";
+import { afterEach, describe, expect, it } from "vitest";
+import { run } from "./run-program.js";
+import type { api } from "./tasks/pool-worker.js";
+
+type Api = typeof api;
+const ENTRY = new URL("./tasks/pool-worker.js", import.meta.url);
+const open: Pool<Api>[] = [];
+
+async function start(options: PoolOptions = {}): Promise<Pool<Api>> {
+  const workers = await pool<Api>(ENTRY, { workers: 2, ...options });
+  open.push(workers);
+  return workers;
+}
+
+afterEach(async () => {
+  for (const workers of open.splice(0)) await workers.terminate();
+});
+
+/** What a call gives, or the code of its error. */
+const endOf = (promise: Promise<unknown>): Promise<unknown> => promise.catch((error: { code?: string }) => error.code);
+const LONG = 600_000;
+
+describe("a call that waits", () => {
+  it("goes to a free worker, though others wait for one that is busy", async () => {
+    const workers = await start();
+    await workers.warmUp();
+    const busy = endOf(workers[0]?.untilAborted(LONG) as Promise<unknown>);
+    const waiting = endOf(workers[0]?.square(1) as Promise<unknown>);
+    expect(await workers.square(5)).toBe(25);
+    await workers.terminate();
+    expect(await Promise.all([busy, waiting])).toEqual(["PAMIR_SHUTDOWN", "PAMIR_CLOSED"]);
+  });
+
+  it("for one place gets a new worker there, if that one dies or is replaced", async () => {
+    const workers = await start({ min: 1, max: 4 });
+    const calls = [workers[3]?.exit(1), workers[3]?.square(3), workers[2]?.square(4)] as Promise<unknown>[];
+    expect(await Promise.all(calls.map(endOf))).toEqual(["PAMIR_SHUTDOWN", 9, 16]);
+    const other = await start({ min: 1, max: 4, recycleAfter: 1 });
+    const places = [3, 3, 3, 2, 1, 0, 2];
+    expect(await Promise.all(places.map((place) => endOf(other[place]?.count() as Promise<unknown>)))).toEqual(
+      places.map(() => 1),
+    );
+  });
+
+  it("is canceled by a signal that was aborted before, or is meanwhile; neither hurts the next one", async () => {
+    const workers = await start({ workers: 1 });
+    const busy = workers.sleep(50);
+    const controller = new AbortController();
+    const aborted = endOf(workers.with({ signal: AbortSignal.abort() }).count());
+    const meanwhile = endOf(workers.with({ signal: controller.signal }).count());
+    const late = endOf(workers.with({ timeout: 1 }).count());
+    const lateStream = endOf(workers.with({ timeout: 1 }).numbers.stream(1).next());
+    controller.abort();
+    expect(await Promise.all([aborted, meanwhile, late, lateStream])).toEqual([
+      "PAMIR_CANCELED",
+      "PAMIR_CANCELED",
+      "PAMIR_TIMEDOUT",
+      "PAMIR_TIMEDOUT",
+    ]);
+    await busy;
+    expect(await workers.count()).toBe(1);
+    expect(workers.stats).toMatchObject({ completed: 6, failed: 4, queued: 0, running: 0 });
+  });
+
+  it("goes on if the pool is closed meanwhile and the worker dies", async () => {
+    const workers = await start({ workers: 1 });
+    const calls = [endOf(workers.exit(1)), endOf(workers.square(2)), endOf(workers.exit(1)), endOf(workers.square(3))];
+    await workers.close();
+    expect(await Promise.all(calls)).toEqual(["PAMIR_SHUTDOWN", 4, "PAMIR_SHUTDOWN", 9]);
+  });
+});
+
+describe("a call that has begun", () => {
+  it("is begun again also while the pool closes", async () => {
+    const workers = await start({ workers: 1, retries: 3 });
+    const calls = [endOf(workers.exit(1)), endOf(workers.square(3))];
+    await workers.close();
+    expect(await Promise.all(calls)).toEqual(["PAMIR_SHUTDOWN", 9]);
+  });
+
+  it("is begun as often as its retries allow, and once without them", async () => {
+    const workers = await start({ workers: 1 });
+    for (const retries of [0, 2]) {
+      let begun = 0;
+      expect(await endOf(workers.with({ retries }).dieAfter(() => ++begun))).toBe("PAMIR_SHUTDOWN");
+      expect(begun).toBe(1 + retries);
+    }
+    expect(workers.stats).toMatchObject({ completed: 2, failed: 2, running: 0, queued: 0 });
+    let begun = 0;
+    const call = workers.with({ retries: 1000, timeout: 300 }).dieAfter(() => ++begun);
+    expect(await endOf(call)).toMatch(/PAMIR_(TIMEDOUT|SHUTDOWN)/);
+    expect(begun).toBeLessThan(1000);
+  });
+
+  it("is no call of a dead worker, and not given up, because a function throws an error with such a code", async () => {
+    const workers = await start({ workers: 1, retries: 2 });
+    for (const code of ["PAMIR_SHUTDOWN", "PAMIR_TIMEDOUT", "PAMIR_CANCELED", "PAMIR_CLOSED"]) {
+      expect(await endOf(workers.throwCode(code))).toBe(code);
+    }
+    // The same worker, and each was called once.
+    expect(await workers.count()).toBe(1);
+    expect(workers.stats).toMatchObject({ completed: 5, failed: 4, running: 0 });
+  });
+
+  it("is not killed with its worker because of a call beside it that was given up, and has ended", async () => {
+    const workers = await start({ workers: 1, concurrency: 2, killAfter: 1 });
+    const long = workers.sleep(300).then(() => "slept");
+    expect(await endOf(workers.with({ timeout: 5 }).untilAborted(LONG))).toBe("PAMIR_TIMEDOUT");
+    expect(await endOf(long)).toBe("slept");
+  });
+
+  it("of sync times out, and its worker gets calls once it has ended", async () => {
+    const workers = await start({ workers: 1, timeout: 30, killAfter: 20 });
+    expect(() => workers.sync.spin(LONG)).toThrow(expect.objectContaining({ code: "PAMIR_TIMEDOUT" }));
+    expect(await workers.with({ timeout: LONG }).square(3)).toBe(9);
+  });
+});
+
+describe("a stream", () => {
+  it("calls callbacks and hears signals until it is over", async () => {
+    const workers = await start({ workers: 1 });
+    const controller = new AbortController();
+    const values: unknown[] = [];
+    for await (const value of workers.told.stream(5, (i) => i * 2, controller.signal)) {
+      values.push(value);
+      if (value === 4) controller.abort("enough");
+    }
+    expect(values.slice(0, 3)).toEqual([0, 2, 4]);
+    expect(values.at(-1)).toMatch(/aborted: enough|over/);
+  });
+
+  it("ends the iterator also of a function that gives it after its reader has left", async () => {
+    const workers = await start({ workers: 1 });
+    const controller = new AbortController();
+    const first = workers.with({ signal: controller.signal }).givesLate.stream(30).next();
+    setTimeout(() => controller.abort(), 5);
+    expect(await endOf(first)).toBe("PAMIR_CANCELED");
+    expect(await workers.square(2)).toBe(4);
+    expect(await endOf(workers.with({ timeout: 5 }).startsLate.stream(60).next())).toBe("PAMIR_TIMEDOUT");
+    expect(workers.stats).toMatchObject({ completed: 3, failed: 2 });
+  });
+
+  it("tells its generator by currentCall() that it was left, and frees its worker once that has ended", async () => {
+    const workers = await start({ workers: 1 });
+    for await (const value of workers.lingering.stream(20)) if (value === 3) break;
+    expect(await workers.stopped()).toBe(1);
+    const killing = await start({ workers: 1, killAfter: 10 });
+    for await (const value of killing.lingering.stream(LONG)) if (value === 3) break;
+    expect(await killing.count()).toBe(1);
+  });
+
+  it("refuses a function that gives no iterable", async () => {
+    const workers = await start({ workers: 1 });
+    await expect(workers.square.stream(2).next()).rejects.toMatchObject({
+      code: "PAMIR_INVAL",
+      message: "stream() of a function that gave number: it gives an iterable, as function* does",
+    });
+    expect(await workers.square(2)).toBe(4);
+  });
+});
+
+describe("what stays where it is:", () => {
+  it("a signal is heard behind large arguments, with a reason that can't be copied, and by each of two calls", async () => {
+    const workers = await start({ workers: 1, concurrency: 3 });
+    const large = new Uint8Array(3_000_000);
+    const signals = [new AbortController(), new AbortController(), new AbortController()] as const;
+    const heard = workers.isAborted(large, signals[0].signal);
+    signals[0].abort("at once");
+    const odd = workers.isAborted(signals[1].signal);
+    signals[1].abort(() => {});
+    expect(await Promise.all([heard, odd])).toEqual(["at once", "the reason of the signal can't be copied"]);
+    const long = workers.isAborted(signals[2].signal);
+    expect(await (workers.square as (...args: unknown[]) => Promise<number>)(1, signals[2].signal)).toBe(1);
+    signals[2].abort("still heard");
+    expect(await long).toBe("still heard");
+  });
+
+  it("an object comes back as itself, and goes through to another worker", async () => {
+    const workers = await start();
+    await workers.warmUp();
+    let sum = 0;
+    const own = { add: (by: number) => (sum += by) };
+    const [one, same] = (await workers.use(proxy(own))) as [number, unknown];
+    expect(one).toBe(1);
+    expect(same).toBe(own);
+    const counter = (await workers[0]?.counter()) as unknown as { add(by: number): number };
+    const [added, back] = (await (workers[1] as Pool<Api>).use(counter)) as [number, typeof counter];
+    expect(added).toBe(1);
+    expect(await back.add(5)).toBe(6);
+    expect(back).toBe(counter);
+  });
+
+  it("a callback whose call has ended is refused when it comes back, not lost", async () => {
+    const workers = await start({ workers: 1 });
+    await workers.keep(() => {});
+    await expect(workers.kept()).rejects.toThrow(/^callback \d+ is lent no more: its call has ended/);
+    expect(await workers.square(2)).toBe(4);
+    const kept = proxy(() => 7);
+    await workers.keep(kept);
+    expect(await workers.kept()).toBe(kept);
+  });
+});
+
+describe("a pool", () => {
+  it("goes on if a listener to its events throws", async () => {
+    const workers = await start({ workers: 1 });
+    const uncaught: unknown[] = [];
+    const before = process.listeners("uncaughtException");
+    process.removeAllListeners("uncaughtException");
+    process.on("uncaughtException", (error) => uncaught.push(error.message));
+    let forget = (): void => {};
+    try {
+      forget = workers.events(() => {
+        throw new Error("a listener's own");
+      });
+      expect(await endOf(workers.exit(1))).toBe("PAMIR_SHUTDOWN");
+      expect(await workers.square(2)).toBe(4);
+    } finally {
+      forget();
+      process.removeAllListeners("uncaughtException");
+      for (const listener of before) process.on("uncaughtException", listener);
+    }
+    expect(new Set(uncaught)).toEqual(new Set(["a listener's own"]));
+  });
+
+  it("that is closed starts no workers; close() twice, or after terminate(), ends", async () => {
+    const workers = await start();
+    await Promise.all([workers.close(), workers.close()]);
+    expect(await endOf(workers.warmUp())).toBe("PAMIR_CLOSED");
+    await workers.terminate();
+    const other = await start();
+    await Promise.all([other.terminate(), other.close(), other.terminate()]);
+    expect(await endOf(other.square(1))).toBe("PAMIR_CLOSED");
+    expect(await endOf(other.numbers.stream(1).next())).toBe("PAMIR_CLOSED");
+    expect(() => other.sync.square(1)).toThrow("the pool is closed");
+  });
+
+  it.each([
+    ["terminate", "9\nover\n"],
+    ["close", "9\nover\n"],
+    ["nothing", "9\nover\n"],
+    ["print", "9\ntrue\nover\n"],
+    ["given up", "9\nPAMIR_TIMEDOUT\nover\n"],
+    ["absent", "PAMIR_ENTRY\nover\n"],
+  ])("lets its program end: %s", async (how, out) => {
+    expect(await run([], [how], {}, "pool.js")).toMatchObject({ out, err: "", code: 0 });
+  });
+});

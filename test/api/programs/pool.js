@@ -1,0 +1,29 @@
+// @ts-check
+// What a pool does to the process that made it: argv names how it ends. Prints what came of it.
+import { inspect } from "node:util";
+import { pool } from "pamir/pool";
+
+const [, , how] = process.argv;
+const entry = new URL("../tasks/pool-worker.js", import.meta.url);
+/** @typedef {typeof import("../tasks/pool-worker.js").api} Api */
+if (how === "absent") {
+  await pool(new URL("absent.js", import.meta.url), { workers: 1, onError: "ignore" }).catch(({ code }) =>
+    console.log(code),
+  );
+} else {
+  const workers = /** @type {import("pamir/pool").Pool<Api>} */ (await pool(entry, { workers: 1 }));
+  console.log(await workers.square(3));
+  if (how === "terminate") await workers.terminate();
+  if (how === "close") await workers.close();
+  if (how === "print") console.log(inspect(workers).includes("square"));
+  if (how === "given up") {
+    console.log(
+      await workers
+        .with({ timeout: 10 })
+        .spin(600_000)
+        .catch(({ code }) => code),
+    );
+    await workers.close();
+  }
+}
+console.log("over");
