@@ -1,41 +1,9 @@
 // Calls by name between this context and other endpoints, in both directions: what each side serves, and what it has lent.
 import { type Context, type Endpoint, PamiError } from "../index.js";
+import { type ServedCall, within } from "./current-call.js";
 import { Line } from "./line.js";
 import { ServedStreams } from "./streams.js";
 import { ABORTED, FUNCTIONS, FUNCTIONS_MAX, HELLO, LEAVE, LENT, RETURNED, SETTLED, unpacked } from "./wire.js";
-
-/** The call that a function of `serve()` answers, until the function's first `await`. */
-export interface ServedCall {
-  /** Aborted once the caller has given the call up, or has ended. */
-  readonly signal: AbortSignal;
-  /** The caller. */
-  readonly caller: Endpoint;
-}
-
-let current: ServedCall | undefined;
-
-/**
- * The call that the running function answers: `currentCall().signal` is aborted once its caller has given it up, or has left
- * the loop over its stream. Ask before the function's first `await`, or in a generator before its next `yield` or `await`:
- * another call may run behind that.
- * @throws PAMIR_INVAL outside of a function that serve() or expose() was given
- */
-export function currentCall(): ServedCall {
-  if (current === undefined)
-    throw new PamiError("PAMIR_INVAL", "currentCall() outside of a function that answers a call");
-  return current;
-}
-
-/** Runs what answers a call. */
-function within<T>(call: ServedCall, run: () => T): T {
-  const before = current;
-  current = call;
-  try {
-    return run();
-  } finally {
-    current = before;
-  }
-}
 
 /** The functions of an object, by their numbers. */
 export interface Served {
@@ -129,7 +97,6 @@ export class Exchange {
     const streams = new ServedStreams(
       (origin) => this.lineTo(origin),
       (number, args) => methods[names[number] as string]?.(...args),
-      within,
     );
     streams.serve(context);
     context.dispatch(SETTLED, async ({ origin }) => {

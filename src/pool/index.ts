@@ -1,6 +1,6 @@
 // pamir/pool: functions of workers, called by name.
 export { type Connection, type ConnectionMethods, connect, expose } from "./connect.js";
-export { currentCall, type ServedCall } from "./exchange.js";
+export { currentCall, type ServedCall } from "./current-call.js";
 export { proxy } from "./lent.js";
 export type { Functions } from "./names.js";
 export {

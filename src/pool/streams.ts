@@ -2,7 +2,7 @@
 import { type Context, type Endpoint, PamiError } from "../index.js";
 import { promised } from "../support/promise.js";
 import { pause } from "../support/timers.js";
-import type { ServedCall } from "./exchange.js";
+import { type ServedCall, within } from "./current-call.js";
 import type { Line } from "./line.js";
 import { PULL, STOP, STREAM } from "./wire.js";
 
@@ -61,17 +61,11 @@ export class ServedStreams {
   readonly #ending = new Map<Promise<unknown>, Endpoint>();
   readonly #lineTo: (origin: Endpoint) => Line;
   readonly #run: (number: number, args: unknown[]) => unknown;
-  readonly #within: <T>(call: ServedCall, run: () => T) => T;
 
-  /** @param run calls a function by its number @param within runs something for a call */
-  constructor(
-    lineTo: (origin: Endpoint) => Line,
-    run: (number: number, args: unknown[]) => unknown,
-    within: <T>(call: ServedCall, run: () => T) => T,
-  ) {
+  /** @param run calls a function by its number */
+  constructor(lineTo: (origin: Endpoint) => Line, run: (number: number, args: unknown[]) => unknown) {
     this.#lineTo = lineTo;
     this.#run = run;
-    this.#within = within;
   }
 
   serve(context: Context): void {
@@ -132,9 +126,9 @@ export class ServedStreams {
   }
 
   async #begin(source: Source, number: number, args: unknown[]): Promise<void> {
-    const made = await this.#within(source.call, () => this.#run(number, args));
+    const made = await within(source.call, () => this.#run(number, args));
     source.iterator = iteratorOf(made);
-    // It has not begun, or nobody reads it.
+    // Its reader has left meanwhile.
     if (source.isStopped) await source.iterator.return?.();
   }
 
@@ -143,7 +137,7 @@ export class ServedStreams {
     let late: Promise<undefined> | undefined;
     try {
       while (values.length < BATCH && !source.isStopped) {
-        const next = source.pending ?? this.#within(source.call, () => (source.iterator as AnyIterator).next());
+        const next = source.pending ?? within(source.call, () => (source.iterator as AnyIterator).next());
         const awaited = promised(next) as Promise<IteratorResult<unknown>> | undefined;
         source.pending = undefined;
         let result = next as IteratorResult<unknown>;
