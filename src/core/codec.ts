@@ -1,11 +1,11 @@
 // Codecs turn values into bytes and back, for calls and streams. A codec is any object with encode() and decode(), so
 // existing libraries fit: `import * as msgpack from "@msgpack/msgpack"`, `cbor-x`, `msgpackr`.
 import { DISPATCH_ID_MAX } from "../../assembly/layout.js";
-import { isPromised, promised } from "../support/promise.js";
+import { isPromised } from "../support/promise.js";
 import { decodeText, encodeText } from "../support/text.js";
 import type { CallScope } from "./call-scope.js";
 import { checkCodec } from "./check.js";
-import { clonerOf } from "./clone/clone.js";
+import { clonerOf, KEPT_BYTES_MAX } from "./clone/clone.js";
 import type { Handles } from "./clone/handles.js";
 import type { Handler } from "./dispatch.js";
 import type { Endpoint } from "./endpoint.js";
@@ -17,10 +17,15 @@ import { SUCCESS } from "./result.js";
  * that has to wait does so before the send, or in the handler.
  */
 export interface Codec<T> {
-  /** Encodes a value. The bytes belong to pamir until they are sent. */
-  encode(value: T): Uint8Array;
-  /** Decodes bytes. They lie in ordinary memory and belong to the codec. */
-  decode(bytes: Uint8Array): T;
+  /** Encodes a value. The bytes belong to pamir until they are sent. @param peer the endpoint that gets them */
+  encode(value: T, peer?: Endpoint): Uint8Array;
+  /** Decodes bytes. They lie in ordinary memory and belong to the codec. @param peer the endpoint that has sent them */
+  decode(bytes: Uint8Array, peer?: Endpoint): T;
+  /**
+   * Saves copies (default false). decode() then gets the bytes in place: perhaps shared memory, and valid until it returns. Up
+   * to 1 MiB that encode() gives are valid until its next call only; more belong to pamir.
+   */
+  readonly inPlace?: boolean | undefined;
 }
 
 /** Codecs without a library. */
@@ -39,14 +44,14 @@ export const codecs = {
   /**
    * Makes a codec for whatever structured clone copies, in every host: also Map, Set, Date, RegExp, bigint, typed arrays,
    * ArrayBuffer, errors, cycles, undefined, -0, NaN, holes of arrays, lone surrogates. Instances of classes arrive as plain
-   * objects. Errors keep more than structured clone keeps: `cause`, `errors`, own fields, and a name of their own. Named
+   * objects. What its encode() gives is valid until the next encode() of such a codec, if it has at most 1 MiB. Errors keep more than structured clone keeps: `cause`, `errors`, own fields, and a name of their own. Named
    * properties of arrays of more than 1,024 elements are left out. Shared memory, functions, symbols and objects of the
    * host (Blob, URL, Promise, …) are refused with PAMIR_CLONE, which names their place in the value.
    * @param handles numbers for parts that stay where they are, such as functions
    */
   clone<T = unknown>(handles?: Handles): Codec<T> {
     const cloner = clonerOf(handles);
-    return { encode: (value) => cloner.encode(value), decode: (bytes) => cloner.decode(bytes) as T };
+    return { encode: (value) => cloner.encode(value), decode: (bytes) => cloner.decode(bytes) as T, inPlace: true };
   },
 };
 
@@ -91,18 +96,29 @@ export function numberOf(id: unknown): number {
   return number;
 }
 
-/** Encodes a value. @throws errors of the codec; PAMIR_INVAL if it returns no bytes */
-export function encoded<T>(codec: Codec<T>, value: T): Uint8Array {
-  const bytes: unknown = codec.encode(value);
+/** Encodes a value for `peer`, at once. @throws errors of the codec; PAMIR_INVAL if it returns no bytes */
+export function encoded<T>(codec: Codec<T>, value: T, peer: Endpoint): Uint8Array {
+  const bytes: unknown = codec.encode(value, peer);
   if (bytes instanceof Uint8Array) return bytes;
   if (ArrayBuffer.isView(bytes)) return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const why = isPromised(bytes) ? ": a codec gives its bytes at once" : "";
   throw new PamiError("PAMIR_INVAL", `encode() of a codec gave ${show(bytes)}, not a Uint8Array${why}`);
 }
 
-/** Decodes bytes. @throws errors of the codec; PAMIR_INVAL if it returns a promise */
-export function decoded<T>(codec: Codec<T>, bytes: Uint8Array): T {
-  const value = codec.decode(bytes);
+/** As encoded(), but the bytes stay as they are. */
+export function encodedForGood<T>(codec: Codec<T>, value: T, peer: Endpoint): Uint8Array {
+  const bytes = encoded(codec, value, peer);
+  return isTransient(codec, bytes) ? bytes.slice() : bytes;
+}
+
+/** Whether the next encode() of a codec overwrites bytes that it gave. */
+export function isTransient(codec: Codec<unknown>, bytes: Uint8Array): boolean {
+  return codec.inPlace === true && bytes.length <= KEPT_BYTES_MAX;
+}
+
+/** Decodes bytes of `peer`. @throws errors of the codec; PAMIR_INVAL if it returns a promise */
+export function decoded<T>(codec: Codec<T>, bytes: Uint8Array, peer: Endpoint): T {
+  const value = codec.decode(bytes, peer);
   if (!isPromised(value)) return value;
   throw new PamiError("PAMIR_INVAL", `decode() of a codec gave ${show(value)}: a codec gives its value at once`);
 }
@@ -117,20 +133,18 @@ export type TypedHandler<Request, Reply> = (
   call: CallScope,
 ) => Reply | PromiseLike<Reply>;
 
-/** Makes a handler of messages from a handler of values. */
+/** Makes a handler of messages from a handler of values. Calls encode what it returns. */
 export function untyped<Request, Reply>(
-  { request, reply }: DispatchId<Request, Reply>,
+  id: DispatchId<Request, Reply>,
   handler: TypedHandler<Request, Reply>,
 ): Handler {
-  const answer = (value: Reply): Uint8Array | undefined => reply && encoded(reply, value);
-  const handle = (bytes: Uint8Array, origin: Endpoint, scope: CallScope): unknown => {
-    const value = handler(decoded(request, bytes), origin, scope);
-    const promise = promised(value);
-    return promise === undefined ? answer(value as Reply) : promise.then((settled) => answer(settled as Reply));
-  };
+  const { request } = id;
+  const handle = (bytes: Uint8Array, origin: Endpoint, scope: CallScope): unknown =>
+    handler(decoded(request, bytes, origin), origin, scope);
   return (message) => {
     const { origin, scope } = message;
-    if (message.immediate) return handle(message.copy(), origin, scope);
+    message.typed = id;
+    if (message.immediate) return handle(request.inPlace ? message.payload : message.copy(), origin, scope);
     const bytes = new Uint8Array(message.payloadBytes);
     return new Promise((resolve) => {
       message.receive(bytes, (_, result) => {

@@ -66,6 +66,8 @@ export class Message {
    * `delivery: "early"` or `recvImmediate: "disable"`. Then the handler calls `receive()` or `discard()` before it returns.
    */
   immediate = true;
+  /** @internal Of a call, once a handler of values has it: the typed dispatch id whose codec encodes what that returns. */
+  typed: unknown;
   /** The bytes to which the offsets belong: the job's memory, or a copy of this message. Read only. */
   bytes: Uint8Array;
 
@@ -315,6 +317,7 @@ export class Message {
     const number = this.headerWord(0);
     this.#call = number;
     this.#maker = maker;
+    this.typed = undefined;
     const meta = ((this.headerBytes - 8) << META_HEADER_SHIFT) | (this.headerWord(4) & DISPATCH_ID_MAX);
     const { payloadOffset } = this;
     this.set(meta, this.headerOffset + 8, this.payloadBytes, this.#origin, this.immediate);

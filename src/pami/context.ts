@@ -9,7 +9,15 @@ import {
   type Keys,
   NO_OPTIONS,
 } from "../core/check.js";
-import { type DispatchId, decoded, encoded, numberOf, type TypedHandler, untyped } from "../core/codec.js";
+import {
+  type DispatchId,
+  decoded,
+  encoded,
+  encodedForGood,
+  numberOf,
+  type TypedHandler,
+  untyped,
+} from "../core/codec.js";
 import type { DispatchHints, Handler } from "../core/dispatch.js";
 import type { Endpoint } from "../core/endpoint.js";
 import { nameOf, taskOf } from "../core/endpoint.js";
@@ -361,7 +369,7 @@ export class Context {
     const { timeout, signal, header } = options;
     checkSignal(name, signal);
     const milliseconds = checkTimeout(timeout);
-    const payload = typed === undefined ? viewBytes("request", request) : encoded(typed.request, request);
+    const payload = typed === undefined ? viewBytes("request", request) : encoded(typed.request, request, to);
     const headerBytes = viewBytes("header", header);
     const hints = this.#receiver.hints(dispatch);
     if (hints !== undefined) {
@@ -377,12 +385,13 @@ export class Context {
     const number = this.#core.calls.begin(dispatch, headerBytes, payload, {
       to,
       deadline: milliseconds === Number.POSITIVE_INFINITY ? milliseconds : this.#task.clock.now() + milliseconds,
+      inPlace: typed?.reply?.inPlace === true,
       resolve: (reply) => {
         this.#waits.settled();
         forget?.();
         try {
           if (typed === undefined) settle.resolve(reply);
-          else settle.resolve(typed.reply && decoded(typed.reply, reply));
+          else settle.resolve(typed.reply && decoded(typed.reply, reply, to));
         } catch (error) {
           settle.reject(error);
         }
@@ -466,7 +475,7 @@ export class Context {
     const task = taskOf(origin);
     let value: unknown = payload;
     try {
-      if (typed !== undefined) value = decoded(typed.request, payload);
+      if (typed !== undefined) value = decoded(typed.request, payload, origin);
     } catch (error) {
       if (call === undefined) throw error;
       calls.replyError(origin, call, error);
@@ -475,11 +484,11 @@ export class Context {
     if (call === undefined) return { origin, task, header, payload: value, reply: undefined, signal: undefined };
     const scope = calls.scopeOf(origin, call);
     calls.serveLater(scope);
-    const encodedReply = (given: unknown): unknown => (typed?.reply ? encoded(typed.reply, given) : given);
     const reply = (given: unknown): void => {
       // What is no promise is encoded at once: the reader gets the codec's error, and may reply otherwise.
-      const promise = promised(given);
-      calls.reply(origin, call, promise === undefined ? encodedReply(given) : promise.then(encodedReply), scope);
+      const isNow = typed?.reply !== undefined && promised(given) === undefined;
+      if (isNow) calls.reply(origin, call, encodedForGood(typed.reply, given, origin), scope, undefined);
+      else calls.reply(origin, call, given, scope, typed?.reply && typed);
     };
     return {
       origin,
@@ -630,7 +639,8 @@ export class Context {
 
   #encodedSend(parameters: TypedSendParameters<unknown, unknown>): SendParameters {
     const dispatch = numberOf(parameters.dispatch);
-    return { ...parameters, dispatch, payload: encoded(parameters.dispatch.request, parameters.payload) };
+    const payload = encodedForGood(parameters.dispatch.request, parameters.payload, parameters.to);
+    return { ...parameters, dispatch, payload };
   }
 
   #sendTyped(parameters: TypedSendParameters<unknown, unknown>): Result {

@@ -331,7 +331,9 @@ export class Port {
       const why = isPromised(bytes) ? ": it gives its bytes at once" : "";
       throw new PamiError("PAMIR_INVAL", `encode() of a port's codec gave ${show(bytes)}, not a Uint8Array${why}`);
     }
-    this.#send({ channel, ports: ports.length, bytes, isComplete: true });
+    // It may wait for room.
+    const own = this.#codec.inPlace ? bytes.slice() : bytes;
+    this.#send({ channel, ports: ports.length, bytes: own, isComplete: true });
   }
 
   #send(packet: Packet): void {

@@ -13,6 +13,7 @@ import {
   RECV_IMMEDIATE_MAX,
 } from "../../assembly/layout.js";
 import type { ScopeMaker } from "../core/call-scope.js";
+import { type DispatchId, encoded, isTransient } from "../core/codec.js";
 import type { Handler, HandlerTable } from "../core/dispatch.js";
 import { type Endpoint, nameOf } from "../core/endpoint.js";
 import { PamiError, show } from "../core/error.js";
@@ -28,11 +29,15 @@ const REPLY_ERROR = 1;
 /** Bytes of a call's header before the caller's own, and of a reply's. */
 const PREFIX_BYTES = 8;
 
+/** The dispatch id of a handler of values; undefined: its handler returns bytes. */
+type Typed = DispatchId<unknown, unknown> | undefined;
+
 /** What a call needs of its context. */
 export interface CallHost {
   /**
    * As `Context.send`, to one of pamir's own dispatch ids, but never EAGAIN. Without room, the message waits in order and
-   * without a limit. A reply also waits for the memory of a first lane. A request that waits is copied.
+   * without a limit. A reply also waits for the memory of a first lane. A request that waits is copied, and so is a reply
+   * without `onSent`.
    * @param onSent gets the result if the message had to wait; for a reply, only if it is too large to be copied
    */
   send(to: Endpoint, dispatch: number, header: Uint8Array, payload: Uint8Array | undefined, onSent?: Callback): Result;
@@ -53,6 +58,8 @@ export interface PendingCall {
   readonly to: Endpoint;
   /** When it is given up, on the context's clock; Infinity: never. */
   readonly deadline: number;
+  /** Whether `resolve` takes the reply in place. */
+  readonly inPlace: boolean;
   readonly resolve: (reply: Uint8Array) => void;
   readonly reject: (error: Error) => void;
 }
@@ -192,15 +199,18 @@ export class Calls {
       this.replyError(origin, number, error);
       return;
     }
-    this.reply(origin, number, value, message.leaveCall() as ServedCall | undefined);
+    this.reply(origin, number, value, message.leaveCall() as ServedCall | undefined, message.typed as Typed);
   }
 
   /** The handler of DISPATCH_ID_REPLY. */
   #onReply(message: Message): void {
     const number = message.headerWord(0);
     const status = message.headerWord(4);
+    const call = this.#pending.get(number);
     // Only the task that was asked may answer: another one could guess the number.
-    if (this.#pending.get(number)?.to === message.origin) this.#settle(number, status, message.copy(), message.origin);
+    if (call?.to !== message.origin) return;
+    if (status === REPLY_ERROR) this.giveUp(number, thrownIn(message.copy(), nameOf(message.origin)));
+    else this.#settled(number)?.resolve(call.inPlace ? message.payload : message.copy());
   }
 
   /** The handler of DISPATCH_ID_ABORT. */
@@ -208,14 +218,6 @@ export class Calls {
     const { origin } = message;
     const number = message.headerWord(0);
     this.#served.abort(origin, number, message.headerWord(4), () => this.#host.keepsCall(origin, number));
-  }
-
-  #settle(number: number, status: number, reply: Uint8Array, origin: Endpoint): void {
-    if (status === REPLY_ERROR) {
-      this.giveUp(number, thrownIn(reply, nameOf(origin)));
-      return;
-    }
-    this.#settled(number)?.resolve(reply);
   }
 
   /** A call is pending no more. @returns it, if it was */
@@ -244,20 +246,20 @@ export class Calls {
 
   /**
    * Answers a call with what its handler returned, or the stream's reader gave: a value, or a promise of one.
-   * @param scope the call's, if anybody asked for it
+   * @param scope the call's, if anybody asked for it @param typed the dispatch id of a handler of values
    */
-  reply(to: Endpoint, number: number, value: unknown, scope: ServedCall | undefined): void {
+  reply(to: Endpoint, number: number, value: unknown, scope: ServedCall | undefined, typed: Typed): void {
     const promise = promised(value);
     if (promise === undefined) {
       scope?.answered();
-      this.#replyValue(to, number, value);
+      this.#replyValue(to, number, value, typed);
       return;
     }
     if (scope !== undefined) this.serveLater(scope);
     void promise.then(
       (settled) => {
         scope?.answered();
-        this.#replyValue(to, number, settled);
+        this.#replyValue(to, number, settled, typed);
       },
       (error) => {
         scope?.answered();
@@ -266,7 +268,11 @@ export class Calls {
     );
   }
 
-  #replyValue(to: Endpoint, number: number, value: unknown): void {
+  #replyValue(to: Endpoint, number: number, value: unknown, typed: Typed): void {
+    if (typed !== undefined) {
+      this.#replyEncoded(to, number, value, typed);
+      return;
+    }
     if (value !== undefined && value !== null && !ArrayBuffer.isView(value)) {
       const what = `a handler returned ${show(value)} to a call: give back a view of bytes, or use dispatchId()`;
       this.replyError(to, number, new PamiError("PAMIR_INVAL", what));
@@ -276,18 +282,36 @@ export class Calls {
       this.replyError(to, number, new PamiError("PAMIR_INVAL", "the buffer of a handler's reply is detached"));
       return;
     }
-    this.#sendReply(to, number, REPLY_VALUE, value == null ? undefined : bytesOf(value));
+    this.#sendReply(to, number, REPLY_VALUE, value == null ? undefined : bytesOf(value), false);
+  }
+
+  #replyEncoded(to: Endpoint, number: number, value: unknown, { reply }: DispatchId<unknown, unknown>): void {
+    let bytes: Uint8Array | undefined;
+    try {
+      bytes = reply && encoded(reply, value, to);
+    } catch (error) {
+      this.replyError(to, number, error);
+      return;
+    }
+    this.#sendReply(to, number, REPLY_VALUE, bytes, reply !== undefined && isTransient(reply, bytes as Uint8Array));
   }
 
   /** Answers a call with what its handler has thrown. */
   replyError(to: Endpoint, number: number, thrown: unknown): void {
-    this.#sendReply(to, number, REPLY_ERROR, thrownBytes(thrown));
+    this.#sendReply(to, number, REPLY_ERROR, thrownBytes(thrown), false);
   }
 
-  #sendReply(to: Endpoint, number: number, status: number, payload: Uint8Array | undefined): void {
+  /** @param isTransient whether the payload is the sender's only during this call: it is copied if it has to wait */
+  #sendReply(
+    to: Endpoint,
+    number: number,
+    status: number,
+    payload: Uint8Array | undefined,
+    isTransient: boolean,
+  ): void {
     this.#served.forget(to, number);
     const bytes = payload?.length ?? 0;
-    const isCopied = bodyBytes(PREFIX_BYTES, bytes) <= RECV_IMMEDIATE_MAX;
+    const isCopied = isTransient || bodyBytes(PREFIX_BYTES, bytes) <= RECV_IMMEDIATE_MAX;
     const onSent = isCopied ? undefined : (_: unknown, result: Result) => this.#replySent(to, number, bytes, result);
     this.#host.send(to, DISPATCH_ID_REPLY, this.#prefix(number, status, undefined), payload, onSent);
   }

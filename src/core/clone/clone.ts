@@ -5,8 +5,8 @@ import { Reader } from "./reader.js";
 import { type Strings, stringsByBuffer, stringsByText } from "./strings.js";
 import { Writer } from "./writer.js";
 
-/** A scratch buffer with more of a value than this is given away with it, not copied. */
-const COPIED_BYTES_MAX = 1 << 16;
+/** A buffer of more bytes is not kept: it belongs to whoever has the value. */
+export const KEPT_BYTES_MAX: number = 1 << 20;
 
 /** Writes and reads values. */
 export class Cloner {
@@ -21,14 +21,18 @@ export class Cloner {
     this.#handles = handles;
   }
 
-  /** @returns bytes that belong to the caller @throws PAMIR_CLONE; what a getter of the value throws */
+  /**
+   * @returns bytes that are valid until the next encode(); if more than KEPT_BYTES_MAX, they belong to the caller
+   * @throws PAMIR_CLONE; what a getter of the value throws
+   */
   encode(value: unknown): Uint8Array {
     const writer = this.#writer ?? new Writer(this.#strings, this.#handles);
     this.#writer = undefined;
     writer.write(value);
-    if (writer.at > COPIED_BYTES_MAX) return writer.bytes.subarray(0, writer.at);
-    this.#writer = writer;
-    return writer.bytes.slice(0, writer.at);
+    const bytes = writer.bytes.subarray(0, writer.at);
+    // A string has room for 3 bytes a unit.
+    if (writer.at <= KEPT_BYTES_MAX && writer.bytes.length <= 4 * KEPT_BYTES_MAX) this.#writer = writer;
+    return bytes;
   }
 
   /** @param bytes of encode(), perhaps in shared memory: the value has none of them @throws PAMIR_CLONE */

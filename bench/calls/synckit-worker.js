@@ -1,0 +1,5 @@
+// @ts-check
+import { runAsWorker } from "synckit";
+import { square } from "./functions.js";
+
+runAsWorker(square);
