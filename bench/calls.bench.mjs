@@ -1,6 +1,6 @@
 // A call and its reply: context.call beside Comlink, piscina and workerpool, and Comlink over pamir beside Comlink over a
 // MessagePort. One call after the other; then one now and then, when both sides are asleep. Ratios of one run; the
-// rounds alternate. Usage: node bench/calls.bench.mjs [--quick]
+// rounds alternate. Then functions by name, with any value: bench/calls/pool.mjs. Usage: node bench/calls.bench.mjs [--quick]
 import { Worker } from "node:worker_threads";
 import * as msgpack from "@msgpack/msgpack";
 import * as Comlink from "comlink";
@@ -12,6 +12,7 @@ import { portTo } from "pamir/port";
 import { Piscina } from "piscina";
 import workerpool from "workerpool";
 import { CAME, PORT, SQUARE, WENT } from "./calls/ids.js";
+import { comparePools } from "./calls/pool.mjs";
 
 const quick = process.argv.includes("--quick");
 const ROUNDS = quick ? 1 : 7;
@@ -135,3 +136,4 @@ for (const { ours, theirs, how, goal } of pairs) {
   });
 }
 table.printTable();
+await comparePools(quick);

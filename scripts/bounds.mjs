@@ -11,7 +11,7 @@
  * views of regions and names that are nearest, 6 for values that are cloned. What is loaded later has its own bound; that all of this is one file saves what
  * 2 KB take: names that files give each other.
  */
-export const BUNDLE_MAX = 98_265;
+export const BUNDLE_MAX = 98_420;
 
 /**
  * Bytes of what is loaded when it is needed: 12 KB where tasks share no memory, 9 for the code of the monitor, by the thread

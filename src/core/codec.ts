@@ -17,15 +17,28 @@ import { SUCCESS } from "./result.js";
  * that has to wait does so before the send, or in the handler.
  */
 export interface Codec<T> {
-  /** Encodes a value. The bytes belong to pamir until they are sent. @param peer the endpoint that gets them */
-  encode(value: T, peer?: Endpoint): Uint8Array;
-  /** Decodes bytes. They lie in ordinary memory and belong to the codec. @param peer the endpoint that has sent them */
-  decode(bytes: Uint8Array, peer?: Endpoint): T;
-  /**
-   * Saves copies (default false). decode() then gets the bytes in place: perhaps shared memory, and valid until it returns. Up
-   * to 1 MiB that encode() gives are valid until its next call only; more belong to pamir.
-   */
+  /** Encodes a value. The bytes belong to pamir until they are sent. */
+  encode(value: T): Uint8Array;
+  /** Decodes bytes. They lie in ordinary memory and belong to the codec. */
+  decode(bytes: Uint8Array): T;
+  /** True for an `InPlaceCodec` alone. */
   readonly inPlace?: boolean | undefined;
+}
+
+/** A codec that saves copies. */
+export interface InPlaceCodec<T> extends Codec<T> {
+  /** Tells it from other codecs. */
+  readonly inPlace: true;
+  /**
+   * Encodes a value. Up to 1 MiB of bytes are valid until the next encode() only; more belong to pamir.
+   * @param peer the endpoint that gets them
+   */
+  encode(value: T, peer?: Endpoint): Uint8Array;
+  /**
+   * Decodes bytes in place. They are perhaps shared memory, and valid until it returns.
+   * @param peer the endpoint that has sent them
+   */
+  decode(bytes: Uint8Array, peer?: Endpoint): T;
 }
 
 /** Codecs without a library. */
@@ -49,7 +62,7 @@ export const codecs = {
    * host (Blob, URL, Promise, …) are refused with PAMIR_CLONE, which names their place in the value.
    * @param handles numbers for parts that stay where they are, such as functions
    */
-  clone<T = unknown>(handles?: Handles): Codec<T> {
+  clone<T = unknown>(handles?: Handles): InPlaceCodec<T> {
     const cloner = clonerOf(handles);
     return { encode: (value) => cloner.encode(value), decode: (bytes) => cloner.decode(bytes) as T, inPlace: true };
   },
@@ -98,7 +111,8 @@ export function numberOf(id: unknown): number {
 
 /** Encodes a value for `peer`, at once. @throws errors of the codec; PAMIR_INVAL if it returns no bytes */
 export function encoded<T>(codec: Codec<T>, value: T, peer: Endpoint): Uint8Array {
-  const bytes: unknown = codec.encode(value, peer);
+  // Others may take a second argument of their own: msgpackr and cbor-x do.
+  const bytes: unknown = isInPlace(codec) ? codec.encode(value, peer) : codec.encode(value);
   if (bytes instanceof Uint8Array) return bytes;
   if (ArrayBuffer.isView(bytes)) return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const why = isPromised(bytes) ? ": a codec gives its bytes at once" : "";
@@ -111,14 +125,18 @@ export function encodedForGood<T>(codec: Codec<T>, value: T, peer: Endpoint): Ui
   return isTransient(codec, bytes) ? bytes.slice() : bytes;
 }
 
+function isInPlace<T>(codec: Codec<T>): codec is InPlaceCodec<T> {
+  return codec.inPlace === true;
+}
+
 /** Whether the next encode() of a codec overwrites bytes that it gave. */
 export function isTransient(codec: Codec<unknown>, bytes: Uint8Array): boolean {
-  return codec.inPlace === true && bytes.length <= KEPT_BYTES_MAX;
+  return isInPlace(codec) && bytes.length <= KEPT_BYTES_MAX;
 }
 
 /** Decodes bytes of `peer`. @throws errors of the codec; PAMIR_INVAL if it returns a promise */
 export function decoded<T>(codec: Codec<T>, bytes: Uint8Array, peer: Endpoint): T {
-  const value = codec.decode(bytes, peer);
+  const value = isInPlace(codec) ? codec.decode(bytes, peer) : codec.decode(bytes);
   if (!isPromised(value)) return value;
   throw new PamiError("PAMIR_INVAL", `decode() of a codec gave ${show(value)}: a codec gives its value at once`);
 }

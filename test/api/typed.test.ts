@@ -1,5 +1,14 @@
 // Payloads as typed arrays in place, typed dispatch ids one way, and codecs that give no bytes.
-import { type Codec, codecs, dispatchId, type MemRegion, type Message, PamiError, SUCCESS } from "pamir";
+import {
+  type Codec,
+  codecs,
+  dispatchId,
+  type InPlaceCodec,
+  type MemRegion,
+  type Message,
+  PamiError,
+  SUCCESS,
+} from "pamir";
 import { portTo } from "pamir/port";
 import { describe, expect, it } from "vitest";
 import { DATA, OTHER, PATIENCE, rejectionOf, thrownBy, until, VARIANTS, withJob } from "./support.js";
@@ -260,5 +269,66 @@ describe("a codec that gives no bytes", () => {
       context.send({ to: 0, dispatch: id, payload: 1 });
       until(context, () => came.length === 1);
       expect(came).toEqual([Uint8Array.of(2, 1, 3, 0)]);
+    }));
+});
+
+/** A codec of lengths: as many bytes, all alike, in one array that each value overwrites. */
+function lengths(peers: unknown[], places: string[]): InPlaceCodec<number> {
+  const scratch = new Uint8Array(400_000);
+  return {
+    inPlace: true,
+    encode(length, peer) {
+      peers.push(peer);
+      return scratch.subarray(0, length).fill(length % 251);
+    },
+    decode(bytes, peer) {
+      peers.push(peer);
+      places.push(bytes.buffer.constructor.name);
+      const isWhole = bytes.every((byte) => byte === bytes.length % 251);
+      return isWhole ? bytes.length : -bytes.length;
+    },
+  };
+}
+
+describe("a codec that reads and writes in place", () => {
+  it("gets shared memory, and the endpoint of the other side", () =>
+    withJob(variant, { tasks: 1 }, async ({ client, context }) => {
+      const [peers, places]: [unknown[], string[]] = [[], []];
+      const codec = lengths(peers, places);
+      const id = dispatchId(1, codec, codec);
+      context.dispatch(id, (length) => length);
+      expect(await context.call(context.endpoint, id, 1000, { timeout: PATIENCE })).toBe(1000);
+      expect(context.callSync(context.endpoint, id, 70_000, { timeout: PATIENCE })).toBe(70_000);
+      expect(peers).toEqual(new Array(8).fill(context.endpoint));
+      expect(places).toEqual(new Array(4).fill(client.createRegion(8).bytes.buffer.constructor.name));
+    }));
+
+  it("overwrites nothing that waits: requests, replies now and later, messages, replies of a loop", () =>
+    withJob(variant, { tasks: 1, context: { unexpectedBytes: 2 ** 25 } }, async ({ context }) => {
+      const codec = lengths([], []);
+      const to = context.endpoint;
+      const [now, late] = [dispatchId(1, codec, codec), dispatchId(2, codec, codec)];
+      const [sent, read] = [dispatchId(3, codec), dispatchId(4, codec, codec)];
+      const came: number[] = [];
+      context.dispatch(now, (length) => length + 1);
+      context.dispatch(late, async (length) => {
+        await null;
+        return length + 2;
+      });
+      context.dispatch(sent, (length) => void came.push(length));
+      const all = Array.from({ length: 60 }, (_, i) => i + ([50, 5000, 66_000, 300_000][i % 4] as number));
+      const reading = (async () => {
+        for await (const { payload, reply } of context.messages(read, { timeout: PATIENCE })) {
+          reply?.(payload % 2 === 0 ? payload + 3 : Promise.resolve(payload + 3));
+          if (payload === all.at(-1)) break;
+        }
+      })();
+      const options = { timeout: PATIENCE };
+      const calls = [now, late, read].map((id) => Promise.all(all.map((each) => context.call(to, id, each, options))));
+      for (const length of all) await context.sendWhenRoom({ to, dispatch: sent, payload: length }, options);
+      expect(await Promise.all(calls)).toEqual([1, 2, 3].map((more) => all.map((length) => length + more)));
+      await reading;
+      until(context, () => came.length === all.length);
+      expect(came).toEqual(all);
     }));
 });

@@ -5,7 +5,7 @@ import { Reader } from "./reader.js";
 import { type Strings, stringsByBuffer, stringsByText } from "./strings.js";
 import { Writer } from "./writer.js";
 
-/** A buffer of more bytes is not kept: it belongs to whoever has the value. */
+/** A buffer of more bytes is not kept: it goes with the value. */
 export const KEPT_BYTES_MAX: number = 1 << 20;
 
 /** Writes and reads values. */
