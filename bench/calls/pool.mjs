@@ -50,7 +50,7 @@ const median = (list) => list.toSorted((a, b) => a - b)[list.length >> 1] ?? Num
 /** @param {boolean} quick */
 export async function comparePools(quick) {
   const rounds = quick ? 1 : 7;
-  /** @type {import("pamir/pool").Pool<import("./pool-worker.js")["api"]>} */
+  /** @type {import("pamir/pool").Pool<typeof import("./pool-worker.js")["api"]>} */
   const workers = await pool(file("pool-worker"), { workers: 1, concurrency: 64, heapBytes: 2 ** 31 });
   const comlinkWorker = new Worker(file("comlink-worker"));
   const comlink = /** @type {any} */ (Comlink.wrap(nodeEndpoint(comlinkWorker)));
