@@ -8,12 +8,16 @@ import {
   type DispatchId,
   EAGAIN,
   type Endpoint,
+  type InPlaceCodec,
   type Message,
   SUCCESS,
 } from "../index.js";
 import { promise, promised } from "../support/promise.js";
 import { Loans } from "./lent.js";
 import { ABORTED, LENT, RETURNED } from "./wire.js";
+
+/** Bytes up to which those of an InPlaceCodec are its own. */
+const IN_PLACE_MAX = 1 << 20;
 
 /** What this side shares with one endpoint. */
 export class Line {
@@ -25,9 +29,19 @@ export class Line {
     numberOf: (part) => this.loans.numberOf(part),
     partOf: (number) => this.loans.partOf(number),
   });
-  readonly codec: Codec<unknown> = {
+  /** For requests and their replies here: both are encoded and decoded at once. */
+  readonly #inPlace: InPlaceCodec<unknown> = {
     encode: (value) => this.loans.write(this.#cloner, value),
     decode: (bytes) => this.loans.read(this.#cloner, bytes),
+    inPlace: true,
+  };
+  /** As #inPlace. Its bytes stay as they are: they may wait for room. */
+  readonly codec: Codec<unknown> = {
+    encode: (value) => {
+      const bytes = this.#inPlace.encode(value);
+      return bytes.length > IN_PLACE_MAX ? bytes : bytes.slice();
+    },
+    decode: (bytes) => this.#inPlace.decode(bytes),
   };
   /** Dispatch ids of the other side's functions, by their numbers. */
   readonly #ids: DispatchId<unknown, unknown>[] = [];
@@ -68,7 +82,7 @@ export class Line {
   ): { readonly reply: Promise<unknown>; readonly end: (() => void) | undefined } {
     let typed = this.#ids[id];
     if (typed === undefined) {
-      typed = { id, request: this.codec, reply: this.codec };
+      typed = { id, request: this.#inPlace, reply: this.#inPlace };
       this.#ids[id] = typed;
     }
     const known = typed;
@@ -79,7 +93,7 @@ export class Line {
 
   /** As ask(), but blocks the thread. */
   askSync(id: number, value: unknown, options: CallSyncOptions): unknown {
-    const typed = { id, request: this.codec, reply: this.codec };
+    const typed = { id, request: this.#inPlace, reply: this.#inPlace };
     const { value: reply, end } = this.loans.during(() => this.#context.callSync(this.to, typed, value, options));
     end?.();
     return reply;
