@@ -41,18 +41,31 @@ export interface InPlaceCodec<T> extends Codec<T> {
   decode(bytes: Uint8Array, peer?: Endpoint): T;
 }
 
+/** What codecs.json() has made: debug mode looks at their values. */
+const jsonCodecs = new WeakSet<object>();
+
+/** Looks at a value that codecs.json() is about to encode; undefined outside of debug mode. */
+export type JsonCheck = ((value: unknown) => void) | undefined;
+
 /** Codecs without a library. */
 export const codecs = {
   /** Passes bytes through. */
   bytes: { encode: (value) => value, decode: (bytes) => bytes } as Codec<Uint8Array>,
   /** Encodes a string as UTF-8. */
   text: { encode: encodeText, decode: decodeText } as Codec<string>,
-  /** Makes a codec for JSON values and `undefined`. */
+  /**
+   * Makes a codec for JSON values and `undefined`. As JSON.stringify(), it changes or leaves out what JSON lacks: a Map
+   * becomes {}, NaN null, and `undefined` goes from an object. Of a job with `debug: true`, calls, messages and replies throw
+   * PAMIR_CLONE instead, with the place of that part. There, an object with a method `toJSON` passes; a Date does not, since
+   * it would arrive as a string.
+   */
   json<T = unknown>(): Codec<T> {
-    return {
+    const codec: Codec<T> = {
       encode: (value) => (value === undefined ? new Uint8Array() : encodeText(JSON.stringify(value))),
       decode: (bytes) => (bytes.length === 0 ? undefined : JSON.parse(decodeText(bytes))) as T,
     };
+    jsonCodecs.add(codec);
+    return codec;
   },
   /**
    * Makes a codec for whatever structured clone copies, in every host: also Map, Set, Date, RegExp, bigint, typed arrays,
@@ -109,8 +122,11 @@ export function numberOf(id: unknown): number {
   return number;
 }
 
-/** Encodes a value for `peer`, at once. @throws errors of the codec; PAMIR_INVAL if it returns no bytes */
-export function encoded<T>(codec: Codec<T>, value: T, peer: Endpoint): Uint8Array {
+/**
+ * Encodes a value for `peer`, at once. @throws errors of the codec; PAMIR_INVAL if it returns no bytes; what `check` throws
+ */
+export function encoded<T>(codec: Codec<T>, value: T, peer: Endpoint, check: JsonCheck): Uint8Array {
+  if (check !== undefined && jsonCodecs.has(codec)) check(value);
   // Others may take a second argument of their own: msgpackr and cbor-x do.
   const bytes: unknown = isInPlace(codec) ? codec.encode(value, peer) : codec.encode(value);
   if (bytes instanceof Uint8Array) return bytes;
@@ -120,8 +136,8 @@ export function encoded<T>(codec: Codec<T>, value: T, peer: Endpoint): Uint8Arra
 }
 
 /** As encoded(), but the bytes stay as they are. */
-export function encodedForGood<T>(codec: Codec<T>, value: T, peer: Endpoint): Uint8Array {
-  const bytes = encoded(codec, value, peer);
+export function encodedForGood<T>(codec: Codec<T>, value: T, peer: Endpoint, check: JsonCheck): Uint8Array {
+  const bytes = encoded(codec, value, peer, check);
   return isTransient(codec, bytes) ? bytes.slice() : bytes;
 }
 

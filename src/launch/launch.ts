@@ -103,8 +103,8 @@ export interface LaunchOptions {
   signal?: AbortSignalLike | undefined;
   /**
    * Warns on the console of regions that are never closed, with the place that made them; of handlers, callbacks and other
-   * code that block a context; and of long waits, with a dump. Members of a geometry compare what they call, and wait for
-   * each other in every operation. Default false. It costs some 100 ns per message.
+   * code that block a context; and of long waits, with a dump. `codecs.json()` refuses what it would lose.
+   * Members of a geometry compare what they call, and wait for each other in every operation. Default false. It costs some 100 ns per message.
    */
   debug?: boolean | DebugOptions | undefined;
   /**

@@ -6,6 +6,7 @@ import { Sender } from "../protocol/eager/sender.js";
 import { type Observers, UNOBSERVED } from "../protocol/observers.js";
 import { Rma } from "../protocol/rma/rma.js";
 import type { Debug } from "./debug.js";
+import { checkJson } from "./json-losses.js";
 import { ContextTracer, ObservedReceiver, TimedCompletions, TimedWork, TracedRma, TracedSender } from "./observed.js";
 import { RegionWatch } from "./watch.js";
 
@@ -20,6 +21,7 @@ export function observersOf(task: number, tracer: Tracer | undefined, debug: Deb
     },
     regions: debug && new RegionWatch(task),
     isStrict: debug !== undefined,
+    checkJson: debug && checkJson,
     get running() {
       return debug?.running;
     },

@@ -369,7 +369,10 @@ export class Context {
     const { timeout, signal, header } = options;
     checkSignal(name, signal);
     const milliseconds = checkTimeout(timeout);
-    const payload = typed === undefined ? viewBytes("request", request) : encoded(typed.request, request, to);
+    const payload =
+      typed === undefined
+        ? viewBytes("request", request)
+        : encoded(typed.request, request, to, this.#task.observers.checkJson);
     const headerBytes = viewBytes("header", header);
     const hints = this.#receiver.hints(dispatch);
     if (hints !== undefined) {
@@ -487,7 +490,14 @@ export class Context {
     const reply = (given: unknown): void => {
       // What is no promise is encoded at once: the reader gets the codec's error, and may reply otherwise.
       const isNow = typed?.reply !== undefined && promised(given) === undefined;
-      if (isNow) calls.reply(origin, call, encodedForGood(typed.reply, given, origin), scope, undefined);
+      if (isNow)
+        calls.reply(
+          origin,
+          call,
+          encodedForGood(typed.reply, given, origin, this.#task.observers.checkJson),
+          scope,
+          undefined,
+        );
       else calls.reply(origin, call, given, scope, typed?.reply && typed);
     };
     return {
@@ -639,7 +649,12 @@ export class Context {
 
   #encodedSend(parameters: TypedSendParameters<unknown, unknown>): SendParameters {
     const dispatch = numberOf(parameters.dispatch);
-    const payload = encodedForGood(parameters.dispatch.request, parameters.payload, parameters.to);
+    const payload = encodedForGood(
+      parameters.dispatch.request,
+      parameters.payload,
+      parameters.to,
+      this.#task.observers.checkJson,
+    );
     return { ...parameters, dispatch, payload };
   }
 

@@ -59,8 +59,9 @@ const kept = new WeakSet<object>();
 
 /**
  * Lets a function or an object stay in its thread, for as long as the other thread holds it: as an argument or a result, it
- * arrives as a function, or as an object whose methods are functions of this thread. They return promises. A function that
- * is an argument without this stays, too, and may be called until its call has ended.
+ * arrives as a function, or as an object whose methods are functions of this thread. They return promises, which reject
+ * with PAMIR_SHUTDOWN once this thread has ended, as a pool's worker does when it is idle, replaced or closed. A function that is
+ * an argument without this stays, too, and may be called until its call, or the loop over its stream, has ended.
  * @throws PAMIR_INVAL for what is neither
  */
 export function proxy<T extends object>(what: T): T {

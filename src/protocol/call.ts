@@ -13,7 +13,7 @@ import {
   RECV_IMMEDIATE_MAX,
 } from "../../assembly/layout.js";
 import type { ScopeMaker } from "../core/call-scope.js";
-import { type DispatchId, encoded, isTransient } from "../core/codec.js";
+import { type DispatchId, encoded, isTransient, type JsonCheck } from "../core/codec.js";
 import type { Handler, HandlerTable } from "../core/dispatch.js";
 import { type Endpoint, nameOf } from "../core/endpoint.js";
 import { PamiError, show } from "../core/error.js";
@@ -45,6 +45,8 @@ export interface CallHost {
   pending(count: number): void;
   /** Makes the context advance while calls are pending. `isSooner`: a call has an earlier deadline than all others. */
   advanceSoon(isSooner: boolean): void;
+  /** In debug mode: see Observers. */
+  readonly checkJson: JsonCheck;
   /** Whether a call that has come waits for its handler. */
   keepsCall(origin: Endpoint, number: number): boolean;
   /** Whether an endpoint has ended, and all its messages are delivered or kept. */
@@ -288,7 +290,7 @@ export class Calls {
   #replyEncoded(to: Endpoint, number: number, value: unknown, { reply }: DispatchId<unknown, unknown>): void {
     let bytes: Uint8Array | undefined;
     try {
-      bytes = reply && encoded(reply, value, to);
+      bytes = reply && encoded(reply, value, to, this.#host.checkJson);
     } catch (error) {
       this.replyError(to, number, error);
       return;

@@ -183,6 +183,7 @@ export class ContextCore {
     this.rendezvous = this.add(() => new Rendezvous(base, regions, options));
     this.sender = parts.sender(base, this.rendezvous.sender, regions, pendingBytes);
     const callHost: CallHost = {
+      checkJson: task.observers.checkJson,
       send: (to, id, header, payload, onSent) => this.sender.sendOwn(to, id, header, payload, onSent),
       pending: (count) => {
         memory.words[(block + CONTEXT_CALLS_OFFSET) >>> 2] = count;

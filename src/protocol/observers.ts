@@ -1,5 +1,7 @@
 // Observers of contexts: tracing and debug mode. They give a context other parts, which do the same and also record or time
 // it. So the plain parts check nothing on their hot paths.
+
+import type { JsonCheck } from "../core/codec.js";
 import { CompletionQueue } from "../core/completion.js";
 import type { Handler } from "../core/dispatch.js";
 import type { Endpoint } from "../core/endpoint.js";
@@ -32,6 +34,8 @@ export interface Observers {
   readonly regions: RegionObserver | undefined;
   /** Debug mode: hot calls refuse parameters that do not exist. */
   readonly isStrict: boolean;
+  /** Debug mode: refuses a value of which codecs.json() would lose a part. */
+  readonly checkJson: JsonCheck;
   /** Debug mode: a description of what runs now. */
   readonly running: string | undefined;
   /** The function to call once a wait has lasted for `witness.patience`. */
@@ -56,6 +60,7 @@ export const UNOBSERVED: Observers = {
   witness: { tracer: undefined, patience: Number.POSITIVE_INFINITY },
   regions: undefined,
   isStrict: false,
+  checkJson: undefined,
   running: undefined,
   whenLasting: () => undefined,
   parts: () => PLAIN,

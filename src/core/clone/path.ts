@@ -38,7 +38,8 @@ function* membersOf(owner: object): Generator<[name: string, member: unknown]> {
   }
 }
 
-function nameOf(owner: object, key: string): string {
+/** A property's part of a path: .name, [3], ["a b"]. */
+export function nameOf(owner: object, key: string): string {
   if (Array.isArray(owner) && /^\d+$/.test(key)) return `[${key}]`;
   return /^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u.test(key) ? `.${key}` : `[${JSON.stringify(key)}]`;
 }
