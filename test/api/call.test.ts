@@ -43,6 +43,7 @@ it("a call that is refused before it is sent is not pending: nobody would wait f
       throw new RangeError("no such endpoint");
     },
     pending: () => {},
+    checkJson: undefined,
     advanceSoon: () => {},
     keepsCall: () => false,
     isGone: () => false,
