@@ -6,6 +6,7 @@ import { spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { availableParallelism, cpus, tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { Table } from "console-table-printer";
@@ -266,8 +267,12 @@ function node(args, processors, limits = 1) {
   if (processors !== undefined) command.unshift("taskset", "-c", processors);
   return new Promise((resolve, reject) => {
     const [name = "", ...rest] = command;
-    const child = spawn(name, rest, { stdio: ["ignore", "pipe", "inherit"], cwd: root });
+    const child = spawn(name, rest, { stdio: ["ignore", "pipe", "pipe"], cwd: root });
     const timer = setTimeout(() => child.kill("SIGKILL"), limits * LIMIT_SECONDS * 1000);
+    createInterface(child.stderr).on("line", (line) => {
+      // What runs is told by progress().
+      if (!line.startsWith("pamir perf: measures ")) console.error(line);
+    });
     let out = "";
     child.stdout.on("data", (chunk) => {
       out += chunk;
