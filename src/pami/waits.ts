@@ -155,7 +155,9 @@ export class Waits {
     const { parker, clock } = this.#task;
     let interrupts = this.#task.interruptsTaken;
     const isStopped = () => this.#core.isClosed || this.#task.interrupts !== interrupts;
-    const isOver = () => calls.settled > 0 || calls.size === 0 || isStopped();
+    // A call that began during the sleep may have to end before it.
+    let sleepEnd = Number.POSITIVE_INFINITY;
+    const isOver = () => calls.settled > 0 || calls.size === 0 || calls.soonest < sleepEnd || isStopped();
     const awaited = this.awaited(
       "call()",
       (rounds) => isOver() || (this.#advance(rounds) > 0 && isOver()),
@@ -163,10 +165,11 @@ export class Waits {
     );
     while (calls.size > 0 && !this.#core.isClosed) {
       calls.settled = 0;
+      sleepEnd = calls.soonest;
       try {
         // If the reply comes during the spin, there is no sleep to prepare.
         if (parker.spin(awaited, this.#spin)) await parker.turn();
-        else await parker.waitAsync(awaited, calls.soonest - clock.now(), 0, isStopped, true);
+        else await parker.waitAsync(awaited, sleepEnd - clock.now(), 0, isStopped, true);
       } catch (error) {
         // A handler threw it, not a call.
         throwUncaught(error);

@@ -81,6 +81,28 @@ describe.each(LINKED_VARIANTS)("calls: $name", (variant) => {
       expect(listeners()).toBe(0);
     }));
 
+  it("end by their own timeouts, whatever calls with longer ones, or with none, began before", () =>
+    withJob(variant, { tasks: 1 }, async ({ context }) => {
+      const ended: number[] = [];
+      const call = async (timeout: number | undefined): Promise<unknown> => {
+        const { code } = await rejectionOf(context.call(context.endpoint, 77, null, { timeout }));
+        ended.push(timeout ?? Number.POSITIVE_INFINITY);
+        return code;
+      };
+      // The task is asleep when the next one begins.
+      const turns = (): Promise<unknown> => new Promise((resolve) => setTimeout(resolve, 5));
+      const longer = [call(undefined)];
+      await turns();
+      longer.push(call(10_000));
+      for (const timeout of [1, 0, 2]) {
+        await turns();
+        expect(await call(timeout)).toBe("PAMIR_TIMEDOUT");
+      }
+      expect(ended).toEqual([1, 0, 2]);
+      context.close();
+      expect(await Promise.all(longer)).toEqual(["PAMIR_CLOSED", "PAMIR_CLOSED"]);
+    }));
+
   it("have one listener on a signal, as have all waits, however many there are", () =>
     withJob(variant, { tasks: 1 }, async ({ client, context }) => {
       const warnings: Error[] = [];
