@@ -246,7 +246,8 @@ export function openLink(
     const library = libraryOf(koffi);
     return openUdpLink(bind, { packetBytes }, (host, port) => library && openDatagrams(library, host, port));
   }
-  return openWebSocketLink({ listen: bind, isNode, ws, packetBytes });
+  // Other nodes are programs, which state no origin. Without a key, a page of any origin could take part.
+  return openWebSocketLink({ listen: bind, origins: [], isNode, ws, packetBytes });
 }
 
 /** Makes foreign calls; undefined: koffi is not installed, or can't be loaded, as with `node --permission`. */

@@ -319,10 +319,11 @@ export class Loans {
   call(number: number, name: string | null, args: readonly unknown[]): unknown {
     const what = this.#lent.get(number)?.what;
     if (what === undefined) throw lentNoMore(number);
-    if (name === null) return (what as (...args: readonly unknown[]) => unknown)(...args);
-    const method = (what as Record<string, unknown>)[name];
-    if (typeof method !== "function") {
-      throw new PamiError("PAMIR_INVAL", `an object that proxy() keeps has no method ${JSON.stringify(name)}`);
+    const kind = number % KINDS;
+    if (kind === FUNCTION && name === null) return (what as (...args: readonly unknown[]) => unknown)(...args);
+    const method = kind === OBJECT ? methodOf(what, name) : undefined;
+    if (method === undefined) {
+      throw new PamiError("PAMIR_INVAL", `what is lent has no method ${JSON.stringify(name) ?? String(name)}`);
     }
     return Reflect.apply(method, what, args);
   }
@@ -333,6 +334,22 @@ export class Loans {
     for (const { controller } of this.#signals.values()) controller.abort();
     this.#signals.clear();
   }
+}
+
+/**
+ * A method of an object that is kept: its own, or one of its classes. What every object has of the language is none: by
+ * `constructor` and `__defineGetter__`, the other side would compile functions here, and change the object.
+ */
+function methodOf(what: object, name: unknown): ((...args: readonly unknown[]) => unknown) | undefined {
+  if (typeof name !== "string" || name === "constructor") return undefined;
+  // It stays in a third thread, which decides.
+  let isOwn = aways.has(what);
+  let owner: object | null = what;
+  for (; !isOwn && owner !== null && owner !== Object.prototype; owner = Object.getPrototypeOf(owner)) {
+    isOwn = Object.hasOwn(owner, name);
+  }
+  const method = isOwn ? (what as Record<string, unknown>)[name] : undefined;
+  return typeof method === "function" ? (method as (...args: readonly unknown[]) => unknown) : undefined;
 }
 
 const NOTHING: ReadonlySet<Lent> = new Set();

@@ -9,6 +9,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { connect as connectSecurely } from "node:tls";
 import { afterEach, describe, expect, inject, it, vi } from "vitest";
 import { WebSocket } from "ws";
+import { openLink, type ProcessNodeSetup } from "../../src/launch/process-node.js";
 import type { Address } from "../../src/link/link.js";
 import { PROTOCOL, type WebSocketLink } from "../../src/link/websocket-link.js";
 import { type OpenWebSocketOptions, openWebSocketLink } from "../../src/link/websocket-server.js";
@@ -265,6 +266,10 @@ describe("peers of a server that speak something else", () => {
       const asked = request({ host: "127.0.0.1", port: portOf(link), ...options }, (response) => {
         response.resume().on("end", () => done(response.statusCode));
       });
+      asked.on("upgrade", (response, socket) => {
+        socket.destroy();
+        done(response.statusCode);
+      });
       asked.on("error", fail).end(body);
     });
   const upgrade = { connection: "Upgrade", upgrade: "websocket", "sec-websocket-version": "13" };
@@ -293,6 +298,18 @@ describe("peers of a server that speak something else", () => {
   });
 
   const OWN = "https://example.org";
+  it("the link of a node of processes refuses every page, and takes programs", async () => {
+    const link = await openLink({ bind: LISTEN } as ProcessNodeSetup, () => false);
+    try {
+      const page = (origin: string) => ({ headers: { ...upgrade, ...key, ...protocol, origin } });
+      for (const origin of [OWN, "null", "", "http://127.0.0.1", `http://127.0.0.1:${portOf(link as WebSocketLink)}`])
+        expect(await answerOf(link as WebSocketLink, page(origin))).toBe(403);
+      await expectToGoOn(link as WebSocketLink);
+    } finally {
+      link.close();
+    }
+  });
+
   it.each<[string, readonly string[] | undefined, string | undefined, number]>([
     ["another origin", [OWN], "https://example.com", 403],
     ["another port", [OWN], `${OWN}:8443`, 403],
