@@ -75,8 +75,20 @@ interface Ws {
   };
 }
 
+/**
+ * Parts of a message, and pieces of a part, that a socket keeps until the message is whole. Senders make one part; a proxy may
+ * make more. Each costs some 100 bytes beside its own, and ws keeps 16,384 parts and 262,144 pieces by default.
+ */
+const PARTS_MAX = 64;
+const PIECES_MAX = 1024;
 /** Options of each socket of ws. A compressed packet would need memory for what it expands to. */
-const SOCKET_OPTIONS = { perMessageDeflate: false, maxPayload: PACKET_BYTES_MAX, closeTimeout: 2000 };
+const SOCKET_OPTIONS = {
+  perMessageDeflate: false,
+  maxPayload: PACKET_BYTES_MAX,
+  maxFragments: PARTS_MAX,
+  maxBufferedChunks: PIECES_MAX,
+  closeTimeout: 2000,
+};
 
 /**
  * Makes a link, and opens its server if it has one. The server and the connections keep the thread alive until close().

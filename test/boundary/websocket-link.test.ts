@@ -298,6 +298,30 @@ describe("peers of a server that speak something else", () => {
   });
 
   const OWN = "https://example.org";
+  it.each([
+    [1, 65_504, true],
+    [64, 1, true],
+    [65, 1, false],
+    [65_504, 1, false],
+    [65_504, 0, false],
+    [2, 32_753, false],
+  ])(
+    "of a message of %i parts of %i bytes, no more is kept than a packet: it comes: %s",
+    async (parts, bytes, isTaken) => {
+      const link = await open({ listen: LISTEN });
+      const came = cameTo(link);
+      const socket = stranger(link);
+      await opened(socket);
+      let isOver = false;
+      socket.on("close", () => (isOver = true));
+      for (let part = 1; part <= parts; part++) socket.send(new Uint8Array(bytes), { fin: part === parts });
+      await until(() => isOver || came.length > 0);
+      expect(came.map((one) => one.bytes.length)).toEqual(isTaken ? [parts * bytes] : []);
+      expect(isOver).toBe(!isTaken);
+      await expectToGoOn(link);
+    },
+  );
+
   it("the link of a node of processes refuses every page, and takes programs", async () => {
     const link = await openLink({ bind: LISTEN } as ProcessNodeSetup, () => false);
     try {
