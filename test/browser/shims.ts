@@ -36,7 +36,10 @@ export const IMPORTS_IN_WORKERS = {
 };
 
 /** The package that was built, as an app has it. */
-export const ALIAS = { pamir: fileURLToPath(new URL("../../dist/index.js", import.meta.url)) };
+export const ALIAS = {
+  "pamir/pool": fileURLToPath(new URL("../../dist/pool.js", import.meta.url)),
+  pamir: fileURLToPath(new URL("../../dist/index.js", import.meta.url)),
+};
 
 /** The effort and the seed of the run, as pages and their workers have them: globals.ts. */
 export const ENVIRONMENT = {

@@ -1,0 +1,4 @@
+// pamir/pool on a page that is not isolated.
+import { poolSuite } from "../../conformance/pool.suite.js";
+
+poolSuite();

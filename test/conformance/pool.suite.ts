@@ -1,0 +1,105 @@
+// Pools of a page: Web Workers whose functions are called by name. The same on a page that is isolated, and on one that is not.
+import { type Pool, type PoolOptions, pool, proxy } from "pamir/pool";
+import { afterEach, describe, expect, it } from "vitest";
+import type { api } from "../browser/isolated/tasks/pool-worker.js";
+
+type Api = typeof api;
+const ENTRY = new URL("../browser/isolated/tasks/pool-worker.js", import.meta.url);
+const WAYS: [name: string, entry: URL | (() => Worker)][] = [
+  ["a URL", ENTRY],
+  [
+    "a function that makes a worker",
+    () => new Worker(new URL("../browser/isolated/tasks/pool-worker.js", import.meta.url), { type: "module" }),
+  ],
+];
+const endOf = (promise: Promise<unknown>): Promise<unknown> => promise.catch(({ code }: { code: string }) => code);
+
+export function poolSuite(): void {
+  const open: Pool<Api>[] = [];
+  afterEach(async () => {
+    for (const workers of open.splice(0)) await workers.terminate();
+  });
+
+  async function start(entry: URL | (() => Worker), options: PoolOptions = {}): Promise<Pool<Api>> {
+    const workers = await pool<Api>(entry, { workers: 2, heapBytes: 2 ** 24, ...options });
+    open.push(workers);
+    return workers;
+  }
+
+  describe.each(WAYS)("a pool of workers by %s", (_, entry) => {
+    it("calls functions by name, with any values", async () => {
+      const workers = await start(entry);
+      const shared = { name: "shared ü😀\ud800" };
+      const cyclic: unknown[] = [shared];
+      cyclic.push(cyclic);
+      // biome-ignore lint/suspicious/noSparseArray: a hole is what is sent
+      const rest = [new Map([[shared, new Set([shared])]]), new Date(7), /a/g, 5n, [1, , 3], -0, Number.NaN, undefined];
+      const value = { cyclic, rest, bytes: new Float64Array([1, 2]), error: new RangeError("r", { cause: [1] }) };
+      const got = (await workers.same(value)) as typeof value;
+      expect(got).toEqual(structuredClone(value));
+      expect(got.cyclic[1]).toBe(got.cyclic);
+      const large = new Uint8Array(1_000_000).map((_, i) => i);
+      const back = (await workers.same(large)) as Uint8Array;
+      expect(back.every((byte, i) => byte === (i & 0xff))).toBe(true);
+      const squares = await Promise.all(Array.from({ length: 200 }, (_, i) => workers.square(i)));
+      expect(squares).toEqual(Array.from({ length: 200 }, (_, i) => i ** 2));
+      expect(await workers.all.square(3)).toEqual([9, 9]);
+    });
+
+    it("rejects, streams, calls back, passes signals on, times out, replaces a worker that does not end", async () => {
+      const workers = await start(entry, { workers: 1, killAfter: 50 });
+      await expect(workers.fail()).rejects.toMatchObject({ name: "RangeError", message: "on purpose", detail: 7 });
+      await expect(workers.same({ page: [document] })).rejects.toMatchObject({
+        code: "PAMIR_CLONE",
+        message: expect.stringMatching(/^value\.page\[0\] can't be copied to another task: it is a HTMLDocument$/),
+      });
+      let sum = 0;
+      for await (const number of workers.numbers.stream(1000)) sum += number;
+      expect(sum).toBe(499_500);
+      for await (const number of workers.numbers.stream(1e9)) if (number === 300) break;
+      expect(await workers.stopped()).toBe(2);
+      expect(await workers.sumOf(4, async (i) => i * 10)).toBe(60);
+      const counter = (await workers.counter(1)) as unknown as { add(by: number): Promise<number> };
+      expect([await counter.add(2), await counter.add(3)]).toEqual([3, 6]);
+      expect(
+        await workers.sumOf(
+          2,
+          proxy(async () => 1),
+        ),
+      ).toBe(2);
+      const controller = new AbortController();
+      const reason = workers.reasonOf(controller.signal);
+      controller.abort(new Map([[1, 2]]));
+      expect(await reason).toEqual(new Map([[1, 2]]));
+      expect(await endOf(workers.with({ timeout: 20 }).untilAborted())).toBe("PAMIR_TIMEDOUT");
+      expect(await workers.stopped()).toBe(3);
+      expect(await endOf(workers.with({ timeout: 50 }).spin())).toBe("PAMIR_TIMEDOUT");
+      expect(await workers.stopped()).toBe(0);
+      await workers.close();
+      expect(await endOf(workers.square(1))).toBe("PAMIR_CLOSED");
+    });
+  });
+
+  it("a page's own thread is refused what would block it", async () => {
+    const workers = await start(ENTRY, { workers: 1 });
+    expect(() => workers.sync.square(2)).toThrow(
+      expect.objectContaining({ code: expect.stringMatching(/^PAMIR_(WOULD_BLOCK|NOT_ISOLATED)$/) }),
+    );
+    expect(await workers.square(2)).toBe(4);
+    expect(workers.stats).toMatchObject({ running: 0, queued: 0 });
+  });
+
+  it("a worker whose module is missing is an error that names it", async () => {
+    const missing = pool<Api>(new URL("./absent-pool-worker.js", import.meta.url), { workers: 1, onError: "ignore" });
+    await expect(missing).rejects.toMatchObject({
+      code: "PAMIR_SHUTDOWN",
+      message: expect.stringContaining("absent-pool-worker.js"),
+    });
+  });
+
+  it("processes are refused", async () => {
+    await expect(pool<Api>(ENTRY, { workers: 1, processes: true })).rejects.toMatchObject({
+      code: expect.stringMatching(/^PAMIR_(NO_PROCESSES|INVAL)$/),
+    });
+  });
+}
