@@ -67,9 +67,116 @@ export async function start(): Promise<Job> {
 }
 `;
 
+/** What pamir/pool infers from the type of a worker's functions. */
+const POOL = `
+import { connect, type Connection, type Pool, pool, proxy, serve } from "pamir/pool";
+
+export const api = serve({
+  square: (n: number) => n ** 2,
+  keys: async (map: Map<string, Date>, limit = 10): Promise<string[]> => [...map.keys()].slice(0, limit),
+  *numbers(count: number) {
+    for (let i = 0; i < count; i++) yield i;
+  },
+  async *rows(file: string) {
+    yield { file, row: 1 };
+  },
+  list: (): Set<bigint> => new Set(),
+  later: async (call: (text: string) => void) => call("x"),
+  version: "1",
+});
+export type Api = typeof api;
+
+type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
+/** Compiles where the type is exactly that. */
+function is<Expected>() {
+  return <Given>(_: Given, same: Same<Given, Expected>) => same;
+}
+
+export async function use(workers: Pool<Api>, connection: Connection<Api>): Promise<void> {
+  is<Promise<number>>()(workers.square(12), true);
+  is<Promise<string[]>>()(workers.keys(new Map()), true);
+  is<Promise<Set<bigint>>>()(workers.list(), true);
+  is<Promise<void>>()(workers.later((text) => void text.length), true);
+  for await (const value of workers.numbers.stream(3)) is<number>()(value, true);
+  for await (const value of workers.rows.stream("f")) is<{ file: string; row: number }>()(value, true);
+  for await (const value of workers.keys.stream(new Map(), 2)) is<string>()(value, true);
+  for await (const value of workers.list.stream()) is<bigint>()(value, true);
+  is<number>()(workers.sync.square(2), true);
+  is<string[]>()(workers.sync.keys(new Map()), true);
+  is<Promise<number[]>>()(workers.all.square(2), true);
+  is<Promise<string[][]>>()(workers.all.keys(new Map()), true);
+  is<Promise<number>>()(workers.with({ timeout: 1, priority: 2, retries: 3 }).square(2), true);
+  is<Promise<number>>()(workers.by("key").square(2), true);
+  is<Promise<number> | undefined>()(workers[0]?.square(2), true);
+  for await (const value of workers.map([1, 2], (n) => workers.square(n))) is<number>()(value, true);
+  for await (const value of workers.map(new Set("ab"), async (text, place) => [text, place] as const, { ordered: false }))
+    is<readonly [string, number]>()(value, true);
+  is<Promise<number>>()(connection.square(2), true);
+  is<number>()(connection.sync.square(2), true);
+  is<number>()(workers.stats.waitTime.p99, true);
+  workers.events((event) => {
+    if (event.type === "exit") is<number>()(event.exit.code, true);
+    // @ts-expect-error Only "exit" has an exit.
+    else event.exit;
+  });
+  // @ts-expect-error A name that the worker does not serve.
+  workers.sqare(2);
+  // @ts-expect-error A field that is no function.
+  workers.version();
+  // @ts-expect-error An argument of the wrong type.
+  workers.square("2");
+  // @ts-expect-error An argument too few.
+  workers.square();
+  // @ts-expect-error An argument too many.
+  workers.square(1, 2);
+  // @ts-expect-error Also of a stream,
+  workers.numbers.stream("3");
+  // @ts-expect-error of a blocking call,
+  workers.sync.square("2");
+  // @ts-expect-error of a call of all workers,
+  workers.all.square("2");
+  // @ts-expect-error and of the worker of a key.
+  workers.by(1).square("2");
+  // @ts-expect-error A result of another type.
+  const text: string = await workers.square(2);
+  // @ts-expect-error A blocking call gives no stream.
+  workers.sync.numbers.stream(2);
+  // @ts-expect-error An option that there is not.
+  workers.with({ timout: 1 });
+  // @ts-expect-error A key is a string or a number.
+  workers.by({});
+  // @ts-expect-error A number is nothing that could stay.
+  proxy(1);
+  // @ts-expect-error Functions are served by name.
+  serve(() => 1);
+  void text;
+}
+
+/** The methods of a class, and what a program names itself. */
+export class Counter {
+  #count = 0;
+  add(by: number): number {
+    return (this.#count += by);
+  }
+}
+export const counter = serve(new Counter());
+
+export async function start(context: Parameters<typeof connect>[0], to: Parameters<typeof connect>[1]): Promise<void> {
+  const workers = await pool<Api>("file:///worker.js", { workers: 2, min: 1, max: 4, recycleAfter: 3 });
+  is<Pool<Api>>()(workers, true);
+  is<Connection<typeof counter>>()(await connect<typeof counter>(context, to), true);
+  const counters = await pool<typeof counter>("file:///worker.js");
+  is<Promise<number>>()(counters.add(2), true);
+  // @ts-expect-error An option that there is not.
+  await pool<Api>("file:///worker.js", { worker: 2 });
+  // @ts-expect-error A worker's entry is a URL, or makes a worker.
+  await pool<Api>(7);
+}
+`;
+
 /** Every public name, as a program passes it on: each of them is there, as a value or as a type. */
 function surface(): string {
-  return ["index", "port", "web"]
+  return ["index", "pool", "port", "web"]
     .map((entry) => {
       const text = readFileSync(join("dist", `${entry}.d.ts`), "utf8");
       const from = entry === "index" ? "pamir" : `pamir/${entry}`;
@@ -204,6 +311,7 @@ it.each(PROJECTS)("$name", async ({ name, resolution, dom, node, tsc }) => {
   mkdirSync(join(folder, "node_modules", "@types"), { recursive: true });
   writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
   writeFileSync(join(folder, "anywhere.ts"), ANYWHERE);
+  writeFileSync(join(folder, "pool.ts"), POOL);
   writeFileSync(join(folder, "surface.ts"), surface());
   if (dom || node !== undefined) writeFileSync(join(folder, "host.ts"), HOST);
   if (dom) writeFileSync(join(folder, "browser.ts"), BROWSER);

@@ -1,7 +1,7 @@
 // One worker, without a pool: expose() and connect(), in either direction.
 import { type AdoptTarget, type Context, type Endpoint, type Job, launch, PamiError } from "../index.js";
 import { type Exchange, exchangeOf } from "./exchange.js";
-import { namesOf } from "./names.js";
+import { type Functions, namesOf } from "./names.js";
 import type { PoolCallOptions } from "./pool.js";
 import { type Remote, type RemoteSync, remoteOf } from "./remote.js";
 import type { Api } from "./serve.js";
@@ -32,7 +32,7 @@ const START_MS = 60_000;
  * @returns the functions, whose type the caller imports
  * @throws PAMIR_INVAL
  */
-export function expose<F extends object>(context: Context, functions: F): Api<F> {
+export function expose<F extends object>(context: Context, functions: F & Functions<F>): Api<F> {
   exchangeOf(context).serve({ names: namesOf("expose()", functions), functions }, () => {});
   return functions;
 }

@@ -1,10 +1,10 @@
 // The call that the running function answers.
-import { type Endpoint, PamiError } from "../index.js";
+import { type Endpoint, type HostAbortSignal, PamiError } from "../index.js";
 
 /** The call that a function of `serve()` answers, until the function's first `await`. */
 export interface ServedCall {
   /** Aborted once the caller has given the call up, or has ended. */
-  readonly signal: AbortSignal;
+  readonly signal: HostAbortSignal;
   /** The caller. */
   readonly caller: Endpoint;
 }

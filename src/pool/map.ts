@@ -14,6 +14,7 @@ export async function* mapped<Item, Result>(
   if (!(Number.isInteger(concurrency) && concurrency > 0)) {
     throw new PamiError("PAMIR_INVAL", `concurrency of map() is ${String(concurrency)}, not an integer from 1 on`);
   }
+  if (typeof work !== "function") throw new PamiError("PAMIR_INVAL", `work of map() is ${typeof work}, not a function`);
   const source = iteratorOf(items);
   const begun = new Map<number, Promise<{ readonly place: number; readonly value: Awaited<Result> }>>();
   let taken = 0;

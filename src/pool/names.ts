@@ -18,9 +18,9 @@ export const RESERVED: readonly string[] = [
   "toJSON",
 ];
 
-/** Functions by name: an object of functions, or an instance of a class. */
+/** Functions by name: an object of functions, or an instance of a class. A function alone has no name to call it by. */
 // biome-ignore lint/suspicious/noExplicitAny: functions of any parameters.
-export type Functions = { readonly [name: string]: ((...args: any[]) => any) | unknown };
+export type Functions<F extends object> = F extends (...args: any[]) => unknown ? never : F;
 
 /**
  * The names of an object's functions, in a fixed order: its own, then those of its class and of what that extends.
@@ -28,7 +28,8 @@ export type Functions = { readonly [name: string]: ((...args: any[]) => any) | u
  */
 export function namesOf(call: string, functions: object): string[] {
   if (typeof functions !== "object" || functions === null) {
-    throw new PamiError("PAMIR_INVAL", `${call} takes an object of functions, not ${typeof functions}`);
+    const what = functions === null ? "null" : typeof functions;
+    throw new PamiError("PAMIR_INVAL", `${call} takes an object of functions, not ${what}`);
   }
   const names = new Set<string>();
   for (let owner: object | null = functions; owner !== null && owner !== Object.prototype; ) {

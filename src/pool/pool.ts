@@ -1,5 +1,6 @@
 // A pool of workers whose functions are called by name.
 import {
+  type AbortSignalLike,
   type Job,
   type LaunchOptions,
   launch,
@@ -23,7 +24,7 @@ import { FUNCTIONS, HELLO, LEAVE, packed, SETTLED } from "./wire.js";
 /** Options of a call: those of the pool hold where a call has none. */
 export interface PoolCallOptions {
   /** Aborting it rejects the call with PAMIR_CANCELED; the function's `currentCall().signal` is aborted. */
-  readonly signal?: AbortSignal | undefined;
+  readonly signal?: AbortSignalLike | undefined;
   /**
    * Milliseconds until the call rejects with PAMIR_TIMEDOUT, the wait for a worker and retries included. Of a stream: the
    * longest wait for a worker, and then for an answer with values. Default: no limit.
@@ -526,7 +527,7 @@ class Workers {
         },
       );
       const cancel = (): void => {
-        if (this.#queue.remove(waiting)) waiting.reject(canceledError(signal as AbortSignal));
+        if (this.#queue.remove(waiting)) waiting.reject(canceledError(signal as AbortSignalLike));
       };
       if (deadline !== Number.POSITIVE_INFINITY) {
         const late = (): void => {
@@ -808,6 +809,9 @@ class Workers {
   }
 
   listen(listener: (event: PoolEvent) => void): () => void {
+    if (typeof listener !== "function") {
+      throw new PamiError("PAMIR_INVAL", `events() takes a function, not ${shown(listener)}`);
+    }
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }
@@ -858,7 +862,7 @@ class Workers {
 }
 
 const closedError = (): PamiError => new PamiError("PAMIR_CLOSED", "the pool is closed");
-const canceledError = (signal: AbortSignal): PamiError =>
+const canceledError = (signal: AbortSignalLike): PamiError =>
   new PamiError("PAMIR_CANCELED", "a call was canceled that waited for a worker", { cause: signal.reason });
 
 /** The code of an error of pamir's own; undefined for what a function has thrown, whatever code that has. */
@@ -887,22 +891,31 @@ const OPTION_KEYS = new Set<string>([
   "onError",
 ] satisfies (keyof PoolOptions)[]);
 const CALL_KEYS = new Set<string>(["signal", "timeout", "priority", "retries"] satisfies (keyof PoolCallOptions)[]);
+const MAP_KEYS = new Set<string>(["concurrency", "ordered"]);
 const WORKERS_MAX = 500;
 const RETRIES_MAX = 1000;
 
+/** A value in an error's text. */
+function shown(value: unknown): string {
+  if (typeof value === "string") return JSON.stringify(value);
+  return (typeof value === "object" && value !== null) || typeof value === "function"
+    ? `a ${typeof value}`
+    : String(value);
+}
+
 function checkCount(name: string, value: number | undefined, least: number, most: number): void {
   if (value === undefined || (Number.isInteger(value) && value >= least && value <= most)) return;
-  throw new PamiError("PAMIR_INVAL", `${name} is ${String(value)}, not an integer from ${least} to ${most}`);
+  throw new PamiError("PAMIR_INVAL", `${name} is ${shown(value)}, not an integer from ${least} to ${most}`);
 }
 
 function checkTime(name: string, value: number | undefined): void {
   if (value === undefined || (typeof value === "number" && value >= 0)) return;
-  throw new PamiError("PAMIR_INVAL", `${name} is ${String(value)}, not a number of milliseconds from 0 on`);
+  throw new PamiError("PAMIR_INVAL", `${name} is ${shown(value)}, not a number of milliseconds from 0 on`);
 }
 
 function checkKeys(what: string, options: object, keys: ReadonlySet<string>): void {
   if (typeof options !== "object" || options === null) {
-    throw new PamiError("PAMIR_INVAL", `${what} are ${String(options)}, not an object`);
+    throw new PamiError("PAMIR_INVAL", `${what} are ${shown(options)}, not an object`);
   }
   for (const key in options) {
     if (!keys.has(key)) {
@@ -911,11 +924,20 @@ function checkKeys(what: string, options: object, keys: ReadonlySet<string>): vo
   }
 }
 
-function checkCallOptions(what: string, { timeout, priority, retries }: PoolCallOptions): void {
+function checkSignal(what: string, signal: AbortSignalLike | undefined): void {
+  if (signal === undefined) return;
+  const { aborted, addEventListener } = (signal ?? {}) as Partial<AbortSignalLike>;
+  if (typeof aborted === "boolean" && typeof addEventListener === "function") return;
+  throw new PamiError("PAMIR_INVAL", `signal of ${what} is ${shown(signal)}, not an AbortSignal`);
+}
+
+/** @throws PAMIR_INVAL */
+function checkCallOptions(what: string, { timeout, priority, retries, signal }: PoolCallOptions): void {
+  checkSignal(what, signal);
   checkTime(`timeout of ${what}`, timeout);
   checkCount(`retries of ${what}`, retries, 0, RETRIES_MAX);
   if (priority !== undefined && !Number.isFinite(priority)) {
-    throw new PamiError("PAMIR_INVAL", `priority of ${what} is ${String(priority)}, not a finite number`);
+    throw new PamiError("PAMIR_INVAL", `priority of ${what} is ${shown(priority)}, not a finite number`);
   }
 }
 
@@ -932,6 +954,9 @@ function sizesOf(options: PoolOptions): Sizes {
   checkCount("maxQueue", options.maxQueue, 0, Number.MAX_SAFE_INTEGER);
   checkCount("recycleAfter", options.recycleAfter, 1, Number.MAX_SAFE_INTEGER);
   for (const name of ["idleTimeout", "killAfter", "startTimeout"] as const) checkTime(name, options[name]);
+  if (options.processes !== undefined && typeof options.processes !== "boolean") {
+    throw new PamiError("PAMIR_INVAL", `processes is ${shown(options.processes)}, not a boolean`);
+  }
   checkCallOptions("pool()", options);
   return { min, max };
 }
@@ -985,8 +1010,10 @@ export async function pool<Api>(
       checkCallOptions("with()", given);
       return remoteWith(given);
     },
-    map: (items: never, work: never, given: { concurrency?: number; ordered?: boolean } = {}) =>
-      mapped(items, work, given.concurrency ?? workers.capacity, given.ordered ?? true),
+    map(items: never, work: never, given: { concurrency?: number; ordered?: boolean } = {}) {
+      checkKeys("options of map()", given, MAP_KEYS);
+      return mapped(items, work, given.concurrency ?? workers.capacity, given.ordered ?? true);
+    },
     warmUp: () => workers.warmUp(),
     events: (listener: (event: PoolEvent) => void) => workers.listen(listener),
     close: () => workers.close(),

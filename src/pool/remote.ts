@@ -85,7 +85,7 @@ function unknownNames(names: readonly string[], other: (name: string) => unknown
     get(_, name) {
       if (typeof name === "symbol") return undefined;
       const found = other(name);
-      if (found !== undefined || ASKED.has(name)) return found;
+      if (found !== undefined || ASKED.has(name) || name.startsWith("@@")) return found;
       const listed =
         names.length > 20 ? `${names.slice(0, 20).join(", ")}, and ${names.length - 20} more` : names.join(", ");
       throw new PamiError("PAMIR_INVAL", `the worker serves no function ${JSON.stringify(name)}, but ${listed}`);

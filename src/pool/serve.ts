@@ -1,5 +1,5 @@
 // The worker's side of a pool: serve().
-import { type AttachPort, attach, type PamiError } from "../index.js";
+import { type AttachPort, attach, PamiError } from "../index.js";
 import { exchangeOf } from "./exchange.js";
 import { type Functions, namesOf } from "./names.js";
 
@@ -9,6 +9,9 @@ export interface ServeOptions {
   readonly port?: AttachPort | undefined;
 }
 
+/** Whether this worker serves the pool that has started it. */
+let isServing = false;
+
 /** What `pool<Api>()` and `connect<Api>()` take as the type of a worker's functions. */
 export type Api<F extends object> = F;
 
@@ -17,10 +20,15 @@ export type Api<F extends object> = F;
  * take and return whatever structured clone copies, or promises; what they throw rejects at the caller. A function that
  * returns an iterable can be read as a stream. Runs until the caller closes its pool: a worker module ends with this call.
  * @returns the functions, whose type the caller imports
- * @throws PAMIR_INVAL at once for a name that the pool has itself; what attach() throws ends the worker
+ * @throws PAMIR_INVAL at once for a name that the pool has itself, and for a second call; what attach() throws ends the worker
  */
-export function serve<F extends object>(functions: F & Functions, options: ServeOptions = {}): Api<F> {
+export function serve<F extends object>(functions: F & Functions<F>, options: ServeOptions = {}): Api<F> {
   const names = namesOf("serve()", functions);
+  if (options.port === undefined) {
+    if (isServing)
+      throw new PamiError("PAMIR_INVAL", "serve() was called before: a worker serves one object of functions");
+    isServing = true;
+  }
   void run(names, functions, options);
   return functions;
 }

@@ -1,5 +1,5 @@
 // Streams: what an iterator of one side gives, in the other side's loop. The receiver asks for more when it has room.
-import { type Context, type Endpoint, PamiError } from "../index.js";
+import { type AbortSignalLike, type Context, type Endpoint, PamiError } from "../index.js";
 import { promised } from "../support/promise.js";
 import { pause } from "../support/timers.js";
 import { type ServedCall, within } from "./current-call.js";
@@ -205,7 +205,7 @@ export async function* readStream(
   line: Line,
   number: number,
   args: readonly unknown[],
-  options: { signal?: AbortSignal | undefined; timeout?: number | undefined },
+  options: { signal?: AbortSignalLike | undefined; timeout?: number | undefined },
 ): AsyncGenerator<unknown, void> {
   const stream = line.nextStream();
   let isOver = false;

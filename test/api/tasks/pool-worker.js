@@ -119,6 +119,10 @@ export const api = serve({
     setTimeout(() => void Promise.resolve(call("too late")).catch((error) => (lastError = error.message)), 20);
   },
   lastError: () => lastError,
+  unclonable: () => ({ run: () => 1 }),
+  *unclonables() {
+    yield { run: () => 1 };
+  },
   /** @param {AbortSignal} signal */
   reasonOf: (signal) =>
     new Promise((resolve) => {
