@@ -11,6 +11,7 @@ import {
   COLLECTIVE_ASK,
   COLLECTIVE_CLOSED,
   COLLECTIVE_DATA,
+  COLLECTIVE_EXTENSION,
   COLLECTIVE_FAILED,
   COLLECTIVE_LEFT,
   COLLECTIVE_READY,
@@ -461,6 +462,36 @@ describe("lies about geometries", () => {
     expect(over).toBe(false);
     (geometries[2] as Geometry).dispatch(1, () => Uint8Array.of(3));
     expect((await values([gathered]))[0]).toEqual(Uint8Array.of(1, 2, 3));
+    close();
+  });
+
+  it.each<[string, object, readonly number[]]>([
+    ["of a task that is no member", { rank: 2, tag: 0, signature: 1 }, new Array<number>(8).fill(9)],
+    ["of a rank that there is not", { rank: 0xffffffff, tag: 0, signature: 1 }, new Array<number>(8).fill(9)],
+    ["of another exchange", { rank: 1, tag: 1, signature: 7 }, new Array<number>(8).fill(9)],
+    ["of another length", { rank: 1, tag: 1, signature: 1 }, new Array<number>(15).fill(9)],
+    ["of far too many cells", { rank: 1, tag: 1, signature: 1 }, new Array<number>(20_000).fill(9)],
+    ["of a direction that there is not", { rank: 1, tag: 99, signature: 1 }, new Array<number>(8).fill(9)],
+    ["to no grid", { rank: 1, number: 77, tag: 1, signature: 1 }, new Array<number>(8).fill(9)],
+  ])("cells of a grid %s are dropped, early or late: the honest members' come", async (_, fields, payload) => {
+    const { make, values, post, turn, close } = membersJob();
+    const geometries = await make([TARGET, HOSTILE]);
+    const lie = collective(COLLECTIVE_EXTENSION, { number: 0, ...fields }, payload);
+    const grid = (one: Geometry) => one.createGrid({ size: [8], type: Float64Array });
+    const first = grid(geometries[0] as Geometry);
+    for (let i = 0; i < 40; i++) await post(lie);
+    const grids = await values([first, grid(geometries[1] as Geometry)]);
+    for (const [rank, one] of grids.entries()) (one.fields[0] as Float64Array).fill(rank + 1);
+    await post(lie);
+    for (let round = 0; round < 3; round++) {
+      await values(grids.map((one) => one.exchange()));
+      await post(lie);
+      await turn();
+    }
+    expect(grids.map((one) => [...(one.fields[0] as Float64Array)])).toEqual([
+      [1, 1, 1, 1, 1, 2],
+      [1, 2, 2, 2, 2, 2],
+    ]);
     close();
   });
 
