@@ -2,7 +2,7 @@
 import { type AdoptTarget, type Context, type Endpoint, type Job, launch, PamiError } from "../index.js";
 import { type Exchange, exchangeOf } from "./exchange.js";
 import { type Functions, namesOf } from "./names.js";
-import type { PoolCallOptions } from "./pool.js";
+import { checkCallOptions, checkKeys, type PoolCallOptions } from "./pool.js";
 import { type Remote, type RemoteSync, remoteOf } from "./remote.js";
 import type { Api } from "./serve.js";
 import { readStream } from "./streams.js";
@@ -23,6 +23,7 @@ export interface ConnectionMethods<Api> {
 /** The functions of another thread by name. */
 export type Connection<Api> = Remote<Api> & ConnectionMethods<Api>;
 
+const CONNECTION_KEYS = new Set(["signal", "timeout"]);
 /** Milliseconds in which the other side has to serve. */
 const START_MS = 60_000;
 
@@ -79,7 +80,11 @@ async function connectionOf<Api>(
     sync: remoteOf(names, {
       run: (number, args) => line.askSync(FUNCTIONS + number, packed(args), {}),
     }) as ConnectionMethods<unknown>["sync"],
-    with: (options) => remoteWith(options) as Remote<unknown>,
+    with(options) {
+      checkKeys("options of with()", options, CONNECTION_KEYS);
+      checkCallOptions("with()", options);
+      return remoteWith(options) as Remote<unknown>;
+    },
     close,
     [Symbol.asyncDispose]: close,
   };

@@ -913,7 +913,7 @@ function checkTime(name: string, value: number | undefined): void {
   throw new PamiError("PAMIR_INVAL", `${name} is ${shown(value)}, not a number of milliseconds from 0 on`);
 }
 
-function checkKeys(what: string, options: object, keys: ReadonlySet<string>): void {
+export function checkKeys(what: string, options: object, keys: ReadonlySet<string>): void {
   if (typeof options !== "object" || options === null) {
     throw new PamiError("PAMIR_INVAL", `${what} are ${shown(options)}, not an object`);
   }
@@ -932,7 +932,7 @@ function checkSignal(what: string, signal: AbortSignalLike | undefined): void {
 }
 
 /** @throws PAMIR_INVAL */
-function checkCallOptions(what: string, { timeout, priority, retries, signal }: PoolCallOptions): void {
+export function checkCallOptions(what: string, { timeout, priority, retries, signal }: PoolCallOptions): void {
   checkSignal(what, signal);
   checkTime(`timeout of ${what}`, timeout);
   checkCount(`retries of ${what}`, retries, 0, RETRIES_MAX);

@@ -1,5 +1,6 @@
 // pamir/pool: functions of workers by name, with any value.
-import { type Pool, type PoolOptions, pool, proxy } from "pamir/pool";
+import { Worker } from "node:worker_threads";
+import { connect, type Pool, type PoolOptions, pool, proxy } from "pamir/pool";
 import { afterEach, describe, expect, it } from "vitest";
 import type { api } from "./tasks/pool-worker.js";
 
@@ -222,6 +223,18 @@ describe("wrong input", () => {
     [{ worker: 2 } as PoolOptions, /options of pool\(\): there is no "worker"/],
   ])("%j", async (options, text) => {
     await expect(pool(ENTRY, options)).rejects.toThrow(text);
+  });
+
+  it("options of a connection that there are not", async () => {
+    const connection = await connect<{ one(): number }>(
+      new Worker(new URL("./tasks/pool-connected.js", import.meta.url)),
+    );
+    const given = (options: object) => () => connection.with(options);
+    expect(given({ retries: 1 })).toThrow(/options of with\(\): there is no "retries", but signal, timeout/);
+    expect(given({ timeout: -1 })).toThrow(/timeout of with\(\) is -1, not a number of milliseconds/);
+    expect(given({ signal: 5 })).toThrow(/signal of with\(\) is 5, not an AbortSignal/);
+    expect(await connection.one()).toBe(1);
+    await connection.close();
   });
 
   it("a name that is not served is refused with those that are", async () => {
