@@ -339,8 +339,11 @@ export function trafficOf(client, round, book, { seat, index }) {
 
   /** Takes messages out of the stream at its own pace, and leaves it now and then. */
   async function read() {
-    while (!leaving.signal.aborted) {
+    let isOver = false;
+    while (!leaving.signal.aborted && !isOver) {
       try {
+        // Over: no task can send any more.
+        isOver = true;
         const options =
           below(2) === 0 ? { signal: leaving.signal } : { signal: leaving.signal, timeout: 1 + below(50) };
         for await (const { origin, header, payload, reply } of context.messages(STREAM, options)) {
@@ -350,12 +353,19 @@ export function trafficOf(client, round, book, { seat, index }) {
             deliveries.arrived(STREAM, peer.ordinal, number);
             compare(STREAM, peer, number, header, payload);
           } else reply(answerOfStream(peer, words(header), payload));
-          if (below(64) === 0) break;
+          if (below(64) === 0) {
+            isOver = false;
+            break;
+          }
           if (below(200) === 0) await new Promise((resolve) => setTimeout(resolve, below(20)));
         }
       } catch (error) {
-        if (![...ENDINGS, "PAMIR_CLOSED"].includes(codeOf(error))) fail("others", `messages(): ${error}`);
-        if (codeOf(error) === "PAMIR_CLOSED") return;
+        // SHUTDOWN: over, too, and one of the other tasks has failed.
+        if (![...ENDINGS, "PAMIR_CLOSED", "PAMIR_SHUTDOWN"].includes(codeOf(error))) {
+          fail("others", `messages(): ${error}`);
+        }
+        if (["PAMIR_CLOSED", "PAMIR_SHUTDOWN"].includes(codeOf(error))) return;
+        isOver = false;
       }
     }
   }

@@ -830,7 +830,7 @@ export class Receiver {
     const { bytes, meta, payloadBytes } = copy;
     if (needed <= bytes.length) return;
     const total = headerSpace(meta >>> META_HEADER_SHIFT) + payloadBytes;
-    Object.assign(copy, this.#allocateFor(copy, Math.min(total, Math.max(needed, 2 * bytes.length))));
+    Object.assign(copy, this.#allocateFor(copy, Math.min(total, Math.max(needed, 4 * bytes.length))));
   }
 
   /** Allocates larger memory for a copy, with its contents. Without memory, it drops the message and throws. */

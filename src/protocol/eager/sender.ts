@@ -3,6 +3,7 @@
 import {
   BUFFER_PAYLOAD_MIN,
   DISPATCH_ID_CALL,
+  DISPATCH_ID_REPLY,
   DISPATCH_ID_MAX,
   HEADER_BYTES_MAX,
   MESSAGE_BYTES_MAX,
@@ -280,8 +281,8 @@ export class Sender {
 
   /**
    * Sends to one of pamir's own dispatch ids. A message without room goes to the pending queue, however full that is, so
-   * that no later message overtakes it. A request is copied, because its caller may reuse it; a large reply with `onLocal` is
-   * not.
+   * that no later message overtakes it. A request is copied, because its caller may reuse it, and so is a reply without
+   * `onLocal`.
    */
   sendOwn(
     to: Endpoint,
@@ -299,7 +300,8 @@ export class Sender {
     }
     const isSmall = total <= RECV_IMMEDIATE_MAX;
     const callbacks = { onLocal, onRemote: undefined, cookie: undefined, offer: undefined, gift: undefined };
-    const isCopied = isSmall || dispatch === DISPATCH_ID_CALL || onLocal === undefined;
+    const isReply = dispatch === DISPATCH_ID_REPLY;
+    const isCopied = isSmall || dispatch === DISPATCH_ID_CALL || (isReply && onLocal === undefined);
     const region = isCopied ? undefined : this.#regionOf(payload);
     const request: SendRequest = { dispatch, header, payload, payloadBytes, region, ...callbacks, held: 0, sent: -1 };
     const copied = isCopied ? total : header.length;
