@@ -128,7 +128,7 @@ it("rollup", async () => {
   const first = new Set(["main.js", "task.js"]);
   for (const name of first) for (const imported of chunks.get(name)?.imports ?? []) first.add(imported);
   const code = [...first].map((name) => chunks.get(name)?.code).join("");
-  expect(gzipSync(code).length).toBeLessThan(120_200);
+  expect(gzipSync(code).length).toBeLessThan(121_100);
   expect(await runFiles(join(folder, "dist"))).toEqual(RESULT);
 });
 
