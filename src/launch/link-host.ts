@@ -3,7 +3,7 @@
 import { systemClock } from "../support/clock.js";
 import { nextTurn } from "../support/host.js";
 import { randomWords } from "../support/randomness.js";
-import { after } from "../support/timers.js";
+import { after, every } from "../support/timers.js";
 import type { LinkNodeHost } from "./link-node.js";
 
 /**
@@ -28,6 +28,10 @@ export class LinkHost implements LinkNodeHost {
   #cancel: () => void = () => {};
   /** Whether it waits for a turn. */
   #isTurning = false;
+  /** When this thread was last known to run, and the longest time for which it did not, in milliseconds. */
+  #ranAt = 0;
+  #longestStop = 0;
+  #endWatch: () => void = () => {};
 
   /** @param isHeld whether its timers keep a thread of Node running */
   constructor(onLost: LinkHost["onLost"] = () => {}, isHeld = true) {
@@ -82,8 +86,25 @@ export class LinkHost implements LinkNodeHost {
     this.#call();
   }
 
+  /** In Node: from now on, longestStop() says for how long this thread did not run. @param milliseconds between two looks */
+  watchStops(milliseconds: number): void {
+    this.#ranAt = systemClock.now();
+    this.#endWatch = every(milliseconds, () => void this.longestStop());
+  }
+
+  /** The longest time for which this thread did not run since watchStops(), in milliseconds: stopped by a signal, or at work. */
+  longestStop(): number {
+    const now = systemClock.now();
+    if (this.#ranAt > 0) {
+      this.#longestStop = Math.max(this.#longestStop, now - this.#ranAt);
+      this.#ranAt = now;
+    }
+    return this.#longestStop;
+  }
+
   /** Cancels the alarm. A node that is closed sets no other. */
   close(): void {
+    this.#endWatch();
     this.#time = Number.POSITIVE_INFINITY;
     this.#wait();
   }

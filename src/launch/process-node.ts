@@ -160,9 +160,11 @@ export class ProcessNode {
     };
     this.agent = this.#node.agent;
     this.agent.isTold = setup.isTold;
+    this.#host.watchStops(Math.min(silence / 4, LOOK_MS));
     this.#host.isGone = (task) => {
       const one = setup.processes[task];
-      return one != null && hasEnded(one);
+      // Others may have given up a node that was stopped for the silence, gone on without it, and finished.
+      return one != null && hasEnded(one) && this.#host.longestStop() < silence;
     };
     this.#host.onUnanswered = (other, attempts) => void this.#look(other, attempts);
     this.#markEnded = () => markEngineDead(sharedAtomics(memory), map);

@@ -6,6 +6,7 @@ import { run } from "../support/run-command.js";
 
 const parts = fileURLToPath(new URL("programs/parts.js", import.meta.url));
 const elastic = fileURLToPath(new URL("programs/elastic.js", import.meta.url));
+const stopped = fileURLToPath(new URL("programs/stopped.js", import.meta.url));
 const program = fileURLToPath(new URL("programs/cut-off.js", import.meta.url));
 
 describe.skipIf(process.platform !== "linux").each(["kill", "exit"])("by %s", { timeout: 100_000 }, (how) => {
@@ -32,6 +33,21 @@ it.skipIf(process.platform !== "linux").each([undefined, "inline"])(
     const options = `PAMIR_OPTIONS=${JSON.stringify({ silence: 3000, agent })}`;
     const { stdout } = run("-n", "3", "--nodes", "3", "-x", options, parts, "stop");
     expect(stdout).toBe('[2] {"task":2,"size":1,"codes":["PAMIR_MINORITY"]}\n');
+  },
+);
+
+it.skipIf(process.platform !== "linux").each([undefined, "inline"])(
+  "two of four nodes are stopped while the others go on, finish and end: PAMIR_MINORITY, once they run again; agent: %s",
+  { timeout: 100_000 },
+  (agent) => {
+    const options = `PAMIR_OPTIONS=${JSON.stringify({ silence: 3000, agent })}`;
+    const { stdout } = run("-n", "4", "--nodes", "4", "-x", options, stopped);
+    expect(stdout.trim().split("\n").sort()).toEqual([
+      "[0] goes on with 2",
+      "[1] goes on with 2",
+      "[2] PAMIR_MINORITY",
+      "[3] PAMIR_MINORITY",
+    ]);
   },
 );
 
