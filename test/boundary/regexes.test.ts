@@ -43,16 +43,19 @@ function timeOf(regex: RegExp, { begin, unit, end }: (typeof TEXTS)[number], len
   return least;
 }
 
-/** Texts of which twice as much takes three times as long, three times in a row. */
+/** Texts of which 8 times as much takes more than 24 times as long: 64 times, where time grows with the square. */
 function slowTexts(regex: RegExp): string[] {
   return TEXTS.filter((text) => {
     // What is below the clock's steps would be noise.
-    for (let length = 2000, last = timeOf(regex, text, 1000) + 0.05; length <= 8000; length *= 2) {
+    const first = timeOf(regex, text, 1000) + 0.02;
+    let last = first;
+    for (let length = 2000; length <= 8000; length *= 2) {
       const time = timeOf(regex, text, length);
-      if (time < 3 * last) return false;
+      // Most end here.
+      if (time < 1.5 * last) return false;
       last = time;
     }
-    return true;
+    return last > 24 * first;
   }).map((text) => JSON.stringify(text));
 }
 
