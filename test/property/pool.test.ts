@@ -12,9 +12,11 @@ import type { api } from "./tasks/pool-random.js";
 type Api = typeof api;
 type Random = (below: number) => number;
 const ENTRY = new URL("./tasks/pool-random.js", import.meta.url);
+/** Tests that together make all calls, so that shards share them: 100,000 of them in a deep run. */
+const PARTS = Array.from({ length: byEffort({ quick: 1, normal: 1, deep: 20 }) }, (_, part) => part);
 /** Calls of all rounds of a test, and of a round. Processes take their time to start: ten times as long. */
 const callsOf = (processes: boolean): number =>
-  byEffort({ quick: 200, normal: processes ? 400 : 800, deep: processes ? 10_000 : 90_000 });
+  byEffort({ quick: 200, normal: processes ? 400 : 800, deep: processes ? 500 : 4500 });
 const ROUND = byEffort({ quick: 200, normal: 200, deep: 500 });
 /** Calls at once. */
 const AT_ONCE = 24;
@@ -385,8 +387,8 @@ const WAYS: [name: string, processes: boolean][] = [["threads", false]];
 if (process.platform === "linux") WAYS.push(["processes", true]);
 
 describe.each(WAYS)("a pool of %s", (name, processes) => {
-  it("settles each of many random calls once, and right", async () => {
-    const random = randomOf(SEED ^ name.length);
+  it.each(PARTS)("settles each of many random calls once, and right: part %i", async (part) => {
+    const random = randomOf(SEED ^ name.length ^ (part << 16));
     for (let calls = 0; calls < callsOf(processes); calls += ROUND) {
       try {
         await play(random, processes, ROUND);
