@@ -70,9 +70,10 @@ export const codecs = {
   /**
    * Makes a codec for whatever structured clone copies, in every host: also Map, Set, Date, RegExp, bigint, typed arrays,
    * ArrayBuffer, errors, cycles, undefined, -0, NaN, holes of arrays, lone surrogates. Instances of classes arrive as plain
-   * objects. What its encode() gives is valid until the next encode() of such a codec, if it has at most 1 MiB. Errors keep more than structured clone keeps: `cause`, `errors`, own fields, and a name of their own. Named
-   * properties of arrays of more than 1,024 elements are left out. Shared memory, functions, symbols and objects of the
-   * host (Blob, URL, Promise, …) are refused with PAMIR_CLONE, which names their place in the value.
+   * objects. What its encode() gives is valid until the next encode() of such a codec, if it has at most 1 MiB. Errors keep
+   * more than structured clone keeps: `cause`, `errors`, own fields, and a name of their own. Named properties of arrays of
+   * more than 1,024 elements are left out. Shared memory, functions, symbols and objects of the host (Blob, URL, Promise, …)
+   * are refused with PAMIR_CLONE, which names their place in the value.
    * @param handles numbers for parts that stay where they are, such as functions
    */
   clone<T = unknown>(handles?: Handles): InPlaceCodec<T> {
