@@ -29,6 +29,9 @@ describe("examples", () => {
     "transpose.js": kernel("sum of errors: 0 as it must be, \\d+ MB/s"),
     "nstream.js": kernel("checksum: 336000000 as it must be, \\d+ MB/s"),
     "random.js": kernel("wrong words: 0 as it must be, [\\d.]+ million updates/s"),
+    "hash-pool.js":
+      /^10 of 40 blocks\n20 of 40 blocks\n30 of 40 blocks\n40 of 40 blocks\nhash: 456b5e1e as it must be, 4 workers died, \d+ MB\/s\n$/,
+    "rpc.js": /^all as it must be, \d+ thousand calls\/s\n$/,
     "stream.js": /^tasks: 2, 4194304 bytes to each: every SHA-256 is right, \d+ MB\/s\n$/,
     // Three rows: that is, all bytes have arrived in each way.
     "frames.js":
@@ -44,6 +47,10 @@ describe("examples", () => {
   for (const [file, pattern] of Object.entries(expected)) {
     test(file, () => expect(output(join("examples", file), ...(args[file] ?? []))).toMatch(pattern));
   }
+
+  test.each(["hash-pool.js", "rpc.js"])("%s by the kernels in TypeScript", (file) => {
+    expect(output(join("examples", file), "ts")).toMatch(expected[file] as RegExp);
+  });
 
   test("the number of tasks can be said", () => {
     expect(output(join("examples", "stencil.js"), "3")).toMatch(/^tasks: 3, norm: 42 as it must be, \d+ MFlop\/s\n$/);
