@@ -267,6 +267,8 @@ const entryBeside = (/** @type {string} */ entry, /** @type {string} */ outfile)
     ...lean,
     entryPoints: [entry],
     outfile,
+    // Only pamir/piscina imports any of them.
+    external: ["node:*"],
     sourcemap: "linked",
     metafile: true,
     plugins: [
@@ -281,6 +283,8 @@ const entryBeside = (/** @type {string} */ entry, /** @type {string} */ outfile)
   });
 const port = await entryBeside("src/port/port.ts", "dist/port.js");
 const pool = await entryBeside("src/pool/index.ts", "dist/pool.js");
+const piscina = await entryBeside("src/piscina/piscina.ts", "dist/piscina.js");
+await entryBeside("src/piscina/worker.ts", "dist/piscina-worker.js");
 // Each command of the command line has files of its own: `pamir run` reads 60 KB instead of 200.
 const commands = mkdtempSync(join(tmpdir(), "pamir-cli-"));
 for (const { entryPoints, outdir, path } of [
@@ -337,6 +341,7 @@ for (const [entry, source, values] of [
   ["index", "index", exportsOf("index.js")],
   ["port", "port/port", port.metafile?.outputs["dist/port.js"]?.exports],
   ["pool", "pool/index", pool.metafile?.outputs["dist/pool.js"]?.exports],
+  ["piscina", "piscina/piscina", piscina.metafile?.outputs["dist/piscina.js"]?.exports],
   ["web", "web/web", exportsOf("web.js")],
 ]) {
   const rolled = await rollup({
@@ -356,8 +361,10 @@ for (const [entry, source, values] of [
         renderChunk: (code) =>
           code.replace(/^export \{ (.+) \};$/m, (_, list) => {
             const names = list.split(", ");
-            const types = names.filter((/** @type {string} */ name) => !values?.includes(name));
-            const line = `export { ${names.filter((/** @type {string} */ name) => values?.includes(name)).join(", ")} };`;
+            /** @param {string} name */
+            const isValue = (name) => values?.includes(name.replace(/^.* as "?|"$/g, ""));
+            const types = names.filter((/** @type {string} */ name) => !isValue(name));
+            const line = `export { ${names.filter(isValue).join(", ")} };`;
             return types.length > 0 ? `${line}\nexport type { ${types.join(", ")} };` : line;
           }),
       },

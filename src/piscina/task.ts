@@ -1,0 +1,203 @@
+// A task, and the queues where tasks wait for a worker.
+import { systemClock } from "../support/clock.js";
+import type { Thread } from "./thread.js";
+import { moved, queueOptionsSymbol } from "./transfer.js";
+import type { Key } from "./wire.js";
+
+/** Why a task was aborted: the `cause` is the signal's reason. */
+export class AbortError extends Error {
+  constructor(reason: unknown) {
+    super("The task has been aborted", { cause: reason });
+  }
+
+  override get name(): string {
+    return "AbortError";
+  }
+}
+
+/** A signal of a task: an AbortSignal, or an EventEmitter with an `abort` event. */
+export type AbortSignalAny =
+  | (Pick<EventTarget, "addEventListener" | "removeEventListener"> & { readonly aborted?: boolean; readonly reason?: unknown })
+  | (Pick<NodeJS.EventEmitter, "once" | "removeListener"> & { readonly aborted?: boolean; readonly reason?: unknown });
+
+/** A task as a queue has it. */
+export interface QueuedTask {
+  /** What the task has under `queueOptionsSymbol`, or null. */
+  readonly [queueOptionsSymbol]: object | null;
+}
+
+/** A task as a queue and a balancer see it. */
+export interface PiscinaTask extends QueuedTask {
+  readonly taskId: number;
+  readonly filename: string;
+  readonly name: string;
+  /** When it was given to `run()`, in milliseconds of `performance.now()`. */
+  readonly created: number;
+  /** Whether it has a signal: then it has a worker of its own. */
+  readonly isAbortable: boolean;
+}
+
+/** Where tasks wait. */
+export interface TaskQueue {
+  readonly size: number;
+  /** Takes out the next task. */
+  shift(): QueuedTask | null | undefined;
+  remove(task: QueuedTask): void;
+  push(task: QueuedTask): void;
+  unshift?(task: QueuedTask): void;
+}
+
+/** @returns whether it can be a `taskQueue` */
+export function isTaskQueue(value: unknown): value is TaskQueue {
+  if (typeof value !== "object" || value === null || !("size" in value)) return false;
+  const { shift, remove, push } = value as Partial<TaskQueue>;
+  return typeof shift === "function" && typeof remove === "function" && typeof push === "function";
+}
+
+/** Tasks in their order, in an array. */
+export class ArrayTaskQueue implements TaskQueue {
+  readonly #tasks: QueuedTask[] = [];
+
+  get size(): number {
+    return this.#tasks.length;
+  }
+
+  shift(): QueuedTask | null {
+    return this.#tasks.shift() ?? null;
+  }
+
+  push(task: QueuedTask): void {
+    this.#tasks.push(task);
+  }
+
+  unshift(task: QueuedTask): void {
+    this.#tasks.unshift(task);
+  }
+
+  remove(task: QueuedTask): void {
+    const place = this.#tasks.indexOf(task);
+    if (place >= 0) this.#tasks.splice(place, 1);
+  }
+}
+
+/** Tasks in their order, for queues of any length: the queue of a Piscina that is given none. */
+export class FixedQueue implements TaskQueue {
+  /** Undefined: was removed. */
+  #tasks: (QueuedTask | undefined)[] = [];
+  /** Place of each task, counted from the first one that ever came. */
+  readonly #places = new Map<QueuedTask, number>();
+  #first = 0;
+  /** Tasks before `#tasks[0]`. */
+  #gone = 0;
+
+  get size(): number {
+    return this.#places.size;
+  }
+
+  shift(): QueuedTask | null {
+    while (this.#first < this.#tasks.length) {
+      const task = this.#tasks[this.#first];
+      this.#tasks[this.#first++] = undefined;
+      // Half of them at once: a task is moved once at most, on the average.
+      if (this.#first > 1024 && this.#first * 2 > this.#tasks.length) {
+        this.#tasks = this.#tasks.slice(this.#first);
+        this.#gone += this.#first;
+        this.#first = 0;
+      }
+      if (task === undefined) continue;
+      this.#places.delete(task);
+      return task;
+    }
+    return null;
+  }
+
+  push(task: QueuedTask): void {
+    this.#places.set(task, this.#gone + this.#tasks.length);
+    this.#tasks.push(task);
+  }
+
+  remove(task: QueuedTask): void {
+    const place = this.#places.get(task);
+    if (place === undefined) return;
+    this.#places.delete(task);
+    this.#tasks[place - this.#gone] = undefined;
+  }
+}
+
+let count = 0;
+
+/** Options of a task, where the Piscina's are filled in. */
+export interface TaskOptions {
+  readonly filename: string;
+  readonly name: string;
+  readonly transferList: readonly unknown[] | undefined;
+  readonly signal: AbortSignalAny | null;
+}
+
+/** A task of a Piscina. */
+export class Task implements PiscinaTask {
+  readonly taskId = count++;
+  readonly created = systemClock.now();
+  readonly filename: string;
+  readonly name: string;
+  readonly key: Key;
+  readonly signal: AbortSignalAny | null;
+  readonly [queueOptionsSymbol]: object | null;
+  readonly #done: (isFailed: boolean, value: unknown, task: Task) => void;
+  #value: unknown;
+  readonly transfer: readonly unknown[];
+  /** When a worker got it; 0: it waits. */
+  started = 0;
+  isAborted = false;
+  thread: Thread | undefined;
+  #forget: (() => void) | undefined;
+
+  constructor(
+    value: unknown,
+    key: Key,
+    options: TaskOptions,
+    done: (isFailed: boolean, value: unknown, task: Task) => void,
+  ) {
+    [this.#value, this.transfer] = moved(value, options.transferList);
+    this.key = key;
+    this.filename = options.filename;
+    this.name = options.name;
+    this.signal = options.signal;
+    this.#done = done;
+    this[queueOptionsSymbol] = (this.#value as { [queueOptionsSymbol]?: object } | null | undefined)?.[queueOptionsSymbol] ?? null;
+  }
+
+  get isAbortable(): boolean {
+    return this.signal !== null;
+  }
+
+  /** The value, which the task has no more. */
+  take(): unknown {
+    const value = this.#value;
+    this.#value = undefined;
+    return value;
+  }
+
+  /** Calls back once when the signal is aborted. */
+  onAbort(listener: () => void): void {
+    const { signal } = this;
+    const hear = (): void => {
+      this.isAborted = true;
+      listener();
+    };
+    if (signal === null) return;
+    if ("addEventListener" in signal) {
+      signal.addEventListener("abort", hear, { once: true });
+      this.#forget = () => signal.removeEventListener("abort", hear);
+    } else {
+      signal.once("abort", hear);
+      this.#forget = () => void signal.removeListener("abort", hear);
+    }
+  }
+
+  /** Ends it. @param value its result, or its error */
+  done(isFailed: boolean, value: unknown): void {
+    this.#forget?.();
+    this.#done(isFailed, value, this);
+  }
+}
