@@ -2,28 +2,29 @@
 import { createHistogram, type RecordableHistogram } from "node:perf_hooks";
 
 /** Times in milliseconds: their mean, spread and ends, and how long a part of the tasks took at most (`p99`: 99 %). */
-export interface HistogramSummary {
-  readonly average: number;
-  readonly mean: number;
-  readonly stddev: number;
-  readonly min: number;
-  readonly max: number;
-  readonly p0_001: number;
-  readonly p0_01: number;
-  readonly p0_1: number;
-  readonly p1: number;
-  readonly p2_5: number;
-  readonly p10: number;
-  readonly p25: number;
-  readonly p50: number;
-  readonly p75: number;
-  readonly p90: number;
-  readonly p97_5: number;
-  readonly p99: number;
-  readonly p99_9: number;
-  readonly p99_99: number;
-  readonly p99_999: number;
-}
+export type HistogramSummary = {
+  readonly [Name in
+    | "average"
+    | "mean"
+    | "stddev"
+    | "min"
+    | "max"
+    | "p0_001"
+    | "p0_01"
+    | "p0_1"
+    | "p1"
+    | "p2_5"
+    | "p10"
+    | "p25"
+    | "p50"
+    | "p75"
+    | "p90"
+    | "p97_5"
+    | "p99"
+    | "p99_9"
+    | "p99_99"
+    | "p99_999"]: number;
+};
 
 const PERCENTS = [0.001, 0.01, 0.1, 1, 2.5, 10, 25, 50, 75, 90, 97.5, 99, 99.9, 99.99, 99.999];
 

@@ -2,8 +2,7 @@
 import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 import type { ResourceLimits, WorkerOptions } from "node:worker_threads";
-import { ArrayTaskQueue, isTaskQueue, type TaskQueue } from "./task.js";
-import type { PiscinaLoadBalancer } from "./thread.js";
+import { ArrayTaskQueue, isTaskQueue, type PiscinaLoadBalancer, type TaskQueue } from "./task.js";
 
 /** Options of a Piscina. */
 export interface Options {
@@ -52,23 +51,25 @@ export interface Options {
   workerHistogram?: boolean | undefined;
 }
 
+/** Options that hold where the program gives none. */
+type Defaults =
+  | "name"
+  | "minThreads"
+  | "maxThreads"
+  | "idleTimeout"
+  | "concurrentTasksPerWorker"
+  | "atomics"
+  | "taskQueue"
+  | "niceIncrement"
+  | "closeTimeout"
+  | "recordTiming"
+  | "stricterFIFO"
+  | "workerHistogram";
+
 /** Options with all that holds. */
-export interface FilledOptions extends Options {
-  filename: string | null;
-  name: string;
-  minThreads: number;
-  maxThreads: number;
-  idleTimeout: number;
-  maxQueue: number;
-  concurrentTasksPerWorker: number;
-  atomics: "sync" | "async" | "disabled";
-  taskQueue: TaskQueue;
-  niceIncrement: number;
-  closeTimeout: number;
-  recordTiming: boolean;
-  stricterFIFO: boolean;
-  workerHistogram: boolean;
-}
+export type FilledOptions = Omit<Options, Defaults | "filename" | "maxQueue"> & {
+  [Name in Defaults]: NonNullable<Options[Name]>;
+} & { filename: string | null; maxQueue: number };
 
 type Check = (value: never) => boolean;
 

@@ -34,7 +34,9 @@ export interface PiscinaHistogram {
   readonly runTime: HistogramSummary | undefined;
   /** From `run()` to the time when a worker gets the task. */
   readonly waitTime: HistogramSummary | undefined;
+  /** Forgets the run times. */
   resetRunTime(): void;
+  /** Forgets the wait times. */
   resetWaitTime(): void;
 }
 
@@ -59,7 +61,7 @@ export class Piscina<T = any, R = any> extends EventEmitterAsyncResource {
   readonly #pool: ThreadPool;
   readonly #histogram: PiscinaHistogram;
 
-  /** @throws TypeError, RangeError */
+  /** Makes the pool, and starts `minThreads` workers. @throws TypeError, RangeError */
   constructor(options: Options = {}) {
     const own: Options = Object.assign(Object.create(null), options);
     super({ name: "Piscina" });
@@ -235,7 +237,15 @@ export const version: string = VERSION;
 
 export type { HistogramSummary } from "./histogram.js";
 export type { FilledOptions, Options } from "./options.js";
-export { type AbortSignalAny, ArrayTaskQueue, FixedQueue, type PiscinaTask, type QueuedTask, type TaskQueue } from "./task.js";
-export type { PiscinaLoadBalancer, PiscinaWorker } from "./thread.js";
+export {
+  type AbortSignalAny,
+  ArrayTaskQueue,
+  FixedQueue,
+  type PiscinaLoadBalancer,
+  type PiscinaTask,
+  type PiscinaWorker,
+  type QueuedTask,
+  type TaskQueue,
+} from "./task.js";
 export { move, queueOptionsSymbol, type Transferable, transferableSymbol, valueSymbol } from "./transfer.js";
 export { Piscina as default, Piscina as "module.exports" };

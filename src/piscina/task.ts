@@ -1,6 +1,6 @@
 // A task, and the queues where tasks wait for a worker.
 import { systemClock } from "../support/clock.js";
-import type { Thread } from "./thread.js";
+import type { HistogramSummary } from "./histogram.js";
 import { moved, queueOptionsSymbol } from "./transfer.js";
 import type { Key } from "./wire.js";
 
@@ -17,7 +17,10 @@ export class AbortError extends Error {
 
 /** A signal of a task: an AbortSignal, or an EventEmitter with an `abort` event. */
 export type AbortSignalAny =
-  | (Pick<EventTarget, "addEventListener" | "removeEventListener"> & { readonly aborted?: boolean; readonly reason?: unknown })
+  | (Pick<EventTarget, "addEventListener" | "removeEventListener"> & {
+      readonly aborted?: boolean;
+      readonly reason?: unknown;
+    })
   | (Pick<NodeJS.EventEmitter, "once" | "removeListener"> & { readonly aborted?: boolean; readonly reason?: unknown });
 
 /** A task as a queue has it. */
@@ -28,8 +31,11 @@ export interface QueuedTask {
 
 /** A task as a queue and a balancer see it. */
 export interface PiscinaTask extends QueuedTask {
+  /** Number of the task. */
   readonly taskId: number;
+  /** Its file. */
   readonly filename: string;
+  /** The export of that file. */
   readonly name: string;
   /** When it was given to `run()`, in milliseconds of `performance.now()`. */
   readonly created: number;
@@ -37,13 +43,40 @@ export interface PiscinaTask extends QueuedTask {
   readonly isAbortable: boolean;
 }
 
+export const THREAD: unique symbol = Symbol("pamir.piscina.thread") as never;
+
+/** A worker as a balancer and events see it. */
+export interface PiscinaWorker {
+  /** Its `threadId`. */
+  readonly id: number;
+  /** Tasks that it has; Infinity if one of them has a signal. */
+  readonly currentUsage: number;
+  /** Whether one of them has a signal. */
+  readonly isRunningAbortableTask: boolean;
+  /** Times of its tasks, with `workerHistogram`. */
+  readonly histogram: HistogramSummary | null;
+  /** Whether it is being ended. */
+  readonly terminating: boolean;
+  /** Whether it was ended. */
+  readonly destroyed: boolean;
+  /** @internal */
+  readonly [THREAD]: object;
+}
+
+/** Picks the worker of a task, or none: then it waits. */
+export type PiscinaLoadBalancer = (task: PiscinaTask, workers: PiscinaWorker[]) => PiscinaWorker | null;
+
 /** Where tasks wait. */
 export interface TaskQueue {
+  /** Tasks that wait. */
   readonly size: number;
   /** Takes out the next task. */
   shift(): QueuedTask | null | undefined;
+  /** Takes out a task. */
   remove(task: QueuedTask): void;
+  /** Adds a task. */
   push(task: QueuedTask): void;
+  /** Adds a task before all others. */
   unshift?(task: QueuedTask): void;
 }
 
@@ -58,22 +91,27 @@ export function isTaskQueue(value: unknown): value is TaskQueue {
 export class ArrayTaskQueue implements TaskQueue {
   readonly #tasks: QueuedTask[] = [];
 
+  /** Tasks that wait. */
   get size(): number {
     return this.#tasks.length;
   }
 
+  /** Takes out the next task. */
   shift(): QueuedTask | null {
     return this.#tasks.shift() ?? null;
   }
 
+  /** Adds a task behind all others. */
   push(task: QueuedTask): void {
     this.#tasks.push(task);
   }
 
+  /** Adds a task before all others. */
   unshift(task: QueuedTask): void {
     this.#tasks.unshift(task);
   }
 
+  /** Takes out a task, if it is there. */
   remove(task: QueuedTask): void {
     const place = this.#tasks.indexOf(task);
     if (place >= 0) this.#tasks.splice(place, 1);
@@ -90,10 +128,12 @@ export class FixedQueue implements TaskQueue {
   /** Tasks before `#tasks[0]`. */
   #gone = 0;
 
+  /** Tasks that wait. */
   get size(): number {
     return this.#places.size;
   }
 
+  /** Takes out the next task. */
   shift(): QueuedTask | null {
     while (this.#first < this.#tasks.length) {
       const task = this.#tasks[this.#first];
@@ -111,11 +151,13 @@ export class FixedQueue implements TaskQueue {
     return null;
   }
 
+  /** Adds a task behind all others. */
   push(task: QueuedTask): void {
     this.#places.set(task, this.#gone + this.#tasks.length);
     this.#tasks.push(task);
   }
 
+  /** Takes out a task, if it is there. */
   remove(task: QueuedTask): void {
     const place = this.#places.get(task);
     if (place === undefined) return;
@@ -149,7 +191,8 @@ export class Task implements PiscinaTask {
   /** When a worker got it; 0: it waits. */
   started = 0;
   isAborted = false;
-  thread: Thread | undefined;
+  /** The thread that has it. */
+  thread: object | undefined;
   #forget: (() => void) | undefined;
 
   constructor(
@@ -164,7 +207,8 @@ export class Task implements PiscinaTask {
     this.name = options.name;
     this.signal = options.signal;
     this.#done = done;
-    this[queueOptionsSymbol] = (this.#value as { [queueOptionsSymbol]?: object } | null | undefined)?.[queueOptionsSymbol] ?? null;
+    this[queueOptionsSymbol] =
+      (this.#value as { [queueOptionsSymbol]?: object } | null | undefined)?.[queueOptionsSymbol] ?? null;
   }
 
   get isAbortable(): boolean {

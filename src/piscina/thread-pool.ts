@@ -277,7 +277,7 @@ export class ThreadPool implements ThreadHost {
   }
 
   #abort(task: Task): void {
-    const { thread } = task;
+    const thread = task.thread as Thread | undefined;
     if (thread === undefined) {
       this.#line.remove(task);
       this.#look();

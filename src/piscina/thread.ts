@@ -3,33 +3,14 @@ import { MessageChannel, Worker, type WorkerOptions } from "node:worker_threads"
 import type { PamiError } from "../index.js";
 import { after } from "../support/timers.js";
 import type { Crews, Link } from "./crew.js";
-import { type HistogramSummary, Times } from "./histogram.js";
+import { Times } from "./histogram.js";
 import type { FilledOptions } from "./options.js";
-import type { PiscinaTask, Task } from "./task.js";
-import { FAILED, RUN, READY, Values, type WorkerStart } from "./wire.js";
-
-const THREAD = Symbol("pamir.piscina.thread");
-
-/** A worker as a balancer and events see it. */
-export interface PiscinaWorker {
-  /** Its `threadId`. */
-  readonly id: number;
-  /** Tasks that it has; Infinity if one of them has a signal. */
-  readonly currentUsage: number;
-  readonly isRunningAbortableTask: boolean;
-  /** Times of its tasks, with `workerHistogram`. */
-  readonly histogram: HistogramSummary | null;
-  readonly terminating: boolean;
-  readonly destroyed: boolean;
-  /** @internal */
-  readonly [THREAD]: Thread;
-}
-
-/** Picks the worker of a task, or none: then it waits. */
-export type PiscinaLoadBalancer = (task: PiscinaTask, workers: PiscinaWorker[]) => PiscinaWorker | null;
+import { type PiscinaWorker, type Task, THREAD } from "./task.js";
+import { FAILED, READY, RUN, Values, type WorkerStart } from "./wire.js";
 
 /** The thread behind what a balancer has returned. */
-export const threadOf = (worker: PiscinaWorker | null | undefined): Thread | undefined => worker?.[THREAD];
+export const threadOf = (worker: PiscinaWorker | null | undefined): Thread | undefined =>
+  worker?.[THREAD] as Thread | undefined;
 
 /** What a Piscina hears of its threads. */
 export interface ThreadHost {

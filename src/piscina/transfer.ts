@@ -12,7 +12,9 @@ const movable = Symbol.for("pamir.piscina.movable");
 
 /** An object that says by itself what is transferred, and what the other thread gets. */
 export interface Transferable {
+  /** What is transferred. */
   readonly [transferableSymbol]: object;
+  /** What the other thread gets. */
   readonly [valueSymbol]: object;
 }
 
@@ -35,7 +37,10 @@ export function move(
 }
 
 /** What goes for a value that move() may have marked, and what of it is transferred. */
-export function moved(value: unknown, transfer: readonly unknown[] = []): [value: unknown, transfer: readonly unknown[]] {
+export function moved(
+  value: unknown,
+  transfer: readonly unknown[] = [],
+): [value: unknown, transfer: readonly unknown[]] {
   if (!isTransferable(value) || (value as { [movable]?: boolean })[movable] !== true) return [value, transfer];
   return [value[valueSymbol], transfer.concat(value[transferableSymbol])];
 }

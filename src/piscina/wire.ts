@@ -6,8 +6,9 @@
 //
 // A key is 0 for the file and the name of the options, else [filename, name]. Values are clones (codecs.clone()). What
 // that refuses, or is to be transferred, is a parcel: it goes by a MessagePort beside the call.
-import { type Codec, codecs } from "../index.js";
+
 import { type MessagePort, receiveMessageOnPort } from "node:worker_threads";
+import { type Codec, codecs } from "../index.js";
 
 /** Dispatch id of tasks. */
 export const RUN = 0;
@@ -66,7 +67,9 @@ export class Values {
 
   #take(number: number): unknown {
     while (!this.#arrived.has(number)) {
-      const [other, value] = receiveMessageOnPort(this.#port)?.message as [number, unknown];
+      const received = receiveMessageOnPort(this.#port);
+      if (received === undefined) throw new Error(`parcel ${number} has not come`);
+      const [other, value] = received.message as [number, unknown];
       this.#arrived.set(other, value);
     }
     const value = this.#arrived.get(number);

@@ -3,13 +3,13 @@ import { createRequire } from "node:module";
 import { getPriority, platform, setPriority } from "node:os";
 import { pathToFileURL } from "node:url";
 import { parentPort, workerData } from "node:worker_threads";
-import { attach, type PamiError } from "../index.js";
-import { whole } from "../pool/line.js";
+import { attach, type Message, type PamiError, SUCCESS } from "../index.js";
 import { promised } from "../support/promise.js";
 import { WORKER, type WorkerState } from "./state.js";
 import { moved } from "./transfer.js";
 import { FAILED, type Key, OK, READY, RUN, Values, type WorkerStart } from "./wire.js";
 
+type Answer = Uint8Array | Promise<Uint8Array>;
 type Task = (task: unknown) => unknown;
 
 (globalThis as { [WORKER]?: WorkerState })[WORKER] = { workerData };
@@ -122,6 +122,17 @@ class Runner {
       return this.#values.pack(FAILED, refused, []);
     }
   };
+}
+
+/** Gives the bytes of a message to `take`, at once or when all are here. */
+function whole(message: Message, take: (bytes: Uint8Array) => Answer): Answer {
+  if (message.immediate) return take(message.payload);
+  const bytes = new Uint8Array(message.payloadBytes);
+  return new Promise((resolve) => {
+    message.receive(bytes, (_, result) => {
+      if (result === SUCCESS) resolve(take(bytes));
+    });
+  });
 }
 
 async function serve(start: WorkerStart): Promise<void> {
