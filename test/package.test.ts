@@ -7,7 +7,7 @@ import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import { rollup } from "rollup";
 import { describe, expect, inject, it, test } from "vitest";
-import { BUNDLE_MAX, LATER_MAX, POOL_MAX, WASM_MAX, WEB_MAX } from "../scripts/bounds.mjs";
+import { BUNDLE_MAX, LATER_MAX, PISCINA_MAX, POOL_MAX, WASM_MAX, WEB_MAX } from "../scripts/bounds.mjs";
 import { bundleSizes } from "../scripts/bundle.mjs";
 import { buildDemo } from "../scripts/demo.mjs";
 import { note, noted, silent, takeWarnings } from "../scripts/warnings.mjs";
@@ -24,7 +24,7 @@ const paths = (
 
 test("npm pack holds only what a user needs", () => {
   const allowed =
-    /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|SECURITY\.md|(bench|docs|docs\/(api|recipes)|src)\/[\w-]+\.md|assembly\/layout(\/\w+)?\.ts|dist\/(absent|index|pool|port|web|cli|node\/(inline-agent|input|joined|launched|linked|process|processes|process-memory|web-host)|(agent|chunk|cli-\w+|engine|extensions|link-process|make-geometry|monitor|noble|private-node|start-watch|top|type)-\w+)\.js(\.map)?|dist\/(index|pool|port|web)\.d\.ts|dist\/(pamir\.wasm|task-output\.cjs)|dist\/tasks\/[\w-]+\.js|examples\/[\w-]+\.js|bench\/peers\/\w+\.[ch])$/;
+    /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|SECURITY\.md|(bench|docs|docs\/(api|recipes)|src)\/[\w-]+\.md|assembly\/layout(\/\w+)?\.ts|dist\/(absent|index|piscina|piscina-worker|pool|port|web|cli|node\/(inline-agent|input|joined|launched|linked|process|processes|process-memory|web-host)|(agent|chunk|cli-\w+|engine|extensions|link-process|make-geometry|monitor|noble|private-node|start-watch|top|type)-\w+)\.js(\.map)?|dist\/(index|piscina|pool|port|web)\.d\.ts|dist\/(pamir\.wasm|task-output\.cjs)|dist\/tasks\/[\w-]+\.js|examples\/[\w-]+\.js|bench\/peers\/\w+\.[ch])$/;
   expect(paths.filter((path) => !allowed.test(path))).toEqual([]);
   expect(paths).toEqual(
     expect.arrayContaining([
@@ -110,14 +110,18 @@ test("what package.json exports is there, and nothing is depended on at run time
   const { main, module, types, typesVersions, exports, bin, dependencies } = JSON.parse(
     readFileSync("package.json", "utf8"),
   );
-  const entries = [".", "./port", "./web"].flatMap((name) => [exports[name].types, exports[name].default]);
+  const entries = [".", "./piscina", "./pool", "./port", "./web"].flatMap((name) => [
+    exports[name].types,
+    exports[name].default,
+  ]);
   for (const target of [...entries, exports["./pamir.wasm"], bin.pamir]) {
     expect(statSync(target).isFile()).toBe(true);
   }
   // For resolvers that don't read "exports".
   expect({ types, default: main }).toEqual(exports["."]);
   expect(module).toBe(main);
-  for (const name of ["port", "web"]) expect(typesVersions["*"][name]).toEqual([exports[`./${name}`].types]);
+  for (const name of ["piscina", "pool", "port", "web"])
+    expect(typesVersions["*"][name]).toEqual([exports[`./${name}`].types]);
   expect(dependencies).toBeUndefined();
 });
 
@@ -193,6 +197,15 @@ test(`what pamir/pool adds to import "pamir" is at most ${POOL_MAX} bytes`, asyn
   const { contents, text } = outputFiles[0] as { contents: Uint8Array; text: string };
   expect(gzipSync(contents).length).toBeLessThanOrEqual(POOL_MAX);
   expect(text).toContain('from"./index.js"');
+});
+
+test(`what pamir/piscina adds to import "pamir" is at most ${PISCINA_MAX} bytes, in the thread and in its workers`, async () => {
+  const common = { bundle: true, minify: true, format: "esm", write: false, platform: "node" } as const;
+  const entryPoints = ["dist/piscina.js", "dist/piscina-worker.js"];
+  const { outputFiles } = await build({ ...common, entryPoints, outdir: "/", external: ["./index.js"] });
+  const sizes = outputFiles.map(({ contents }) => gzipSync(contents).length);
+  expect(Math.max(...sizes)).toBeLessThanOrEqual(PISCINA_MAX);
+  for (const { text } of outputFiles) expect(text).toContain('from"./index.js"');
 });
 
 test(`what pamir/web adds to import "pamir" on a page is at most ${WEB_MAX} bytes, and has noble's license`, async () => {

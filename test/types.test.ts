@@ -175,8 +175,8 @@ export async function start(context: Parameters<typeof connect>[0], to: Paramete
 `;
 
 /** Every public name, as a program passes it on: each of them is there, as a value or as a type. */
-function surface(): string {
-  return ["index", "pool", "port", "web"]
+function surface(entries: readonly string[]): string {
+  return entries
     .map((entry) => {
       const text = readFileSync(join("dist", `${entry}.d.ts`), "utf8");
       const from = entry === "index" ? "pamir" : `pamir/${entry}`;
@@ -257,6 +257,39 @@ export async function start(job: Job, port: Port): Promise<void> {
 }
 `;
 
+/** What programs for piscina write, with the types of Node 20 and later. */
+const PISCINA = `
+import { once } from "node:events";
+import { MessageChannel } from "node:worker_threads";
+import Default, { ArrayTaskQueue, FixedQueue, isWorkerThread, move, Piscina, workerData } from "pamir/piscina";
+
+export async function use(signal: AbortSignal): Promise<number> {
+  const pool = new Piscina<string, number>({
+    filename: "/worker.js",
+    maxQueue: "auto",
+    taskQueue: new FixedQueue(),
+    resourceLimits: { maxOldGenerationSizeMb: 16 },
+    loadBalancer: (task, workers) => workers.find(({ currentUsage }) => !task.isAbortable && currentUsage === 0) ?? null,
+  });
+  const result: number = await pool.run("text", { signal, transferList: [new MessageChannel().port1] });
+  // @ts-expect-error A task of the wrong type.
+  await pool.run(42);
+  // @ts-expect-error A result of another type.
+  const text: string = await pool.run("text");
+  // @ts-expect-error An option that there is not.
+  new Piscina({ threads: 2 });
+  const any = new Default({ taskQueue: new ArrayTaskQueue() });
+  const anything: string = await any.run({ a: move(new Uint8Array(4)) });
+  await once(pool, "drain");
+  const mean: number | undefined = pool.histogram.runTime?.mean;
+  const counts: number = pool.queueSize + pool.completed + pool.threads.length + (mean ?? 0) + pool.utilization;
+  await pool.close({ force: isWorkerThread });
+  await Piscina.Piscina.prototype.destroy.call(any);
+  void (text + anything + String(workerData));
+  return result + counts;
+}
+`;
+
 /** Node's types as they are installed here, under the name of their major version. */
 const NODE_TYPES: Record<string, string> = {
   16: "types-node-16",
@@ -312,11 +345,16 @@ it.each(PROJECTS)("$name", async ({ name, resolution, dom, node, tsc }) => {
   writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
   writeFileSync(join(folder, "anywhere.ts"), ANYWHERE);
   writeFileSync(join(folder, "pool.ts"), POOL);
-  writeFileSync(join(folder, "surface.ts"), surface());
+  writeFileSync(join(folder, "surface.ts"), surface(["index", "pool", "port", "web"]));
   if (dom || node !== undefined) writeFileSync(join(folder, "host.ts"), HOST);
   if (dom) writeFileSync(join(folder, "browser.ts"), BROWSER);
   if (node !== undefined) {
     writeFileSync(join(folder, "node.ts"), NODE);
+    // Like piscina itself, it has types of Node 20.
+    if (Number(node) >= 20) {
+      writeFileSync(join(folder, "piscina.ts"), PISCINA);
+      writeFileSync(join(folder, "surface-node.ts"), surface(["piscina"]));
+    }
     symlinkSync(
       realpathSync(join("node_modules", NODE_TYPES[node] as string)),
       join(folder, "node_modules/@types/node"),

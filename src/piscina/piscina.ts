@@ -1,6 +1,6 @@
 // pamir/piscina: the pool of piscina, whose workers are reached by pamir. Programs for piscina run unchanged; the workers' files too.
 import { EventEmitterAsyncResource } from "node:events";
-import type { MessagePort, TransferListItem, Worker } from "node:worker_threads";
+import type { MessagePort, Worker } from "node:worker_threads";
 import { VERSION } from "../index.js";
 import { systemClock } from "../support/clock.js";
 import type { HistogramSummary } from "./histogram.js";
@@ -8,7 +8,14 @@ import { checkOptions, type FilledOptions, type Options } from "./options.js";
 import { workerState } from "./state.js";
 import { type AbortSignalAny, ArrayTaskQueue, FixedQueue } from "./task.js";
 import { ThreadPool } from "./thread-pool.js";
-import { move, queueOptionsSymbol, type Transferable, transferableSymbol, valueSymbol } from "./transfer.js";
+import {
+  move,
+  queueOptionsSymbol,
+  type Transferable,
+  type TransferListItem,
+  transferableSymbol,
+  valueSymbol,
+} from "./transfer.js";
 
 /** Options of `piscina.run`. */
 export interface RunOptions {
@@ -247,5 +254,12 @@ export {
   type QueuedTask,
   type TaskQueue,
 } from "./task.js";
-export { move, queueOptionsSymbol, type Transferable, transferableSymbol, valueSymbol } from "./transfer.js";
+export {
+  move,
+  queueOptionsSymbol,
+  type Transferable,
+  type TransferListItem,
+  transferableSymbol,
+  valueSymbol,
+} from "./transfer.js";
 export { Piscina as default, Piscina as "module.exports" };

@@ -1,6 +1,9 @@
 // Values that a task or a result transfers instead of copying: move().
 import { types } from "node:util";
-import type { MessagePort, TransferListItem } from "node:worker_threads";
+import type { MessagePort, Worker } from "node:worker_threads";
+
+/** What postMessage() can transfer. Its name in the types of Node is another one from 26 on. */
+export type TransferListItem = NonNullable<Parameters<Worker["postMessage"]>[1]>[number];
 
 /** Key of what an object transfers: it is a `Transferable` with this and `valueSymbol`. */
 export const transferableSymbol: unique symbol = Symbol.for("Piscina.transferable") as never;
