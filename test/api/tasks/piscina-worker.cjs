@@ -1,8 +1,9 @@
 // A file of piscina's users: nothing in it names either pool.
-module.exports = async (/** @type {{ a: number, b: number }} */ { a, b }) => a + b;
-module.exports.same = (/** @type {unknown} */ value) => value;
-module.exports.fail = () => {
-  throw new RangeError("on purpose");
-};
-module.exports.never = () => new Promise(() => {});
-module.exports.exit = () => process.exit(3);
+module.exports = Object.assign(async (/** @type {{ a: number, b: number }} */ { a, b }) => a + b, {
+  same: (/** @type {unknown} */ value) => value,
+  fail: () => {
+    throw new RangeError("on purpose");
+  },
+  never: () => new Promise(() => {}),
+  exit: () => process.exit(3),
+});
