@@ -17,7 +17,15 @@ export type { AlgorithmInfo } from "./collective/select.js";
 export type { CollectiveType } from "./collective/signature.js";
 export type { CallScope } from "./core/call-scope.js";
 export type { Handles } from "./core/clone/handles.js";
-export { type Codec, codecs, type DispatchId, dispatchId, type InPlaceCodec, type TypedHandler } from "./core/codec.js";
+export {
+  type Codec,
+  codecs,
+  type DispatchId,
+  dispatchId,
+  type InPlaceCodec,
+  type Parts,
+  type TypedHandler,
+} from "./core/codec.js";
 export type { DispatchHints, Handler, Hint } from "./core/dispatch.js";
 export type { Endpoint } from "./core/endpoint.js";
 export { type ErrorCode, PamiError, RemoteError } from "./core/error.js";

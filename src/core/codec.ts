@@ -5,12 +5,14 @@ import { isPromised } from "../support/promise.js";
 import { decodeText, encodeText } from "../support/text.js";
 import type { CallScope } from "./call-scope.js";
 import { checkCodec } from "./check.js";
-import { clonerOf, KEPT_BYTES_MAX } from "./clone/clone.js";
+import { clonerOf, KEPT_BYTES_MAX, type Parts } from "./clone/clone.js";
 import type { Handles } from "./clone/handles.js";
 import type { Handler } from "./dispatch.js";
-import type { Endpoint } from "./endpoint.js";
+import { type Endpoint, nameOf } from "./endpoint.js";
 import { checkInteger, PamiError, show } from "./error.js";
 import { SUCCESS } from "./result.js";
+
+export type { Parts };
 
 /**
  * Turns values into bytes and back, at once: encode() and decode() return no promises. A program
@@ -30,15 +32,22 @@ export interface InPlaceCodec<T> extends Codec<T> {
   /** Tells it from other codecs. */
   readonly inPlace: true;
   /**
+   * Of calls and their replies, a large ArrayBuffer may travel apart from the rest of a value: encode() gets `parts`, and the
+   * other side's decode() the `body`. Both sides of a dispatch id then have such a codec.
+   */
+  readonly hasParts?: true;
+  /**
    * Encodes a value. Up to 1 MiB of bytes are valid until the next encode() only; more belong to pamir.
    * @param peer the endpoint that gets them
+   * @param parts its `body` is undefined, and may be set
    */
-  encode(value: T, peer?: Endpoint): Uint8Array;
+  encode(value: T, peer?: Endpoint, parts?: Parts): Uint8Array;
   /**
    * Decodes bytes in place. They are perhaps shared memory, and valid until it returns.
    * @param peer the endpoint that has sent them
+   * @param body of a value in two parts: valid as the bytes
    */
-  decode(bytes: Uint8Array, peer?: Endpoint): T;
+  decode(bytes: Uint8Array, peer?: Endpoint, body?: Uint8Array): T;
 }
 
 /** What codecs.json() has made: debug mode looks at their values. */
@@ -78,7 +87,11 @@ export const codecs = {
    */
   clone<T = unknown>(handles?: Handles): InPlaceCodec<T> {
     const cloner = clonerOf(handles);
-    return { encode: (value) => cloner.encode(value), decode: (bytes) => cloner.decode(bytes) as T, inPlace: true };
+    return {
+      encode: (value, _, parts) => cloner.encode(value, parts),
+      decode: (bytes, _, body) => cloner.decode(bytes, body) as T,
+      inPlace: true,
+    };
   },
 };
 
@@ -126,10 +139,12 @@ export function numberOf(id: unknown): number {
 /**
  * Encodes a value for `peer`, at once. @throws errors of the codec; PAMIR_INVAL if it returns no bytes; what `check` throws
  */
-export function encoded<T>(codec: Codec<T>, value: T, peer: Endpoint, check: JsonCheck): Uint8Array {
+export function encoded<T>(codec: Codec<T>, value: T, peer: Endpoint, check: JsonCheck, parts?: Parts): Uint8Array {
   if (check !== undefined && jsonCodecs.has(codec)) check(value);
   // Others may take a second argument of their own: msgpackr and cbor-x do.
-  const bytes: unknown = isInPlace(codec) ? codec.encode(value, peer) : codec.encode(value);
+  const bytes: unknown = isInPlace(codec)
+    ? codec.encode(value, peer, codec.hasParts ? parts : undefined)
+    : codec.encode(value);
   if (bytes instanceof Uint8Array) return bytes;
   if (ArrayBuffer.isView(bytes)) return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const why = isPromised(bytes) ? ": a codec gives its bytes at once" : "";
@@ -151,9 +166,18 @@ export function isTransient(codec: Codec<unknown>, bytes: Uint8Array): boolean {
   return isInPlace(codec) && bytes.length <= KEPT_BYTES_MAX;
 }
 
-/** Decodes bytes of `peer`. @throws errors of the codec; PAMIR_INVAL if it returns a promise */
-export function decoded<T>(codec: Codec<T>, bytes: Uint8Array, peer: Endpoint): T {
-  const value = isInPlace(codec) ? codec.decode(bytes, peer) : codec.decode(bytes);
+/** The error for a value in two parts from an endpoint whose dispatch id has no codec for that. */
+export function unasked(peer: Endpoint): PamiError {
+  return new PamiError("PAMIR_INVAL", `${nameOf(peer)} sent a value in two parts, and no codec here takes these`);
+}
+
+/**
+ * Decodes bytes of `peer`. @param body of a value in two parts
+ * @throws errors of the codec; PAMIR_INVAL if it returns a promise, or takes no body
+ */
+export function decoded<T>(codec: Codec<T>, bytes: Uint8Array, peer: Endpoint, body?: Uint8Array): T {
+  if (body !== undefined && !(isInPlace(codec) && codec.hasParts)) throw unasked(peer);
+  const value = isInPlace(codec) ? codec.decode(bytes, peer, body) : codec.decode(bytes);
   if (!isPromised(value)) return value;
   throw new PamiError("PAMIR_INVAL", `decode() of a codec gave ${show(value)}: a codec gives its value at once`);
 }
@@ -174,17 +198,24 @@ export function untyped<Request, Reply>(
   handler: TypedHandler<Request, Reply>,
 ): Handler {
   const { request } = id;
-  const handle = (bytes: Uint8Array, origin: Endpoint, scope: CallScope): unknown =>
-    handler(decoded(request, bytes, origin), origin, scope);
+  const handle = (bytes: Uint8Array, origin: Endpoint, scope: CallScope, body?: Uint8Array): unknown =>
+    handler(decoded(request, bytes, origin, body), origin, scope);
   return (message) => {
     const { origin, scope } = message;
     message.typed = id;
-    if (message.immediate) return handle(request.inPlace ? message.payload : message.copy(), origin, scope);
+    if (message.immediate) {
+      if (message.hasParts) return handle(message.header, origin, scope, message.payload);
+      return handle(request.inPlace ? message.payload : message.copy(), origin, scope);
+    }
+    const head = message.hasParts ? message.header.slice() : undefined;
     const bytes = new Uint8Array(message.payloadBytes);
     return new Promise((resolve) => {
       message.receive(bytes, (_, result) => {
         // A rejection goes to the caller. If the message is not a call, it is an unhandled rejection.
-        if (result === SUCCESS) resolve(Promise.resolve().then(() => handle(bytes, origin, scope)));
+        if (result === SUCCESS)
+          resolve(
+            Promise.resolve().then(() => (head ? handle(head, origin, scope, bytes) : handle(bytes, origin, scope))),
+          );
       });
     });
   };

@@ -1,6 +1,6 @@
 // The flyweight of a handler: one object per context, which points at one message after the other.
 import { DISPATCH_ID_MAX, META_DISPATCH_MASK, META_HEADER_SHIFT, RECV_IMMEDIATE_MAX } from "../../assembly/layout.js";
-import { copyInto, copyIntoIfThere } from "../support/copy.js";
+import { copyInto, copyIntoIfThere, copyOf } from "../support/copy.js";
 import type { HostAbortSignal } from "../support/like.js";
 import { decodeRange } from "../support/text.js";
 import { type CallScope, NO_CALL, type ScopeMaker } from "./call-scope.js";
@@ -12,6 +12,9 @@ import type { MemRegion, RegionState } from "./region.js";
 import type { Callback } from "./result.js";
 import { carrierOf } from "./transfer-type.js";
 import { type PayloadView, viewElementBytes, viewOf } from "./view.js";
+
+/** In a call's header, beside the dispatch id: the rest of the header has the codec's bytes, and the payload the body. */
+export const CALL_HAS_PARTS: number = 1 << 16;
 
 /** The memory that holds a message. */
 export interface Bytes {
@@ -66,6 +69,8 @@ export class Message {
    * `delivery: "early"` or `recvImmediate: "disable"`. Then the handler calls `receive()` or `discard()` before it returns.
    */
   immediate = true;
+  /** @internal Of a call: whether its header has the codec's bytes, and its payload the body. See Parts. */
+  hasParts = false;
   /** @internal Of a call, once a handler of values has it: the typed dispatch id whose codec encodes what that returns. */
   typed: unknown;
   /** The bytes to which the offsets belong: the job's memory, or a copy of this message. Read only. */
@@ -275,9 +280,9 @@ export class Message {
   /** @internal Copies the payload. A short one is copied byte by byte: a view costs as much as 40 bytes. */
   copy(): Uint8Array {
     const { payloadBytes, payloadOffset, bytes } = this;
+    if (payloadBytes > 32) return copyOf(this.payload);
     const copied = new Uint8Array(payloadBytes);
-    if (payloadBytes > 32) this.copyTo(copied);
-    else for (let i = 0; i < payloadBytes; i++) copied[i] = bytes[payloadOffset + i] as number;
+    for (let i = 0; i < payloadBytes; i++) copied[i] = bytes[payloadOffset + i] as number;
     return copied;
   }
 
@@ -318,7 +323,9 @@ export class Message {
     this.#call = number;
     this.#maker = maker;
     this.typed = undefined;
-    const meta = ((this.headerBytes - 8) << META_HEADER_SHIFT) | (this.headerWord(4) & DISPATCH_ID_MAX);
+    const word = this.headerWord(4);
+    this.hasParts = (word & CALL_HAS_PARTS) !== 0;
+    const meta = ((this.headerBytes - 8) << META_HEADER_SHIFT) | (word & DISPATCH_ID_MAX);
     const { payloadOffset } = this;
     this.set(meta, this.headerOffset + 8, this.payloadBytes, this.#origin, this.immediate);
     this.payloadOffset = payloadOffset;

@@ -15,14 +15,16 @@ import {
   encoded,
   encodedForGood,
   numberOf,
+  type Parts,
   type TypedHandler,
+  unasked,
   untyped,
 } from "../core/codec.js";
 import type { DispatchHints, Handler } from "../core/dispatch.js";
 import type { Endpoint } from "../core/endpoint.js";
 import { nameOf, taskOf } from "../core/endpoint.js";
 import { checkInteger, markCopy, PamiError, show } from "../core/error.js";
-import { bodyBytes } from "../core/message.js";
+import { bodyBytes, CALL_HAS_PARTS } from "../core/message.js";
 import type { MemRegion } from "../core/region.js";
 import {
   type Callback,
@@ -156,6 +158,8 @@ const LOOKS_PER_ADVANCE = 32;
 const CONDITION = "condition of advanceUntil()";
 const PREDICATE = "predicate of waitWord()";
 const SPIN_MS = 0.05;
+/** Of the request that is being encoded. */
+const PARTS: Parts = { body: undefined };
 const QUEUE_BYTES = 1024 * 1024;
 
 /**
@@ -369,11 +373,19 @@ export class Context {
     const { timeout, signal, header } = options;
     checkSignal(name, signal);
     const milliseconds = checkTimeout(timeout);
-    const payload =
-      typed === undefined
-        ? viewBytes("request", request)
-        : encoded(typed.request, request, to, this.#task.observers.checkJson);
-    const headerBytes = viewBytes("header", header);
+    let headerBytes = viewBytes("header", header);
+    let payload: Uint8Array | undefined;
+    let kind = 0;
+    if (typed === undefined) payload = viewBytes("request", request);
+    else {
+      payload = encoded(typed.request, request, to, this.#task.observers.checkJson, headerBytes ? undefined : PARTS);
+      if (PARTS.body !== undefined) {
+        kind = CALL_HAS_PARTS;
+        headerBytes = payload;
+        payload = PARTS.body;
+        PARTS.body = undefined;
+      }
+    }
     const hints = this.#receiver.hints(dispatch);
     if (hints !== undefined) {
       const headerLength = headerBytes?.length ?? 0;
@@ -385,16 +397,17 @@ export class Context {
       this.#task.parker.ring();
     };
     let forget: (() => void) | undefined;
-    const number = this.#core.calls.begin(dispatch, headerBytes, payload, {
+    const number = this.#core.calls.begin(dispatch | kind, headerBytes, payload, {
       to,
       deadline: milliseconds === Number.POSITIVE_INFINITY ? milliseconds : this.#task.clock.now() + milliseconds,
       inPlace: typed?.reply?.inPlace === true,
-      resolve: (reply) => {
+      resolve: (reply, body) => {
         this.#waits.settled();
         forget?.();
         try {
+          if (typed?.reply === undefined && body !== undefined) throw unasked(to);
           if (typed === undefined) settle.resolve(reply);
-          else settle.resolve(typed.reply && decoded(typed.reply, reply, to));
+          else settle.resolve(typed.reply && decoded(typed.reply, reply, to, body));
         } catch (error) {
           settle.reject(error);
         }

@@ -1,9 +1,18 @@
 // Calls by name between this context and other endpoints, in both directions: what each side serves, and what it has lent.
-import { type Context, type Endpoint, PamiError } from "../index.js";
+import { type CallScope, type Context, type Endpoint, type InPlaceCodec, PamiError } from "../index.js";
+import { promised } from "../support/promise.js";
 import { type ServedCall, within } from "./current-call.js";
-import { Line } from "./line.js";
+import { type Arrived, answer, Line, type Listener } from "./line.js";
 import { ServedStreams } from "./streams.js";
 import { ABORTED, FUNCTIONS, FUNCTIONS_MAX, HELLO, LEAVE, LENT, RETURNED, SETTLED, unpacked } from "./wire.js";
+
+function neverEncodes(): never {
+  throw new PamiError("PAMIR_INVAL", "a request is encoded by its caller's line");
+}
+
+function neverDecodes(): never {
+  throw new PamiError("PAMIR_INVAL", "a reply is decoded by its caller's line");
+}
 
 /** The functions of an object, by their numbers. */
 export interface Served {
@@ -44,40 +53,52 @@ export function exchangeOf(context: Context): Exchange {
 }
 
 /** One context's calls by name. */
-export class Exchange {
+export class Exchange implements Listener {
   readonly context: Context;
   readonly #lines = new Map<Endpoint, Line>();
   #served: Served | undefined;
   #isAdvancing = false;
 
+  /** Values of calls from all endpoints, each by its line's codec. */
+  readonly #requests: InPlaceCodec<Arrived> = {
+    encode: neverEncodes,
+    decode: (bytes, peer, body) => this.lineTo(peer as Endpoint).read(bytes, body),
+    inPlace: true,
+    hasParts: true,
+  };
+  readonly #replies: InPlaceCodec<unknown> = {
+    encode: (value, peer, parts) => this.lineTo(peer as Endpoint).codec.encode(value, peer, parts),
+    decode: neverDecodes,
+    inPlace: true,
+    hasParts: true,
+  };
+
   constructor(context: Context) {
     this.context = context;
-    const call = (id: number, handler: (line: Line, value: unknown) => unknown): void => {
-      context.dispatch(id, (message) => {
-        const line = this.lineTo(message.origin);
-        return line.whole(message, (bytes) => line.answer(bytes, (value) => handler(line, value)));
-      });
-    };
-    const hear = (id: number, handler: (line: Line, value: unknown) => void): void => {
-      context.dispatch(id, (message) => {
-        const line = this.lineTo(message.origin);
-        return line.whole(message, (bytes) => {
-          const value = line.codec.decode(bytes);
-          line.inTurn(() => handler(line, value));
-        });
-      });
-    };
-    call(LENT, (line, value) => {
-      const [number, name, args] = value as [number, string | null, unknown[]];
-      return line.loans.call(number, name, args);
-    });
-    hear(RETURNED, (line, value) => {
+    this.answer(LENT, (arrived) =>
+      answer(arrived, (value) => {
+        const [number, name, args] = value as [number, string | null, unknown[]];
+        return arrived.line.loans.call(number, name, args);
+      }),
+    );
+    this.hear(RETURNED, ({ loans }, value) => {
       const [number, messages] = value as [number, number];
-      line.loans.takeBack(number, messages);
+      loans.takeBack(number, messages);
     });
-    hear(ABORTED, (line, value) => {
+    this.hear(ABORTED, ({ loans }, value) => {
       const [number, reason] = value as [number, unknown];
-      line.loans.abort(number, reason);
+      loans.abort(number, reason);
+    });
+  }
+
+  answer(id: number, handler: (arrived: Arrived, origin: Endpoint, call: CallScope) => unknown): void {
+    this.context.dispatch({ id, request: this.#requests, reply: this.#replies }, handler);
+  }
+
+  hear(id: number, handler: (line: Line, value: unknown) => void): void {
+    this.context.dispatch(id, (message) => {
+      const line = this.lineTo(message.origin);
+      handler(line, line.codec.decode(message.payload));
     });
   }
 
@@ -92,32 +113,25 @@ export class Exchange {
     const { context } = this;
     const methods = functions as Record<string, (...args: unknown[]) => unknown>;
     const answering = new Answering();
-    context.dispatch(HELLO, (message) => this.lineTo(message.origin).codec.encode(names));
+    this.answer(HELLO, () => names);
     context.dispatch(LEAVE, onLeave);
-    const streams = new ServedStreams(
-      (origin) => this.lineTo(origin),
-      (number, args) => methods[names[number] as string]?.(...args),
-    );
-    streams.serve(context);
-    context.dispatch(SETTLED, async ({ origin }) => {
+    const streams = new ServedStreams((number, args) => methods[names[number] as string]?.(...args));
+    streams.serve(this);
+    this.answer(SETTLED, async (_, origin) => {
       await Promise.allSettled([...answering.givenUp(origin), ...streams.ending(origin)]);
-      return this.lineTo(origin).codec.encode(undefined);
     });
     for (const [i, name] of names.entries()) {
-      context.dispatch(FUNCTIONS + i, (message) => {
-        const { origin, scope } = message;
-        const line = this.lineTo(origin);
+      this.answer(FUNCTIONS + i, (arrived, origin, scope) => {
         const call: ServedCall = {
           caller: origin,
           get signal() {
             return scope.signal;
           },
         };
-        const answered = line.whole(message, (bytes) =>
-          line.answer(bytes, (value) => within(call, () => methods[name]?.(...unpacked(value)))),
-        );
-        if (answered instanceof Promise) answering.add(answered, call);
-        return answered;
+        const answered = answer(arrived, (value) => within(call, () => methods[name]?.(...unpacked(value))));
+        const settled = promised(answered);
+        if (settled !== undefined) answering.add(settled, call);
+        return settled ?? answered;
       });
     }
   }

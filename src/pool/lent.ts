@@ -1,6 +1,6 @@
 // What stays where it is: functions, signals, and objects that a program has marked by proxy(). Each side lends to the other
 // under a number; the other side has a function, a signal or an object that calls back.
-import { type AbortSignalLike, type Codec, PamiError } from "../index.js";
+import { type AbortSignalLike, type InPlaceCodec, PamiError, type Parts } from "../index.js";
 
 /** The kind of what is lent, in the lowest bits of its number. */
 const KINDS = 4;
@@ -112,11 +112,11 @@ export class Loans {
   }
 
   /** Writes a message. The same thing counts once, however often it is in there, or the writer begins anew. */
-  write({ encode }: Codec<unknown>, value: unknown): Uint8Array {
+  write(codec: InPlaceCodec<unknown>, value: unknown, parts?: Parts): Uint8Array {
     const before = this.#written;
     this.#written = undefined;
     try {
-      return encode(value);
+      return codec.encode(value, undefined, parts);
     } catch (error) {
       for (const lent of this.#written ?? NOTHING) this.#less(lent, 1);
       throw error;
@@ -126,11 +126,11 @@ export class Loans {
   }
 
   /** Reads a message. */
-  read({ decode }: Codec<unknown>, bytes: Uint8Array): unknown {
+  read(codec: InPlaceCodec<unknown>, bytes: Uint8Array, body?: Uint8Array): unknown {
     const before = this.#read;
     this.#read = undefined;
     try {
-      return decode(bytes);
+      return codec.decode(bytes, undefined, body);
     } finally {
       this.#read = before;
     }

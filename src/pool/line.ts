@@ -1,23 +1,47 @@
 // What two endpoints that call each other's functions share: the codec of their values, and what each has lent.
 import {
   type CallOptions,
+  type CallScope,
   type CallSyncOptions,
-  type Codec,
   type Context,
   codecs,
   type DispatchId,
   EAGAIN,
   type Endpoint,
   type InPlaceCodec,
-  type Message,
-  SUCCESS,
 } from "../index.js";
-import { promise, promised } from "../support/promise.js";
+import { promised } from "../support/promise.js";
 import { Loans } from "./lent.js";
 import { ABORTED, LENT, RETURNED } from "./wire.js";
 
-/** Bytes up to which those of an InPlaceCodec are its own. */
-const IN_PLACE_MAX = 1 << 20;
+/** The value of a call that has come. */
+export interface Arrived {
+  readonly line: Line;
+  readonly value: unknown;
+  /** Forgets the signals in the value, once the call has ended. */
+  readonly end: (() => void) | undefined;
+}
+
+/** What sets handlers of calls and messages by their dispatch ids. */
+export interface Listener {
+  /** Of calls: the handler gives the reply, or a promise of it. */
+  answer(id: number, handler: (arrived: Arrived, origin: Endpoint, call: CallScope) => unknown): void;
+  /** Of messages. */
+  hear(id: number, handler: (line: Line, value: unknown) => void): void;
+}
+
+/** Answers a call: with what `make` gives for the value that has come, or a promise of it. */
+export function answer({ value, end }: Arrived, make: (value: unknown) => unknown): unknown {
+  if (end === undefined) return make(value);
+  let settled: Promise<unknown> | undefined;
+  try {
+    const made = make(value);
+    settled = promised(made)?.finally(end);
+    return settled ?? made;
+  } finally {
+    if (settled === undefined) end();
+  }
+}
 
 /** What this side shares with one endpoint. */
 export class Line {
@@ -29,25 +53,16 @@ export class Line {
     numberOf: (part) => this.loans.numberOf(part),
     partOf: (number) => this.loans.partOf(number),
   });
-  /** For requests and their replies here: both are encoded and decoded at once. */
-  readonly #inPlace: InPlaceCodec<unknown> = {
-    encode: (value) => this.loans.write(this.#cloner, value),
-    decode: (bytes) => this.loans.read(this.#cloner, bytes),
+  /** Of calls and their replies. */
+  readonly codec: InPlaceCodec<unknown> = {
+    encode: (value, _, parts) => this.loans.write(this.#cloner, value, parts),
+    decode: (bytes, _, body) => this.loans.read(this.#cloner, bytes, body),
     inPlace: true,
-  };
-  /** As #inPlace. Its bytes stay as they are: they may wait for room. */
-  readonly codec: Codec<unknown> = {
-    encode: (value) => {
-      const bytes = this.#inPlace.encode(value);
-      return bytes.length > IN_PLACE_MAX ? bytes : bytes.slice();
-    },
-    decode: (bytes) => this.#inPlace.decode(bytes),
+    hasParts: true,
   };
   /** Dispatch ids of the other side's functions, by their numbers. */
   readonly #ids: DispatchId<unknown, unknown>[] = [];
   readonly #onEnd = new Set<() => void>();
-  /** Messages whose bytes are on their way. */
-  readonly #coming = new Set<Promise<void>>();
   /** The next stream's number. */
   #stream = 0;
 
@@ -82,7 +97,7 @@ export class Line {
   ): { readonly reply: Promise<unknown>; readonly end: (() => void) | undefined } {
     let typed = this.#ids[id];
     if (typed === undefined) {
-      typed = { id, request: this.#inPlace, reply: this.#inPlace };
+      typed = { id, request: this.codec, reply: this.codec };
       this.#ids[id] = typed;
     }
     const known = typed;
@@ -93,7 +108,7 @@ export class Line {
 
   /** As ask(), but blocks the thread. */
   askSync(id: number, value: unknown, options: CallSyncOptions): unknown {
-    const typed = { id, request: this.#inPlace, reply: this.#inPlace };
+    const typed = { id, request: this.codec, reply: this.codec };
     const { value: reply, end } = this.loans.during(() => this.#context.callSync(this.to, typed, value, options));
     end?.();
     return reply;
@@ -101,7 +116,7 @@ export class Line {
 
   /** Sends a message that needs no answer. If the other side has ended, nothing needs it. */
   tell(id: number, value: unknown): void {
-    const payload = this.codec.encode(value);
+    const payload = this.codec.encode(value).slice();
     const context = this.#context;
     if (context.closed || context.send({ to: this.to, dispatch: id, payload }) !== EAGAIN) return;
     context.sendWhenRoom({ to: this.to, dispatch: id, payload }).catch(() => {});
@@ -116,51 +131,10 @@ export class Line {
     }
   }
 
-  /** Reads the value of a call that has come. @returns it, and what forgets the signals in it, once the call has ended */
-  read(bytes: Uint8Array): { readonly value: unknown; readonly end: (() => void) | undefined } {
-    return this.loans.taking(() => this.codec.decode(bytes));
-  }
-
-  /** Answers a call: what `make` gives for the value that has come, or a promise of it. */
-  answer(bytes: Uint8Array, make: (value: unknown) => unknown): Uint8Array | Promise<Uint8Array> {
-    const { value, end } = this.read(bytes);
-    let settled: Promise<Uint8Array> | undefined;
-    try {
-      const made = make(value);
-      settled = promised(made)?.then((result) => this.codec.encode(result));
-      if (settled === undefined) return this.codec.encode(made);
-    } finally {
-      if (settled === undefined) end?.();
-    }
-    return end === undefined ? settled : settled.finally(end);
-  }
-
-  /**
-   * Gives the bytes of a message to `take`, at once or when all are here. They are in place: valid until `take` returns. The
-   * promise of a message whose sender ends meanwhile stays pending.
-   */
-  whole<T>(message: Message, take: (bytes: Uint8Array) => T): T | Promise<T> {
-    if (message.immediate) return take(message.payload);
-    const bytes = new Uint8Array(message.payloadBytes);
-    const [received, tell] = promise<void>();
-    this.#coming.add(received);
-    return new Promise((resolve, reject) => {
-      message.receive(bytes, (_, result) => {
-        this.#coming.delete(received);
-        try {
-          if (result === SUCCESS) resolve(take(bytes));
-        } catch (error) {
-          reject(error as Error);
-        }
-        tell();
-      });
-    });
-  }
-
-  /** Calls `heard` once all messages are taken that were sent before the one that is being read: it may be about one of them. */
-  inTurn(heard: () => void): void {
-    if (this.#coming.size === 0) heard();
-    else void Promise.all(this.#coming).then(heard);
+  /** Reads the value of a call that has come. */
+  read(bytes: Uint8Array, body?: Uint8Array): Arrived {
+    const { value, end } = this.loans.taking(() => this.codec.decode(bytes, undefined, body));
+    return { line: this, value, end };
   }
 
   /** Calls back once the other side has ended. @returns what forgets that */

@@ -1,9 +1,9 @@
 // Streams: what an iterator of one side gives, in the other side's loop. The receiver asks for more when it has room.
-import { type AbortSignalLike, type Context, type Endpoint, PamiError } from "../index.js";
+import { type AbortSignalLike, type Endpoint, PamiError } from "../index.js";
 import { promised } from "../support/promise.js";
 import { pause } from "../support/timers.js";
 import { type ServedCall, within } from "./current-call.js";
-import type { Line } from "./line.js";
+import { answer, type Line, type Listener } from "./line.js";
 import { PULL, STOP, STREAM } from "./wire.js";
 
 /** Values of one answer at the most. */
@@ -59,49 +59,31 @@ export class ServedStreams {
   readonly #sources = new Map<Endpoint, Map<number, Source>>();
   /** Ends of iterators whose readers have left. */
   readonly #ending = new Map<Promise<unknown>, Endpoint>();
-  readonly #lineTo: (origin: Endpoint) => Line;
   readonly #run: (number: number, args: unknown[]) => unknown;
 
   /** @param run calls a function by its number */
-  constructor(lineTo: (origin: Endpoint) => Line, run: (number: number, args: unknown[]) => unknown) {
-    this.#lineTo = lineTo;
+  constructor(run: (number: number, args: unknown[]) => unknown) {
     this.#run = run;
   }
 
-  serve(context: Context): void {
-    context.dispatch(STREAM, (message) => {
-      const { origin } = message;
-      const line = this.#lineTo(origin);
-      return line.whole(message, (bytes) => {
-        const { value, end } = line.read(bytes);
-        const [stream, number, args] = value as [number, number, unknown[]];
-        const source = this.#add(line, stream, end);
-        const begun = this.#begin(source, number, args);
-        source.pulling = begun;
-        begun.catch(() => this.#forget(origin, stream));
-        return begun.then(() => line.codec.encode(undefined));
-      });
+  serve(exchange: Listener): void {
+    exchange.answer(STREAM, ({ line, value, end }, origin) => {
+      const [stream, number, args] = value as [number, number, unknown[]];
+      const source = this.#add(line, stream, end);
+      const begun = this.#begin(source, number, args);
+      source.pulling = begun;
+      begun.catch(() => this.#forget(origin, stream));
+      return begun;
     });
-    context.dispatch(PULL, (message) => {
-      const { origin } = message;
-      const line = this.#lineTo(origin);
-      return line.whole(message, (bytes) =>
-        line.answer(bytes, (value) => {
-          const source = this.#sources.get(origin)?.get(value as number);
-          if (source === undefined) throw new PamiError("PAMIR_INVAL", `stream ${value} is over`);
-          source.pulling = this.#pull(source, () => this.#forget(origin, value as number));
-          return source.pulling;
-        }),
-      );
-    });
-    context.dispatch(STOP, (message) => {
-      const { origin } = message;
-      const line = this.#lineTo(origin);
-      return line.whole(message, (bytes) => {
-        const stream = line.codec.decode(bytes) as number;
-        line.inTurn(() => this.#stop(origin, stream));
-      });
-    });
+    exchange.answer(PULL, (arrived, origin) =>
+      answer(arrived, (value) => {
+        const source = this.#sources.get(origin)?.get(value as number);
+        if (source === undefined) throw new PamiError("PAMIR_INVAL", `stream ${value} is over`);
+        source.pulling = this.#pull(source, () => this.#forget(origin, value as number));
+        return source.pulling;
+      }),
+    );
+    exchange.hear(STOP, ({ to }, stream) => this.#stop(to, stream as number));
   }
 
   /** Ends of iterators that a caller has left. */

@@ -3,8 +3,13 @@
 // messages move a call on, and targetEnded() ends it.
 //
 //   call    header  0  number   4  dispatch id   8  the caller's header      payload  the request
+//   call    header  0  number   4  dispatch id and CALL_HAS_PARTS   8  head  payload  the body
 //   abort   header  0  number   4  ABORT_…                                    behind the call: its caller has given it up
 //   reply   header  0  number   4  REPLY_…                                    payload  the reply, or an error as JSON
+//   reply   header  0  number   4  REPLY_PARTS   8  head                      payload  the body
+//
+// A value in two parts has a large ArrayBuffer as its body, and the codec's bytes for all the rest as its head: the
+// ArrayBuffer is copied once on each side. See Parts.
 import {
   DISPATCH_ID_ABORT,
   DISPATCH_ID_CALL,
@@ -13,7 +18,7 @@ import {
   RECV_IMMEDIATE_MAX,
 } from "../../assembly/layout.js";
 import type { ScopeMaker } from "../core/call-scope.js";
-import { type DispatchId, encoded, isTransient, type JsonCheck } from "../core/codec.js";
+import { type DispatchId, encoded, isTransient, type JsonCheck, type Parts } from "../core/codec.js";
 import type { Handler, HandlerTable } from "../core/dispatch.js";
 import { type Endpoint, nameOf } from "../core/endpoint.js";
 import { PamiError, show } from "../core/error.js";
@@ -26,6 +31,7 @@ import { ABORT_INTERRUPTED, ABORT_TIMEDOUT, ServedCall, ServedCalls } from "./se
 
 const REPLY_VALUE = 0;
 const REPLY_ERROR = 1;
+const REPLY_PARTS = 2;
 /** Bytes of a call's header before the caller's own, and of a reply's. */
 const PREFIX_BYTES = 8;
 
@@ -62,7 +68,8 @@ export interface PendingCall {
   readonly deadline: number;
   /** Whether `resolve` takes the reply in place. */
   readonly inPlace: boolean;
-  readonly resolve: (reply: Uint8Array) => void;
+  /** @param body of a reply in two parts, always in place: `reply` is its head */
+  readonly resolve: (reply: Uint8Array, body?: Uint8Array) => void;
   readonly reject: (error: Error) => void;
 }
 
@@ -74,6 +81,8 @@ export class Calls {
   readonly #served: ServedCalls;
   readonly #scopeOf: ScopeMaker;
   readonly #pending = new Map<number, PendingCall>();
+  /** Of the value that is being encoded. */
+  readonly #parts: Parts = { body: undefined };
   readonly #words = new Uint32Array(2);
   readonly #bytes = new Uint8Array(this.#words.buffer);
   #number = 0;
@@ -106,6 +115,7 @@ export class Calls {
 
   /**
    * Begins a call. It is settled once, by `call.resolve` or `call.reject`.
+   * @param id with CALL_HAS_PARTS if the header is a head, and the payload a body
    * @returns its number, for giveUp()
    */
   begin(id: number, header: Uint8Array | undefined, payload: Uint8Array | undefined, call: PendingCall): number {
@@ -212,6 +222,8 @@ export class Calls {
     // Only the task that was asked may answer: another one could guess the number.
     if (call?.to !== message.origin) return;
     if (status === REPLY_ERROR) this.giveUp(number, thrownIn(message.copy(), nameOf(message.origin)));
+    else if (status === REPLY_PARTS)
+      this.#settled(number)?.resolve(message.header.subarray(PREFIX_BYTES), message.payload);
     else this.#settled(number)?.resolve(call.inPlace ? message.payload : message.copy());
   }
 
@@ -289,13 +301,22 @@ export class Calls {
 
   #replyEncoded(to: Endpoint, number: number, value: unknown, { reply }: DispatchId<unknown, unknown>): void {
     let bytes: Uint8Array | undefined;
+    const parts = this.#parts;
+    parts.body = undefined;
     try {
-      bytes = reply && encoded(reply, value, to, this.#host.checkJson);
+      bytes = reply && encoded(reply, value, to, this.#host.checkJson, parts);
     } catch (error) {
       this.replyError(to, number, error);
       return;
     }
-    this.#sendReply(to, number, REPLY_VALUE, bytes, reply !== undefined && isTransient(reply, bytes as Uint8Array));
+    const { body } = parts;
+    if (body === undefined) {
+      this.#sendReply(to, number, REPLY_VALUE, bytes, reply !== undefined && isTransient(reply, bytes as Uint8Array));
+      return;
+    }
+    // The program may change what its function has given.
+    this.#sendReply(to, number, REPLY_PARTS, body, true, bytes);
+    parts.body = undefined;
   }
 
   /** Answers a call with what its handler has thrown. */
@@ -310,12 +331,13 @@ export class Calls {
     status: number,
     payload: Uint8Array | undefined,
     isTransient: boolean,
+    head?: Uint8Array,
   ): void {
     this.#served.forget(to, number);
     const bytes = payload?.length ?? 0;
     const isCopied = isTransient || bodyBytes(PREFIX_BYTES, bytes) <= RECV_IMMEDIATE_MAX;
     const onSent = isCopied ? undefined : (_: unknown, result: Result) => this.#replySent(to, number, bytes, result);
-    this.#host.send(to, DISPATCH_ID_REPLY, this.#prefix(number, status, undefined), payload, onSent);
+    this.#host.send(to, DISPATCH_ID_REPLY, this.#prefix(number, status, head), payload, onSent);
   }
 
   /** Takes the result of a large reply. */

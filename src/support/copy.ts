@@ -6,14 +6,33 @@
  */
 const NATIVE_BYTES = 1400;
 
+interface BufferClass {
+  prototype: { fill: (this: Uint8Array, ...args: unknown[]) => unknown };
+  allocUnsafeSlow?(count: number): Uint8Array<ArrayBuffer>;
+}
+
+const { Buffer } = globalThis as { Buffer?: BufferClass };
+
 /** Node's `fill` with a view as long as the range is one memcpy, on any Uint8Array; nothing elsewhere. */
-const fill = (globalThis as { Buffer?: { prototype: { fill: (this: Uint8Array, ...args: unknown[]) => unknown } } })
-  .Buffer?.prototype.fill;
+const fill = Buffer?.prototype.fill;
+
+/** Bytes from which memory that is not zeroed is worth a second view of it: 256 KiB 27 against 7 µs. */
+const UNZEROED_BYTES = 8192;
 
 /** Copies all of `source` to `target` from `offset` on, where it must fit. Allocates nothing. */
 export function copyInto(target: Uint8Array, offset: number, source: Uint8Array): void {
   if (source.length < NATIVE_BYTES || fill === undefined) target.set(source, offset);
   else fill.call(target, source, offset, offset + source.length);
+}
+
+/** A copy of bytes, which may be shared memory, in an ArrayBuffer of its own. */
+export function copyOf(source: Uint8Array): Uint8Array<ArrayBuffer> {
+  const { length } = source;
+  const unzeroed = length < UNZEROED_BYTES ? undefined : Buffer?.allocUnsafeSlow?.(length).buffer;
+  // A host may give a part of a larger one.
+  const copy = unzeroed?.byteLength === length ? new Uint8Array(unzeroed) : new Uint8Array(length);
+  copyInto(copy, 0, source);
+  return copy;
 }
 
 /**

@@ -24,6 +24,10 @@ const codeOf = (promise: Promise<unknown>): Promise<unknown> =>
     (error: { code?: string }) => error.code,
   );
 
+/** Whether an array is what fill() makes: in no time, where toEqual() takes 300 ms. */
+const isFilled = (array: Uint8Array | Uint8ClampedArray, length: number, byte: number): boolean =>
+  array.length === length && array.every((one) => one === byte);
+
 const WAYS: [name: string, options: PoolOptions][] = [["threads", {}]];
 if (process.platform === "linux") WAYS.push(["processes", { processes: true }]);
 
@@ -55,6 +59,31 @@ describe.each(WAYS)("a pool of %s", (_, options) => {
     expect(await Promise.all(Array.from({ length: 100 }, (_, i) => workers.square(i)))).toEqual(
       Array.from({ length: 100 }, (_, i) => i ** 2),
     );
+  });
+
+  it("takes large ArrayBuffers as they are when the call is made, and when the function gives them", async () => {
+    const workers = await start({ ...options, workers: 1, concurrency: 40, heapBytes: 2 ** 22 });
+    const calls = Array.from({ length: 40 }, async (_, i) => {
+      const pixels = new Uint8ClampedArray(100_000 + i).fill(i);
+      const value = { i, frame: { pixels, again: pixels, rest: new Float64Array(pixels.buffer, 8, 2) } };
+      const echoed = workers.same(value) as Promise<typeof value>;
+      pixels.fill(255);
+      const { frame, ...back } = await echoed;
+      expect(back).toEqual({ i });
+      expect(isFilled(frame.pixels, 100_000 + i, i)).toBe(true);
+      expect(frame.again).toBe(frame.pixels);
+      expect(frame.rest.buffer).toBe(frame.pixels.buffer);
+    });
+    await Promise.all(calls);
+    // The function changes what it has given: the result is as it was.
+    const changing = await Promise.all(Array.from({ length: 20 }, (_, i) => workers.changing(200_000, i)));
+    for (const [i, bytes] of changing.entries()) expect(isFilled(bytes, 200_000, i)).toBe(true);
+    const streamed: number[] = [];
+    for await (const bytes of workers.frames.stream(5, 70_000)) {
+      expect(isFilled(bytes, 70_000, streamed.length)).toBe(true);
+      streamed.push(bytes.length);
+    }
+    expect(streamed).toEqual(Array.from({ length: 5 }, () => 70_000));
   });
 
   it("rejects with what a function throws, and says what can't be copied", async () => {

@@ -2,7 +2,7 @@
 // against bytes that no encoder made.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { Cloner } from "../../src/core/clone/clone.js";
+import { Cloner, type Parts } from "../../src/core/clone/clone.js";
 import { stringsByBuffer, stringsByText } from "../../src/core/clone/strings.js";
 import type { PamiError } from "../../src/core/error.js";
 import { anything, areAlike, text } from "../support/any-value.js";
@@ -48,6 +48,40 @@ describe.each(cloners)("codecs.clone() by %s", (_, cloner) => {
         const shared = new Uint8Array(new SharedArrayBuffer(encoded.length + 1)).subarray(1);
         shared.set(encoded);
         expect(cloner.decode(shared)).toStrictEqual([first, { [second]: first }]);
+      }),
+      parameters,
+    );
+  });
+
+  it("leaves the bytes of one large ArrayBuffer out, where it may, and takes them back", () => {
+    const bytes = fc.integer({ min: 16_000, max: 17_000 }).map((count) => new Uint8Array(count).fill(count));
+    const large = bytes.chain((all) =>
+      fc.constantFrom<unknown>(all, all.buffer, new Float32Array(all.buffer, 4, 3999), new DataView(all.buffer, 1)),
+    );
+    const values = fc.tuple(anything, fc.array(large, { minLength: 1, maxLength: 3 }), anything, fc.boolean());
+    fc.assert(
+      fc.property(values, ([before, all, after, twice]) => {
+        const value = [before, ...all, after, twice ? all[0] : undefined];
+        const parts: Parts = { body: undefined };
+        const head = cloner.encode(value, parts);
+        const whole = cloner.encode(value).length;
+        const { body } = parts;
+        if (body !== undefined) {
+          expect(body.length).toBeGreaterThanOrEqual(16_384);
+          expect(head.length).toBeLessThanOrEqual(Math.min(1024, whole - body.length));
+        }
+        // Fresh bytes: the codec's are overwritten by now.
+        const again = cloner.encode(value, { body: undefined }).slice();
+        const shared = body && new Uint8Array(new SharedArrayBuffer(body.length));
+        shared?.set(body as Uint8Array);
+        const copy = cloner.decode(again, shared);
+        const expected: unknown = structuredClone(value);
+        if (!areAlike(expected, copy)) expect(copy).toStrictEqual(expected);
+        expect(areAlike(expected, copy)).toBe(true);
+        if (body === undefined) return;
+        const bodies = [undefined, body.subarray(1), new Uint8Array(body.length + 1)];
+        for (const other of bodies) expect(() => cloner.decode(again, other)).toThrow(/a body of \d+ bytes, where/);
+        expect(() => cloner.decode(cloner.encode(before), body)).toThrow(/a body that no ArrayBuffer has/);
       }),
       parameters,
     );

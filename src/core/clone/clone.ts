@@ -7,6 +7,14 @@ import { Writer } from "./writer.js";
 
 /** A buffer of more bytes is not kept: it goes with the value. */
 export const KEPT_BYTES_MAX: number = 1 << 20;
+/** Bytes of an encoding that lacks those of an ArrayBuffer: it is the header of a message. */
+const HEAD_BYTES_MAX = 1024;
+
+/** Takes the bytes of an ArrayBuffer that an encoding lacks. */
+export interface Parts {
+  /** The bytes, where they are in the value. */
+  body: Uint8Array | undefined;
+}
 
 /** Writes and reads values. */
 export class Cloner {
@@ -22,24 +30,34 @@ export class Cloner {
   }
 
   /**
+   * @param parts may get the bytes of one ArrayBuffer, which the encoding then lacks, as long as that is short
    * @returns bytes that are valid until the next encode(); if more than KEPT_BYTES_MAX, they belong to the caller
    * @throws PAMIR_CLONE; what a getter of the value throws
    */
-  encode(value: unknown): Uint8Array {
+  encode(value: unknown, parts?: Parts): Uint8Array {
     const writer = this.#writer ?? new Writer(this.#strings, this.#handles);
     this.#writer = undefined;
-    writer.write(value);
+    writer.write(value, parts !== undefined);
+    const { body } = writer;
+    if (body !== undefined) {
+      writer.body = undefined;
+      if (writer.at > HEAD_BYTES_MAX) writer.write(value);
+      else (parts as Parts).body = body;
+    }
     const bytes = writer.bytes.subarray(0, writer.at);
     // A string has room for 3 bytes a unit.
     if (writer.at <= KEPT_BYTES_MAX && writer.bytes.length <= 4 * KEPT_BYTES_MAX) this.#writer = writer;
     return bytes;
   }
 
-  /** @param bytes of encode(), perhaps in shared memory: the value has none of them @throws PAMIR_CLONE */
-  decode(bytes: Uint8Array): unknown {
+  /**
+   * @param bytes of encode(), perhaps in shared memory: the value has none of them
+   * @param body what encode() has left out, as the bytes @throws PAMIR_CLONE
+   */
+  decode(bytes: Uint8Array, body?: Uint8Array): unknown {
     const reader = this.#reader ?? new Reader(this.#strings, this.#handles);
     this.#reader = undefined;
-    const value = reader.read(bytes);
+    const value = reader.read(bytes, body);
     this.#reader = reader;
     return value;
   }

@@ -1,5 +1,6 @@
 // Reads values in the encoding of tags.ts. The bytes may come from a peer that lies: each count is compared with the bytes that
 // are left before anything is made of it.
+import { copyOf } from "../../support/copy.js";
 import { PamiError } from "../error.js";
 import type { Handles } from "./handles.js";
 import type { Strings } from "./strings.js";
@@ -14,6 +15,7 @@ export class Reader {
   readonly #strings: Strings;
   readonly #handles: Handles | undefined;
   #bytes: Uint8Array = EMPTY;
+  #body: Uint8Array | undefined;
   #words: DataView = NO_WORDS;
   #at = 0;
   #objects: unknown[] = [];
@@ -24,14 +26,19 @@ export class Reader {
     this.#handles = handles;
   }
 
-  /** Reads the value that bytes encode. They may be shared memory, and are not needed afterwards. @throws PAMIR_CLONE */
-  read(bytes: Uint8Array): unknown {
+  /**
+   * Reads the value that bytes encode. They may be shared memory, and are not needed afterwards.
+   * @param body what the writer has left out @throws PAMIR_CLONE
+   */
+  read(bytes: Uint8Array, body?: Uint8Array): unknown {
     this.#bytes = bytes;
+    this.#body = body;
     this.#words = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     this.#at = 0;
     try {
       const value = this.#value();
       if (this.#at !== bytes.length) throw this.#malformed(`${bytes.length - this.#at} bytes behind the value`);
+      if (this.#body !== undefined) throw this.#malformed("a body that no ArrayBuffer has");
       return value;
     } catch (error) {
       if (error instanceof PamiError) throw error;
@@ -39,6 +46,7 @@ export class Reader {
       throw new PamiError("PAMIR_CLONE", `bytes that are no clone of a value: at byte ${this.#at}: ${String(error)}`);
     } finally {
       this.#bytes = EMPTY;
+      this.#body = undefined;
       this.#words = NO_WORDS;
       this.#objects = [];
       this.#shapes = [];
@@ -326,11 +334,21 @@ export class Reader {
 
   /** A copy of bytes. */
   #raw(): Uint8Array<ArrayBuffer> {
-    const count = this.#count();
-    this.#at += count;
-    const copy = new Uint8Array(count);
-    copy.set(this.#bytes.subarray(this.#at - count, this.#at));
-    return copy;
+    const twice = this.#varint();
+    const count = Math.floor(twice / 2);
+    if (twice % 2 === 1) return this.#takeBody(count);
+    const start = T.rawStart(this.#at, count);
+    if (start + count > this.#bytes.length) throw this.#malformed(`${count} bytes beyond the bytes`);
+    this.#at = start + count;
+    return copyOf(this.#bytes.subarray(start, this.#at));
+  }
+
+  /** The bytes that the writer has left out. */
+  #takeBody(count: number): Uint8Array<ArrayBuffer> {
+    const body = this.#body;
+    if (body?.length !== count) throw this.#malformed(`a body of ${count} bytes, where ${body?.length ?? 0} came`);
+    this.#body = undefined;
+    return copyOf(body);
   }
 
   #resizable(): ArrayBuffer {

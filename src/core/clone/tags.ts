@@ -48,11 +48,11 @@ export const REGEXP = 0x14;
 export const ERROR = 0x15;
 /** Name, message. */
 export const EXCEPTION = 0x16;
-/** Count, bytes. */
+/** Bytes: see below. */
 export const BUFFER = 0x17;
-/** Count, greatest count, bytes: an ArrayBuffer that can be resized. */
+/** Greatest count, bytes: an ArrayBuffer that can be resized. */
 export const RESIZABLE = 0x18;
-/** Index in VIEWS, count of bytes, bytes: a view of an ArrayBuffer of its own, which has the next number. */
+/** Index in VIEWS, bytes: a view of an ArrayBuffer of its own, which has the next number. */
 export const VIEW = 0x19;
 /** Index in VIEWS, byte offset, count of elements + 1 or 0 for as many as there are, the ArrayBuffer. */
 export const VIEW_OF = 0x1a;
@@ -96,3 +96,17 @@ export const VIEWS = [
   "DataView",
   "Float16Array",
 ] as const;
+
+// The bytes of an ArrayBuffer: twice their count, and they themselves, from rawStart() on; or twice the count plus 1: they
+// are the body, which travels apart, without a copy into the encoding.
+
+/** Bytes of an ArrayBuffer from which they may be the body. As many go in a buffer of the heap. */
+export const BODY_BYTES_MIN: number = 16_384;
+/** Bytes of an ArrayBuffer from which they begin at a multiple of 8 of the encoding. */
+const ALIGNED = 64;
+
+/**
+ * Where the bytes of an ArrayBuffer begin, behind their count. Engines copy from shared memory byte by byte if it is not
+ * aligned as the target: 256 KiB take 250 us, not 12 (V8 of Node 20).
+ */
+export const rawStart = (at: number, count: number): number => (count < ALIGNED ? at : Math.ceil(at / 8) * 8);

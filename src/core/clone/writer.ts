@@ -30,6 +30,9 @@ class SharedBuffer {
   }
 }
 
+/** A value has several large ArrayBuffers: none is left out. */
+class SecondBody {}
+
 /** A part of a value that structured clone does not copy. */
 class Refused {
   readonly part: unknown;
@@ -44,6 +47,9 @@ class Refused {
 export class Writer {
   bytes = new Uint8Array(FIRST_BYTES);
   at = 0;
+  /** The bytes of an ArrayBuffer of the value that were left out, if write() was allowed to. */
+  body: Uint8Array | undefined;
+  #mayHaveBody = false;
   readonly #strings: Strings;
   readonly #handles: Handles | undefined;
   #words = new DataView(this.bytes.buffer);
@@ -66,9 +72,11 @@ export class Writer {
 
   /**
    * Writes a value from the buffer's begin. `bytes` and `at` then have its encoding, until the next write().
+   * @param mayHaveBody whether it may leave out the bytes of a large ArrayBuffer: see `body`
    * @throws PAMIR_CLONE
    */
-  write(value: unknown): void {
+  write(value: unknown, mayHaveBody = false): void {
+    this.#mayHaveBody = mayHaveBody;
     try {
       this.#restart();
       for (;;) {
@@ -76,9 +84,10 @@ export class Writer {
           this.#value(value);
           return;
         } catch (error) {
-          if (!(error instanceof SharedBuffer)) throw explained(error, value);
+          if (error instanceof SecondBody) this.#mayHaveBody = false;
+          else if (error instanceof SharedBuffer) this.#whole.add(error.buffer);
+          else throw explained(error, value);
           this.#restart();
-          this.#whole.add(error.buffer);
         }
       }
     } finally {
@@ -90,6 +99,7 @@ export class Writer {
   #restart(): void {
     this.#forget();
     this.at = 0;
+    this.body = undefined;
     this.#shapeCount = 0;
   }
 
@@ -379,10 +389,20 @@ export class Writer {
 
   /** A count, and the bytes. */
   #raw(bytes: Uint8Array): void {
-    this.#reserve(bytes.length + 9);
-    this.#varint(bytes.length);
-    this.bytes.set(bytes, this.at);
-    this.at += bytes.length;
+    const { length } = bytes;
+    if (this.#mayHaveBody && length >= T.BODY_BYTES_MIN) {
+      if (this.body !== undefined) throw new SecondBody();
+      this.body = bytes;
+      this.#reserve(9);
+      this.#varint(2 * length + 1);
+      return;
+    }
+    this.#reserve(length + 17);
+    this.#varint(2 * length);
+    const start = T.rawStart(this.at, length);
+    this.bytes.fill(0, this.at, start);
+    this.bytes.set(bytes, start);
+    this.at = start + length;
   }
 
   #buffer(value: ArrayBuffer): void {

@@ -40,6 +40,15 @@ export const api = serve({
       yield i;
     }
   },
+  *frames(/** @type {number} */ count, /** @type {number} */ bytes) {
+    for (let i = 0; i < count; i++) yield new Uint8Array(bytes).fill(i);
+  },
+  /** Gives bytes that change afterwards. */
+  changing: (/** @type {number} */ count, /** @type {number} */ byte) => {
+    const bytes = new Uint8Array(count).fill(byte);
+    queueMicrotask(() => bytes.fill(255));
+    return bytes;
+  },
   *failing() {
     yield 1;
     throw new Error("in mid-stream");
