@@ -89,6 +89,17 @@ export function poolSuite(): void {
     expect(workers.stats).toMatchObject({ running: 0, queued: 0 });
   });
 
+  it("a worker of the page has a pool of its own, and blocks for a result where memory is shared", async () => {
+    const url = new URL("../browser/isolated/tasks/pool-caller.js", import.meta.url);
+    const worker = new Worker(url, { type: "module" });
+    const answer = await new Promise((resolve, reject) => {
+      worker.onmessage = ({ data }) => resolve(data);
+      worker.onerror = (event) => reject(new Error(event.message));
+    });
+    worker.terminate();
+    expect(answer).toEqual([crossOriginIsolated ? 144 : "PAMIR_NOT_ISOLATED", 25]);
+  });
+
   it("a worker whose module is missing is an error that names it", async () => {
     const missing = pool<Api>(new URL("./absent-pool-worker.js", import.meta.url), { workers: 1, onError: "ignore" });
     await expect(missing).rejects.toMatchObject({

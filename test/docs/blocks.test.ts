@@ -6,9 +6,10 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "n
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 
-/** Documents whose blocks are no programs for Node, and the tests that run them instead, each by its heading. */
+/** Documents, or a heading of one, whose blocks are no programs for Node, and the tests that run them by their headings instead. */
 const RUN_ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
   "docs/headers.md": ["test/pages/headers.test.ts"],
+  "docs/recipes/pool.md#In a page": ["test/pages/bundles.test.ts"],
   "docs/machines.md": ["test/docs/machines.test.ts", "test/pages/web.test.ts"],
 };
 
@@ -41,7 +42,7 @@ interface Program {
 function programs(path: string): Program[] {
   const made: { heading: string; isOpen: boolean; files: Map<string, string> }[] = [];
   for (const { heading, language, code, name } of blocks(path)) {
-    if (language !== "js") continue;
+    if (language !== "js" || path in RUN_ELSEWHERE || `${path}#${heading}` in RUN_ELSEWHERE) continue;
     const last = made.at(-1);
     if (name !== undefined && last?.isOpen && last.heading === heading) last.files.set(name, code);
     else made.push({ heading, isOpen: name !== undefined, files: new Map([[name ?? "main.js", code]]) });
@@ -82,17 +83,20 @@ it("no block that is a program goes by another name than js; docs/api has signat
   expect(others).toEqual([]);
 });
 
-describe.each(Object.entries(RUN_ELSEWHERE))("%s", (path, tests) => {
+describe.each(Object.entries(RUN_ELSEWHERE))("%s", (where, tests) => {
+  const [path = "", part] = where.split("#");
   it(`each js block is run by ${tests.join(" or ")}`, () => {
     const text = tests.map((test) => readFileSync(test, "utf8")).join("\n");
     const run = [...text.matchAll(/recipe\("([^"]+)"\)/g)].map(([, heading]) => heading as string);
-    const headings = blocks(path).flatMap(({ language, heading }) => (language === "js" ? [heading] : []));
+    const headings = blocks(path)
+      .filter(({ language, heading }) => language === "js" && (part === undefined || heading === part))
+      .map(({ heading }) => heading);
     expect(headings.length).toBeGreaterThan(0);
     expect(headings.filter((heading) => !run.some((name) => heading.startsWith(name)))).toEqual([]);
   });
 });
 
-for (const path of documents.filter((document) => !(document in RUN_ELSEWHERE))) {
+for (const path of documents) {
   const found = programs(path);
   if (found.length === 0) continue;
   describe(path, () => {

@@ -1,6 +1,7 @@
 // A tiny app that uses the packed package, built by the bundlers that people use, and run in a browser on an isolated page.
 import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
@@ -13,8 +14,24 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import webpack from "webpack";
 import { filesOf, ISOLATION, onPage, openBrowser, serve } from "./support.js";
 
-/** What a user writes; `entry` is how the task's module is named. */
-const mainOf = (entry: string): string => `
+const URL_ENTRY = `new URL("./worker.js", import.meta.url)`;
+const WORKER_ENTRY = `() => new Worker(${URL_ENTRY}, { type: "module" })`;
+
+/** A program of two modules: what a user writes. */
+interface Program {
+  readonly name: string;
+  readonly extension: "js" | "ts";
+  /** @param entry how the worker's module is named */
+  readonly main: (entry: string) => string;
+  readonly worker: string;
+  /** What the page's `result` must be. */
+  readonly result: unknown;
+}
+
+const JOB: Program = {
+  name: "job",
+  extension: "js",
+  main: (entry) => `
 import { info, launch } from "pamir";
 const job = await launch(${entry}, { tasks: 3, join: true, heapBytes: 2 ** 24 });
 const context = job.client.createContext();
@@ -28,8 +45,8 @@ for (let task = 1; task < 3; task++) context.sendImmediate(job.client.endpoint(t
 while (answers < 2) await context.progress({ timeout: 20_000 });
 const exits = await job.exited;
 globalThis.result = { sum, mode: info().mode, kernel: info().kernel, codes: exits.map(({ code }) => code) };
-`;
-const TASK = `
+`,
+  worker: `
 import { attach } from "pamir";
 const client = await attach();
 const context = client.createContext();
@@ -40,10 +57,37 @@ context.dispatch(1, (message) => {
 });
 context.advanceUntil(() => done);
 await client.close({ drain: true });
-`;
-const RESULT = { sum: 86, mode: "shared", kernel: "wasm", codes: [0, 0] };
-const URL_ENTRY = `new URL("./task.js", import.meta.url)`;
-const WORKER_ENTRY = `() => new Worker(${URL_ENTRY}, { type: "module" })`;
+`,
+  result: { sum: 86, mode: "shared", kernel: "wasm", codes: [0, 0] },
+};
+
+/** The two blocks under a heading of the document about pools. */
+function recipe(heading: string): [main: string, worker: string] {
+  const section = readFileSync("docs/recipes/pool.md", "utf8").split(`## ${heading}\n`)[1] ?? expect.fail(heading);
+  const [main, worker] = [...section.matchAll(/^```js\n([\s\S]*?)^```$/gm)].map(([, code]) => code as string);
+  return [main as string, worker as string];
+}
+
+const [POOL_MAIN, POOL_WORKER] = recipe("In a page");
+const POOL: Program = {
+  name: "pool",
+  extension: "js",
+  // As the document prints it, where the entry is a function that makes the worker.
+  main: (entry) => {
+    const [, start] = /^const start = (.*);$/m.exec(POOL_MAIN) ?? expect.fail("no worker is made");
+    return `${POOL_MAIN.replace(start as string, () => entry)}globalThis.result = document.body.textContent;\n`;
+  },
+  worker: POOL_WORKER,
+  result: "144 4950",
+};
+const TYPED: Program = {
+  ...POOL,
+  name: "pool-typed",
+  extension: "ts",
+  main: (entry) =>
+    `import type { api } from "./worker.js";\n${POOL.main(entry).replace("pool(start", "pool<typeof api>(start")}`,
+  worker: POOL_WORKER.replace("(number)", "(number: number)").replace("(count)", "(count: number)"),
+};
 
 let browser: Browser;
 let root: string;
@@ -62,14 +106,16 @@ afterAll(async () => {
   rmSync(root, { recursive: true });
 });
 
-/** A folder with the app; it finds the package above it. */
-function app(name: string, entry: string): string {
-  const folder = join(root, name);
+/** A folder with a program; it finds the package above it. */
+function app(bundler: string, program: Program, entry: string): string {
+  const { name, extension, main, worker } = program;
+  const folder = join(root, `${bundler}-${name}`);
   mkdirSync(join(folder, "dist"), { recursive: true });
-  writeFileSync(join(folder, "main.js"), mainOf(entry));
-  writeFileSync(join(folder, "task.js"), TASK);
-  const page = (script: string) => `<!doctype html><title>app</title><script type="module" src="${script}"></script>`;
-  writeFileSync(join(folder, "index.html"), page("./main.js"));
+  writeFileSync(join(folder, `main.${extension}`), main(entry));
+  writeFileSync(join(folder, `worker.${extension}`), worker);
+  const page = (script: string) =>
+    `<!doctype html><title>app</title><body><script type="module" src="${script}"></script>`;
+  writeFileSync(join(folder, "index.html"), page(`./main.${extension}`));
   writeFileSync(join(folder, "dist", "index.html"), page("./main.js"));
   return folder;
 }
@@ -99,11 +145,18 @@ function runFiles(folder: string): Promise<unknown> {
 
 /** Bytes of what a page loads at first of the library, minified and not compressed. */
 const MINIFIED_MAX = 262_000;
+/** What pamir/pool adds to that. */
+const POOL_MINIFIED_MAX = 41_000;
+const ESBUILD = JSON.stringify(createRequire(import.meta.url).resolve("esbuild"));
 
-it("esbuild", async () => {
-  const folder = app("esbuild", URL_ENTRY);
+it.each([
+  { program: JOB, entry: URL_ENTRY },
+  { program: POOL, entry: URL_ENTRY },
+  { program: TYPED, entry: WORKER_ENTRY },
+])("esbuild: $program.name by $entry", async ({ program, entry }) => {
+  const folder = app("esbuild", program, entry);
   const { metafile } = await esbuild.build({
-    entryPoints: [join(folder, "main.js"), join(folder, "task.js")],
+    entryPoints: ["main", "worker"].map((name) => join(folder, `${name}.${program.extension}`)),
     bundle: true,
     minify: true,
     format: "esm",
@@ -114,32 +167,41 @@ it("esbuild", async () => {
     metafile: true,
     write: true,
   });
-  expect(await runFiles(join(folder, "dist"))).toEqual(RESULT);
+  expect(await runFiles(join(folder, "dist"))).toEqual(program.result);
   for (const output of Object.values(metafile.outputs)) expect(output.bytes).toBeLessThan(MINIFIED_MAX);
 });
 
-it("rollup", async () => {
-  const folder = app("rollup", URL_ENTRY);
-  const input = { main: join(folder, "main.js"), task: join(folder, "task.js") };
+it.each([
+  { program: JOB, entry: URL_ENTRY },
+  { program: POOL, entry: WORKER_ENTRY },
+])("rollup: $program.name by $entry", async ({ program, entry }) => {
+  const folder = app("rollup", program, entry);
+  const input = { main: join(folder, "main.js"), worker: join(folder, "worker.js") };
   const bundle = await rollup({ input, plugins: [nodeResolve({ browser: true })] });
   const { output } = await bundle.write({ dir: join(folder, "dist"), format: "es", entryFileNames: "[name].js" });
   // What a program loads at first: neither collective operations nor what only tasks without shared memory need.
   const chunks = new Map(output.flatMap((file) => (file.type === "chunk" ? [[file.fileName, file]] : [])));
-  const first = new Set(["main.js", "task.js"]);
+  const first = new Set(["main.js", "worker.js"]);
   for (const name of first) for (const imported of chunks.get(name)?.imports ?? []) first.add(imported);
   const code = [...first].map((name) => chunks.get(name)?.code).join("");
-  expect(gzipSync(code).length).toBeLessThan(121_100);
-  expect(await runFiles(join(folder, "dist"))).toEqual(RESULT);
+  if (program === JOB) expect(gzipSync(code).length).toBeLessThan(121_100);
+  expect(await runFiles(join(folder, "dist"))).toEqual(program.result);
 });
 
-it("webpack", async () => {
-  const folder = app("webpack", WORKER_ENTRY);
+it.each([JOB, TYPED])("webpack: $name", async (program) => {
+  const { extension } = program;
+  const folder = app("webpack", program, WORKER_ENTRY.replace(".js", `.${extension}`));
+  // What ts-loader does, without its checks.
+  const loader = join(folder, "loader.cjs");
+  writeFileSync(loader, `module.exports = (text) => require(${ESBUILD}).transformSync(text, { loader: "ts" }).code;`);
+  // The same bound as esbuild's, in place of webpack's hint at 244 KiB; more is a warning.
+  const size = MINIFIED_MAX + (program === JOB ? 0 : POOL_MINIFIED_MAX);
   const compiler = webpack({
     mode: "production",
-    // The same bound as esbuild's, in place of webpack's hint at 244 KiB; more is a warning.
-    performance: { maxAssetSize: MINIFIED_MAX, maxEntrypointSize: MINIFIED_MAX },
+    performance: { maxAssetSize: size, maxEntrypointSize: size },
     context: folder,
-    entry: "./main.js",
+    entry: `./main.${extension}`,
+    module: { rules: [{ test: /\.ts$/, use: loader }] },
     output: {
       path: join(folder, "dist"),
       filename: "main.js",
@@ -153,14 +215,14 @@ it("webpack", async () => {
     compiler.run((error, result) => (result === undefined ? reject(error) : resolve(result)));
   });
   expect(stats.toJson({ errors: true, warnings: true })).toMatchObject({ errors: [], warnings: [] });
-  expect(await runFiles(join(folder, "dist"))).toEqual(RESULT);
+  expect(await runFiles(join(folder, "dist"))).toEqual(program.result);
 });
 
-it("Vite, dev and build", async () => {
-  const folder = app("vite", WORKER_ENTRY);
+it.each([JOB, TYPED])("Vite, dev and build: $name", async (program) => {
+  const folder = app("vite", program, WORKER_ENTRY.replace(".js", `.${program.extension}`));
   // As the document prints it.
-  const recipe = /^```js\n(\/\/ vite\.config\.js\n[\s\S]*?)^```/m.exec(readFileSync("docs/headers.md", "utf8"));
-  const config = recipe?.[1] as string;
+  const vitePart = /^```js\n(\/\/ vite\.config\.js\n[\s\S]*?)^```/m.exec(readFileSync("docs/headers.md", "utf8"));
+  const config = vitePart?.[1] as string;
   const configFile = join(folder, "vite.config.js");
   writeFileSync(configFile, config);
   const options: vite.InlineConfig = {
@@ -173,10 +235,10 @@ it("Vite, dev and build", async () => {
   };
   const dev = await vite.createServer(options);
   await dev.listen();
-  expect(await run(dev.resolvedUrls?.local[0] as string)).toEqual(RESULT);
+  expect(await run(dev.resolvedUrls?.local[0] as string)).toEqual(program.result);
   await dev.close();
   await vite.build(options);
   const shown = await vite.preview(options);
-  expect(await run(shown.resolvedUrls?.local[0] as string)).toEqual(RESULT);
+  expect(await run(shown.resolvedUrls?.local[0] as string)).toEqual(program.result);
   await shown.close();
 });

@@ -2,11 +2,12 @@
 import "../isolated/conformance/globals.js";
 import { apiSuite } from "../../conformance/api.suite.js";
 import { laterSuite } from "../../conformance/later.suite.js";
+import { poolSuite } from "../../conformance/pool.suite.js";
 import { seeingSuite } from "../../conformance/seeing.suite.js";
 import { BROWSER_PARTS, byEffort, isInPart } from "../../support/effort.js";
 import { outcomeOf, SHARED_USES } from "../../support/shared-uses.js";
 import { startWorker } from "../isolated/conformance/node.js";
-import { cases, HANGS_MS, type Outcome, run } from "../isolated/conformance/vitest.js";
+import { cases, describe, HANGS_MS, type Outcome, run } from "../isolated/conformance/vitest.js";
 import type { Report } from "../isolated/conformance/worker.js";
 
 const kernels = ["wasm", "ts"] as const;
@@ -20,8 +21,13 @@ const name = crossOriginIsolated ? "shared memory" : "messages";
 apiSuite({ name, kernels, many });
 laterSuite(name);
 seeingSuite(name);
+// Node has no such suite: all of it is run.
+const first = cases.length;
+describe("pamir/pool", poolSuite);
 declared += cases.length;
-for (const one of cases) if (isInPart(one.name, BROWSER_PARTS)) outcomes.push(await run(one));
+for (const [place, one] of cases.entries()) {
+  if (place >= first || isInPart(one.name, BROWSER_PARTS)) outcomes.push(await run(one));
+}
 
 // The column of docs/hosts.md that says which functions of Firefox refuse shared memory.
 for (const use of crossOriginIsolated ? SHARED_USES : []) {

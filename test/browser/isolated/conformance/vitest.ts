@@ -16,6 +16,7 @@ export interface Case {
   readonly name: string;
   readonly before: readonly (() => unknown)[];
   readonly body: () => unknown;
+  readonly after: readonly (() => unknown)[];
 }
 
 /** What came of a test. */
@@ -28,14 +29,18 @@ export interface Outcome {
 export const HANGS_MS = 120_000;
 
 /** Runs a test. One that hangs is left behind: those after it run, and it is known which it was. */
-export async function run({ name, before, body }: Case): Promise<Outcome> {
+export async function run({ name, before, body, after }: Case): Promise<Outcome> {
   let limit: ReturnType<typeof setTimeout> | undefined;
   const hang = new Promise<never>((_, reject) => {
     limit = setTimeout(() => reject(new Error("hangs")), HANGS_MS);
   });
   const test = async () => {
-    for (const prepare of before) await prepare();
-    await body();
+    try {
+      for (const prepare of before) await prepare();
+      await body();
+    } finally {
+      for (const clear of after) await clear();
+    }
   };
   try {
     await Promise.race([test(), hang]);
@@ -51,6 +56,7 @@ export async function run({ name, before, body }: Case): Promise<Outcome> {
 export const cases: Case[] = [];
 let names: string[] = [];
 let before: (() => unknown)[] = [];
+let after: (() => unknown)[] = [];
 
 chai.use(JestExtend);
 chai.use(JestChaiExpect);
@@ -64,17 +70,18 @@ setState({ assertionCalls: 0, isExpectingAssertions: false, expectedAssertionsNu
 Object.defineProperty(globalThis, GLOBAL_EXPECT, { value: expect, configurable: true });
 
 export function describe(name: string, body: () => void): void {
-  const outer = { names, before };
+  const outer = { names, before, after };
   names = [...names, name];
   before = [...before];
+  after = [...after];
   body();
-  ({ names, before } = outer);
+  ({ names, before, after } = outer);
 }
 
 /** Options may stand before the body, and a timeout behind it: neither counts here. */
 export function it(name: string, ...given: readonly unknown[]): void {
   const body = given.find((one) => typeof one === "function") as () => unknown;
-  cases.push({ name: [...names, name].join(" > "), before, body });
+  cases.push({ name: [...names, name].join(" > "), before, body, after });
 }
 
 /** Each row is a test, or a group; what stands in it follows the name. */
@@ -90,4 +97,8 @@ describe.each = each(describe);
 
 export function beforeEach(body: () => unknown): void {
   before.push(body);
+}
+
+export function afterEach(body: () => unknown): void {
+  after.push(body);
 }
