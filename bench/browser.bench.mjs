@@ -1,4 +1,4 @@
-// Node's figures in Chromium: latencies, waking the page, the first message. Ratios of one run; the rounds alternate.
+// Node's figures in Chromium: latencies, waking the page, the first message; a canvas. Ratios of one run; the rounds alternate.
 // Usage: node bench/browser.bench.mjs [--quick]
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -17,6 +17,7 @@ const ROUNDS = quick ? 1 : 7;
 const BATCHES = quick ? 10 : 2000;
 const STAMPS = quick ? 5 : 100;
 const BALLS = quick ? 100 : 20_000;
+const FRAMES = quick ? 3 : 60;
 
 /**
  * What is measured, as bundlers would make it.
@@ -24,15 +25,16 @@ const BALLS = quick ? 100 : 20_000;
  */
 async function bundle(outdir) {
   await build({
-    entryPoints: ["page", "measure", "task", "first", "first-bare", "post-message"].map(
-      (name) => `${root}/bench/browser/${name}.js`,
-    ),
+    entryPoints: [
+      ...["page", "measure", "task", "first", "first-bare", "post-message"],
+      ...["canvas", "strip-pool", "strip-post"],
+    ].map((name) => `${root}/bench/browser/${name}.js`),
     outdir,
     outExtension: { ".js": ".mjs" },
     bundle: true,
     minify: true,
     format: "esm",
-    alias: { pamir: `${root}/dist/index.js` },
+    alias: { "pamir/pool": `${root}/dist/pool.js`, pamir: `${root}/dist/index.js` },
   });
 }
 
@@ -88,9 +90,27 @@ const rows = [
     against: "two bare workers",
     goal: "≤ 1.5",
   },
+  {
+    what: "frame of 8 strips, drawn in shared memory",
+    unit: "ms",
+    ours: [],
+    theirs: [],
+    against: "postMessage, transfer",
+    goal: "≤ 1",
+  },
+  {
+    what: "frame of 8 strips, returned by pamir/pool",
+    unit: "ms",
+    ours: [],
+    theirs: [],
+    against: "postMessage, transfer",
+    goal: "",
+  },
 ];
-const [latency, parked, polled, first] =
-  /** @type {[typeof rows[0], typeof rows[0], typeof rows[0], typeof rows[0]]} */ (rows);
+const [latency, parked, polled, first, drawn, returned] =
+  /** @type {[typeof rows[0], typeof rows[0], typeof rows[0], typeof rows[0], typeof rows[0], typeof rows[0]]} */ (
+    rows
+  );
 for (let round = 0; round < ROUNDS; round++) {
   const here = await start();
   await here.latency(BATCHES);
@@ -115,6 +135,13 @@ for (let round = 0; round < ROUNDS; round++) {
   first.ours.push(await onPage("return m.firstOfPamir()"));
   first.theirs.push(await onPage("return m.firstOfWorkers()"));
 }
+const frames = await onPage(`
+  const { canvasFrames } = await import("/canvas.mjs");
+  return canvasFrames(${FRAMES}, ${ROUNDS});`);
+drawn.ours.push(...frames.shared);
+drawn.theirs.push(...frames.theirs);
+returned.ours.push(...frames.ours);
+returned.theirs.push(...frames.theirs);
 const version = browser.version();
 await browser.close();
 server.close();

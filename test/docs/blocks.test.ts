@@ -10,6 +10,7 @@ import { describe, expect, it } from "vitest";
 const RUN_ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
   "docs/headers.md": ["test/pages/headers.test.ts"],
   "docs/recipes/pool.md#In a page": ["test/pages/bundles.test.ts"],
+  "docs/recipes/pool.md#Pixels of a canvas": ["test/pages/bundles.test.ts"],
   "docs/machines.md": ["test/docs/machines.test.ts", "test/pages/web.test.ts"],
 };
 

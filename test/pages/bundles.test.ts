@@ -61,14 +61,15 @@ await client.close({ drain: true });
   result: { sum: 86, mode: "shared", kernel: "wasm", codes: [0, 0] },
 };
 
-/** The two blocks under a heading of the document about pools. */
+/** The first two blocks under a heading of the document about pools. */
 function recipe(heading: string): [main: string, worker: string] {
-  const section = readFileSync("docs/recipes/pool.md", "utf8").split(`## ${heading}\n`)[1] ?? expect.fail(heading);
+  const section = readFileSync("docs/recipes/pool.md", "utf8").split(`# ${heading}\n`)[1] ?? expect.fail(heading);
   const [main, worker] = [...section.matchAll(/^```js\n([\s\S]*?)^```$/gm)].map(([, code]) => code as string);
   return [main as string, worker as string];
 }
 
 const [POOL_MAIN, POOL_WORKER] = recipe("In a page");
+const [CANVAS_MAIN, CANVAS_WORKER] = recipe("Pixels of a canvas");
 const POOL: Program = {
   name: "pool",
   extension: "js",
@@ -79,6 +80,13 @@ const POOL: Program = {
   },
   worker: POOL_WORKER,
   result: "144 4950",
+};
+const CANVAS: Program = {
+  name: "canvas",
+  extension: "js",
+  main: () => `${CANVAS_MAIN}globalThis.result = document.title;\n`,
+  worker: CANVAS_WORKER,
+  result: "153 102 51 255",
 };
 const TYPED: Program = {
   ...POOL,
@@ -153,6 +161,7 @@ it.each([
   { program: JOB, entry: URL_ENTRY },
   { program: POOL, entry: URL_ENTRY },
   { program: TYPED, entry: WORKER_ENTRY },
+  { program: CANVAS, entry: WORKER_ENTRY },
 ])("esbuild: $program.name by $entry", async ({ program, entry }) => {
   const folder = app("esbuild", program, entry);
   const { metafile } = await esbuild.build({
