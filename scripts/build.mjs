@@ -288,11 +288,11 @@ await entryBeside("src/piscina/worker.ts", "dist/piscina-worker.js");
 // Each command of the command line has files of its own: `pamir run` reads 60 KB instead of 200.
 const commands = mkdtempSync(join(tmpdir(), "pamir-cli-"));
 for (const { entryPoints, outdir, path } of [
-  { entryPoints: ["src/cli/cli.ts"], outdir: commands, path: "./index.js" },
+  { entryPoints: ["src/cli/cli.ts"], outdir: commands, path: "." },
   {
     entryPoints: readdirSync("src/cli/tasks").map((name) => `src/cli/tasks/${name}`),
     outdir: "dist",
-    path: "../index.js",
+    path: "..",
   },
 ]) {
   await build({
@@ -310,7 +310,8 @@ for (const { entryPoints, outdir, path } of [
         // The command line is a user of the package like any other: it imports the built library, not its sources.
         name: "own-package",
         setup(build) {
-          build.onResolve({ filter: /^pamir$/ }, () => ({ path, external: true }));
+          build.onResolve({ filter: /^pamir$/ }, () => ({ path: `${path}/index.js`, external: true }));
+          build.onResolve({ filter: /^pamir\/pool$/ }, () => ({ path: `${path}/pool.js`, external: true }));
         },
       },
     ],
@@ -323,7 +324,7 @@ await build({
   format: "cjs",
   target: "es2022",
 });
-await merge(commands, ["cli"], /^(node:|\.\/index\.js$)/, [
+await merge(commands, ["cli"], /^(node:|\.\/(index|pool)\.js$)/, [
   ["cli", "cli-chunk"],
   ["cli-run", "cli-run"],
 ]);

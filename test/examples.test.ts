@@ -21,6 +21,8 @@ function kernel(line: string): RegExp {
 
 describe("examples", () => {
   const expected: Record<string, RegExp> = {
+    "first.js":
+      /^12 squared is 144, says a worker\n41538 primes below 500,000, .*\nthe shared array, .*: 7, 14, 21, 28\n$/,
     "hello.js": /task [01] hears 4[23]\ntask [01] hears 4[23]/,
     "pi.js": /π ≈ 3\.1415926535\d\d, off by \d\.\de[+-]\d+/,
     "heat.js": /4000 cells, 2000 steps on 4 tasks: 0 cells differ/,

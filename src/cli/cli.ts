@@ -8,6 +8,7 @@ const HELP = `: messaging at memory speed between the threads of a JavaScript pr
 Usage: pamir COMMAND [OPTION]…
 
 Commands:
+  tour [FILE]…          shows what pamir is for: a first program, real files, figures beside postMessage()
   run [OPTION]… APP     runs a program as tasks: threads, processes that share memory, or processes of several hosts
   stream [FILE]…        streams files from one task to another, checks them, and shows how fast that was
   perf                  measures latency, rate and bandwidth, side by side with MPI, UCX, postMessage and others
@@ -26,8 +27,9 @@ type Command = (args: string[]) => number | Promise<number>;
 
 /** Only the code of the command that is called is loaded. */
 const COMMANDS: Record<string, () => Promise<Command>> = {
+  tour: async () => (await import("./tour.js")).tour,
   run: async () => (await import("./run/run.js")).run,
-  stream: async () => (await import("./stream.js")).stream,
+  stream: async () => (await import("./stream/stream.js")).stream,
   perf: async () => (await import("./perf.js")).perf,
   top: async () => (await import("./top.js")).top,
   info: async () => (await import("./info.js")).printInfo,

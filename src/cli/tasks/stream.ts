@@ -1,7 +1,7 @@
 // Task 1 of `pamir stream`: takes files, and says what their digest is.
 import { createHash } from "node:crypto";
 import { attach, type MemRegion } from "pamir";
-import { BEGIN, BEGIN_PUT, CHUNK, DIGEST, DONE, END, END_PUT, READY } from "../stream-protocol.js";
+import { BEGIN, BEGIN_PUT, CHUNK, DIGEST, DONE, END, END_PUT, READY } from "../stream/protocol.js";
 
 const client = await attach();
 const context = client.createContext();
