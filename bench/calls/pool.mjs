@@ -47,8 +47,11 @@ function byMessages(worker) {
 /** @param {number[]} list */
 const median = (list) => list.toSorted((a, b) => a - b)[list.length >> 1] ?? Number.NaN;
 
-/** @param {boolean} quick */
-export async function comparePools(quick) {
+/**
+ * Prints a table, and returns its rows, with µs.
+ * @param {boolean} quick @param {string} [only] the rows whose text has this
+ */
+export async function comparePools(quick, only = process.env.PAIR) {
   const rounds = quick ? 1 : 7;
   /** @type {import("pamir/pool").Pool<typeof import("./pool-worker.js")["api"]>} */
   const workers = await pool(file("pool-worker"), { workers: 1, concurrency: 64, heapBytes: 2 ** 31 });
@@ -162,8 +165,9 @@ export async function comparePools(quick) {
       of: { ...one, calls: one.calls / 5 },
     },
   ];
-  const only = process.env.PAIR;
   const table = new Table();
+  /** @type {{ what: string, name: string, ours: number, theirs: number }[]} */
+  const rows = [];
   for (const { what, ours, theirs, name, goal, of } of pairs) {
     if (only !== undefined && !`${what} ${name}`.includes(only)) continue;
     const times = { ours: /** @type {number[]} */ ([]), theirs: /** @type {number[]} */ ([]) };
@@ -174,6 +178,7 @@ export async function comparePools(quick) {
       times.theirs.push(other);
     }
     const ratios = times.theirs.map((time, i) => time / (times.ours[i] ?? Number.NaN));
+    rows.push({ what, name, ours: median(times.ours), theirs: median(times.theirs) });
     table.addRow({
       what,
       "pamir/pool": `${median(times.ours).toPrecision(3)} µs`,
@@ -189,6 +194,7 @@ export async function comparePools(quick) {
   await comlinkWorker.terminate();
   await messageWorker.terminate();
   await piscina.destroy();
+  return rows;
 }
 
 /** µs of one call. @param {(i: number) => any} call @param {{ calls: number, atOnce: number }} of */
