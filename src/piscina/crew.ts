@@ -83,6 +83,12 @@ export class Crews {
     const all = [...this.#all];
     this.#all.clear();
     this.#current = undefined;
-    await Promise.allSettled(all.map(async (crew) => (await crew).job.terminate()));
+    await Promise.allSettled(
+      all.map(async (promise) => {
+        const { job } = await promise;
+        job.ref();
+        await job.terminate();
+      }),
+    );
   }
 }

@@ -94,7 +94,7 @@ const CHECKS: readonly (readonly [name: keyof Options, isRight: Check, text: str
   [
     "atomics",
     ((value: unknown) => value === null || ["sync", "async", "disabled"].includes(value as string)) as Check,
-    "should be a value of sync, async or disabled",
+    "should be a value of sync, sync or disabled.",
   ],
   ["resourceLimits", ((value: unknown) => typeof value === "object" && value !== null) as Check, "must be an object"],
   ["taskQueue", isTaskQueue as Check, "must be a TaskQueue object"],

@@ -1,8 +1,9 @@
 // A task, and the queues where tasks wait for a worker.
+import { AsyncResource } from "node:async_hooks";
 import { systemClock } from "../support/clock.js";
 import type { HistogramSummary } from "./histogram.js";
 import { moved, queueOptionsSymbol } from "./transfer.js";
-import type { Key } from "./wire.js";
+import type { Request } from "./wire.js";
 
 /** Why a task was aborted: the `cause` is the signal's reason. */
 export class AbortError extends Error {
@@ -151,6 +152,24 @@ export class FixedQueue implements TaskQueue {
     return null;
   }
 
+  /** Whether no task waits. */
+  isEmpty(): boolean {
+    return this.size === 0;
+  }
+
+  /** Adds a task before all others. */
+  unshift(task: QueuedTask): void {
+    if (this.#first === 0) {
+      // As many places as there are tasks: a task is moved once at most, on the average.
+      const places = Math.max(16, this.#tasks.length);
+      this.#tasks = [...new Array<undefined>(places), ...this.#tasks];
+      this.#first = places;
+      this.#gone -= places;
+    }
+    this.#tasks[--this.#first] = task;
+    this.#places.set(task, this.#gone + this.#first);
+  }
+
   /** Adds a task behind all others. */
   push(task: QueuedTask): void {
     this.#places.set(task, this.#gone + this.#tasks.length);
@@ -172,21 +191,26 @@ let count = 0;
 export interface TaskOptions {
   readonly filename: string;
   readonly name: string;
+  /** Whether the file or the name is another one than the Piscina's. */
+  readonly isNamed: boolean;
+  /** The async resource of the Piscina. */
+  readonly triggerAsyncId: number;
   readonly transferList: readonly unknown[] | undefined;
   readonly signal: AbortSignalAny | null;
 }
 
 /** A task of a Piscina. */
-export class Task implements PiscinaTask {
+export class Task extends AsyncResource implements PiscinaTask {
   readonly taskId = count++;
   readonly created = systemClock.now();
   readonly filename: string;
   readonly name: string;
-  readonly key: Key;
   readonly signal: AbortSignalAny | null;
   readonly [queueOptionsSymbol]: object | null;
   readonly #done: (isFailed: boolean, value: unknown, task: Task) => void;
-  #value: unknown;
+  readonly #isNamed: boolean;
+  /** Its value, until a worker gets it. */
+  task: unknown;
   readonly transfer: readonly unknown[];
   /** When a worker got it; 0: it waits. */
   started = 0;
@@ -197,29 +221,29 @@ export class Task implements PiscinaTask {
 
   constructor(
     value: unknown,
-    key: Key,
     options: TaskOptions,
     done: (isFailed: boolean, value: unknown, task: Task) => void,
   ) {
-    [this.#value, this.transfer] = moved(value, options.transferList);
-    this.key = key;
+    super("Piscina.Task", { requireManualDestroy: true, triggerAsyncId: options.triggerAsyncId });
+    [this.task, this.transfer] = moved(value, options.transferList);
+    this.#isNamed = options.isNamed;
     this.filename = options.filename;
     this.name = options.name;
     this.signal = options.signal;
     this.#done = done;
     this[queueOptionsSymbol] =
-      (this.#value as { [queueOptionsSymbol]?: object } | null | undefined)?.[queueOptionsSymbol] ?? null;
+      (this.task as { [queueOptionsSymbol]?: object } | null | undefined)?.[queueOptionsSymbol] ?? null;
   }
 
   get isAbortable(): boolean {
     return this.signal !== null;
   }
 
-  /** The value, which the task has no more. */
-  take(): unknown {
-    const value = this.#value;
-    this.#value = undefined;
-    return value;
+  /** What the worker gets. The task has its value no more. */
+  take(): Request {
+    const { task: value } = this;
+    this.task = undefined;
+    return this.#isNamed ? [this.taskId, value, this.filename, this.name] : [this.taskId, value];
   }
 
   /** Calls back once when the signal is aborted. */
@@ -242,6 +266,7 @@ export class Task implements PiscinaTask {
   /** Ends it. @param value its result, or its error */
   done(isFailed: boolean, value: unknown): void {
     this.#forget?.();
-    this.#done(isFailed, value, this);
+    this.runInAsyncScope(this.#done, undefined, isFailed, value, this);
+    this.emitDestroy();
   }
 }

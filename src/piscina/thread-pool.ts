@@ -1,5 +1,5 @@
 // What runs the tasks of a Piscina: its threads, and the queue before them.
-import type { EventEmitter } from "node:events";
+import type { EventEmitterAsyncResource } from "node:events";
 import { systemClock } from "../support/clock.js";
 import { pause } from "../support/timers.js";
 import { Crews } from "./crew.js";
@@ -9,7 +9,7 @@ import { AbortError, FixedQueue, type QueuedTask, Task, type TaskOptions, type T
 import { Thread, type ThreadHost, threadOf } from "./thread.js";
 
 /** Options of a task, as the program gives them. */
-export interface GivenTaskOptions extends Omit<TaskOptions, "filename" | "name"> {
+export interface GivenTaskOptions extends Omit<TaskOptions, "filename" | "name" | "isNamed" | "triggerAsyncId"> {
   readonly filename: string | null;
   readonly name: string | null;
 }
@@ -63,7 +63,7 @@ export class ThreadPool implements ThreadHost {
   readonly start = systemClock.now();
   completed = 0;
   needsDrain = false;
-  readonly #events: EventEmitter;
+  readonly #events: EventEmitterAsyncResource;
   readonly #line: Line;
   /** Tasks that workers have. */
   #running = 0;
@@ -73,7 +73,7 @@ export class ThreadPool implements ThreadHost {
   #failsAtLoad = false;
   #onQuiet: (() => void)[] = [];
 
-  constructor(events: EventEmitter, options: Options) {
+  constructor(events: EventEmitterAsyncResource, options: Options) {
     this.#events = events;
     this.options = filled(options);
     this.crews = new Crews(this.options.maxThreads);
@@ -248,8 +248,9 @@ export class ThreadPool implements ThreadHost {
     const isOwn = given.filename === null && given.name === null;
     const path = pathOf(filename);
     const name = given.name ?? options.name;
+    const triggerAsyncId = this.#events.asyncId;
     return new Promise((resolve, reject) => {
-      const task = new Task(value, isOwn ? 0 : [path, name], { ...given, filename: path, name }, (isFailed, result) => {
+      const task = new Task(value, { ...given, filename: path, name, isNamed: !isOwn, triggerAsyncId }, (isFailed, result) => {
         this.completed++;
         if (task.started > 0) this.runTimes?.add(systemClock.now() - task.started);
         if (isFailed) reject(result as Error);

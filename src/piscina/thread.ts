@@ -1,12 +1,23 @@
-// A worker of a Piscina: its thread, the tasks that it has, and the way to it.
-import { MessageChannel, Worker, type WorkerOptions } from "node:worker_threads";
-import type { PamiError } from "../index.js";
+// A worker of a Piscina: its thread, the tasks that it has, and the ways to it.
+import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker, type WorkerOptions } from "node:worker_threads";
+import type { DispatchId, InPlaceCodec, PamiError } from "../index.js";
 import { after } from "../support/timers.js";
 import type { Crews, Link } from "./crew.js";
 import { Times } from "./histogram.js";
 import type { FilledOptions } from "./options.js";
 import { type PiscinaWorker, type Task, THREAD } from "./task.js";
-import { FAILED, READY, RUN, Values, type WorkerStart } from "./wire.js";
+import {
+  clones,
+  FAILED,
+  isLeft,
+  JOINED,
+  LATER,
+  type PortAnswer,
+  READY,
+  type Request,
+  RUN,
+  type WorkerStart,
+} from "./wire.js";
 
 /** The thread behind what a balancer has returned. */
 export const threadOf = (worker: PiscinaWorker | null | undefined): Thread | undefined =>
@@ -26,12 +37,17 @@ export interface ThreadHost {
   heard(message: unknown): void;
 }
 
+/** Requests are encoded before their calls. */
+const BYTES: InPlaceCodec<Uint8Array> = { encode: (bytes) => bytes, decode: (bytes) => bytes, inPlace: true };
+const RUN_ID: DispatchId<Uint8Array, unknown> = { id: RUN, request: BYTES, reply: clones };
+
 /** One worker. */
 export class Thread {
   readonly worker: Worker;
-  readonly tasks = new Set<Task>();
+  readonly tasks = new Map<number, Task>();
   /** The first ones get tasks at once: they wait for the file on their side. */
   isReady: boolean;
+  /** Its file is loaded. */
   hasLoaded = false;
   isDestroyed = false;
   /** Resolves once the thread has ended. */
@@ -39,10 +55,15 @@ export class Thread {
   readonly times: Times | undefined;
   readonly seen: PiscinaWorker;
   readonly #host: ThreadHost;
-  readonly #values: Values;
-  readonly #closePorts: () => void;
+  readonly #port: MessagePort;
+  readonly #join: MessagePort;
   #link: Link | undefined;
-  readonly #linked: Promise<Link>;
+  /** Whether the worker takes calls. */
+  #hasJoined = false;
+  /** Whether the port keeps the program running. */
+  #isHeld = false;
+  /** It has thrown or ended: it gets no more tasks. */
+  #isLost = false;
   #stopIdle: (() => void) | undefined;
 
   constructor(host: ThreadHost, isReady: boolean) {
@@ -52,20 +73,16 @@ export class Thread {
     this.times = start.workerHistogram ? new Times() : undefined;
     const given = { argv, env, execArgv, resourceLimits, workerData, trackUnmanagedFds } as WorkerOptions;
     this.worker = new Worker(new URL("./piscina-worker.js", import.meta.url), given);
-    const parcels = new MessageChannel();
+    const port = new MessageChannel();
     const join = new MessageChannel();
-    this.#values = new Values(parcels.port1);
-    this.#closePorts = () => {
-      parcels.port1.close();
-      join.port1.close();
-    };
+    this.#port = port.port1;
+    this.#join = join.port1;
     const { filename, name, niceIncrement } = start;
-    const first: WorkerStart = { join: join.port2, parcels: parcels.port2, filename, name, niceIncrement };
-    this.worker.postMessage(first, [join.port2, parcels.port2]);
+    const first: WorkerStart = { join: join.port2, port: port.port2, filename, name, niceIncrement };
+    this.worker.postMessage(first, [join.port2, port.port2]);
     this.ended = new Promise((resolve) => this.worker.once("exit", () => resolve()));
     this.#listen();
-    this.#linked = host.crews.join(join.port1);
-    this.#linked.then(
+    host.crews.join(join.port1).then(
       (link) => {
         if (this.isDestroyed) void this.ended.then(link.leave);
         else this.#link = link;
@@ -73,7 +90,6 @@ export class Thread {
       (error) => this.#fail(error, true),
     );
     this.seen = seenOf(this);
-    this.worker.unref();
   }
 
   #listen(): void {
@@ -82,6 +98,7 @@ export class Thread {
       if (typeof message !== "object" || message?.[READY] !== true) return this.#host.heard(message);
       if (this.isDestroyed) return;
       this.hasLoaded = true;
+      // From here on, only tasks keep the program running.
       worker.unref();
       this.#host.loaded(this);
     });
@@ -90,57 +107,101 @@ export class Thread {
       this.#link?.leave();
       this.#fail(new Error(`worker exited with code: ${code}`), false);
     });
+    this.#port.on("message", (answer: PortAnswer | typeof JOINED) => this.#fromPort(answer));
+    // A thread that dies closes it first: the end of the thread is waited for.
+    this.#port.on("close", () => worker.ref());
+    this.#port.unref();
   }
 
+  /** What it had answered before it failed comes first. */
   #fail(error: unknown, hasThrown: boolean): void {
-    if (!this.isDestroyed) this.#host.failed(this, error, hasThrown);
+    if (this.isDestroyed || this.#isLost) return;
+    this.#isLost = true;
+    this.#drain();
+    if (this.#link?.context.closed === false) this.#link.context.advance();
+    setImmediate(() => {
+      if (!this.isDestroyed) this.#host.failed(this, error, hasThrown);
+    });
   }
 
   get isRunningAbortableTask(): boolean {
     if (this.tasks.size !== 1) return false;
-    const [task] = this.tasks;
-    return task?.isAbortable === true;
+    for (const task of this.tasks.values()) return task.isAbortable;
+    return false;
   }
 
   get usage(): number {
-    return this.isRunningAbortableTask ? Number.POSITIVE_INFINITY : this.tasks.size;
+    return this.#isLost || this.isRunningAbortableTask ? Number.POSITIVE_INFINITY : this.tasks.size;
   }
 
   /** Gives it a task. */
   post(task: Task): void {
-    let bytes: Uint8Array;
+    const request = task.take();
     try {
-      bytes = this.#values.pack(task.key, task.take(), task.transfer);
+      if (!this.#call(task, request)) this.#port.postMessage(request, task.transfer as never[]);
     } catch (error) {
       task.done(true, error);
       return;
     }
     this.#stopIdle?.();
     task.thread = this;
-    this.tasks.add(task);
-    // Nothing else keeps the program running until the thread has joined.
-    if (!this.hasLoaded) this.worker.ref();
-    const link = this.#link;
-    const reply =
-      link === undefined
-        ? this.#linked.then(({ context, to }) => context.call(to, RUN, bytes))
-        : link.context.call(link.to, RUN, bytes);
-    reply.then(
-      (answer) => this.#answered(task, answer),
-      (error) => this.#unanswered(task, error as PamiError),
-    );
+    this.tasks.set(task.taskId, task);
+    this.#hold();
   }
 
-  #answered(task: Task, answer: Uint8Array): void {
-    if (!this.tasks.delete(task)) return;
-    const [head, value] = this.#values.unpack<number>(answer);
-    this.#host.answered(this, task, head === FAILED, value);
+  /** Calls it. @returns false: the task has to go by the port */
+  #call(task: Task, request: Request): boolean {
+    const link = this.#link;
+    if (!this.#hasJoined || link === undefined || task.transfer.length > 0) return false;
+    let bytes: Uint8Array;
+    try {
+      bytes = clones.encode(request);
+    } catch (error) {
+      if (isLeft(error)) return false;
+      throw error;
+    }
+    link.context.call(link.to, RUN_ID, bytes).then(
+      (reply) => {
+        if (reply === LATER) this.#drain();
+        else this.#answered(task.taskId, ...(reply as [state: number, value: unknown]));
+      },
+      (error) => this.#unanswered(task, error as PamiError),
+    );
+    return true;
+  }
+
+  #fromPort(answer: PortAnswer | typeof JOINED): void {
+    if (answer === JOINED) this.#hasJoined = true;
+    else this.#answered(...answer);
+  }
+
+  /** Takes what has come by the port. */
+  #drain(): void {
+    for (let next = receiveMessageOnPort(this.#port); next !== undefined; next = receiveMessageOnPort(this.#port)) {
+      this.#fromPort(next.message);
+    }
+  }
+
+  #answered(id: number, state: number, value: unknown): void {
+    const task = this.tasks.get(id);
+    if (task === undefined) return;
+    this.tasks.delete(id);
+    this.#hold();
+    this.#host.answered(this, task, state === FAILED, value);
   }
 
   /** The end of a thread is told by its events, which say why. */
   #unanswered(task: Task, error: PamiError): void {
-    if (["PAMIR_SHUTDOWN", "PAMIR_CLOSED"].includes(error.code) || !this.tasks.delete(task)) return;
-    this.#host.answered(this, task, true, error);
+    if (!["PAMIR_SHUTDOWN", "PAMIR_CLOSED"].includes(error.code)) this.#answered(task.taskId, FAILED, error);
+  }
+
+  /** Tasks keep the program running. */
+  #hold(): void {
+    const isHeld = this.tasks.size > 0;
+    if (isHeld === this.#isHeld || this.isDestroyed) return;
+    this.#isHeld = isHeld;
+    if (isHeld) this.#port.ref();
+    else this.#port.unref();
   }
 
   /** Ends it after some time, unless it gets a task. */
@@ -157,12 +218,13 @@ export class Thread {
   destroy(): Task[] {
     this.isDestroyed = true;
     this.#stopIdle?.();
-    const tasks = [...this.tasks];
+    const tasks = [...this.tasks.values()];
     this.tasks.clear();
     // Its end is waited for.
     this.worker.ref();
     void this.worker.terminate();
-    this.#closePorts();
+    this.#port.close();
+    this.#join.close();
     return tasks;
   }
 }

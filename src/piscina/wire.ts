@@ -1,79 +1,46 @@
 // What goes between a Piscina and its workers.
 //
-//   first     message by the worker's own port: WorkerStart
-//   READY     the worker's answer to that, once its file is loaded
-//   RUN       call: [key, task] or [key, number of a parcel, null]; reply: [OK or FAILED, value, …] in the same way
+//   parentPort, first   WorkerStart
+//   READY               the worker's answer to that, once its file is loaded
 //
-// A key is 0 for the file and the name of the options, else [filename, name]. Values are clones (codecs.clone()). What
-// that refuses, or is to be transferred, is a parcel: it goes by a MessagePort beside the call.
+//   By the task port, as postMessage() copies and transfers:
+//   to the worker       PortTask: tasks until JOINED has come, and whatever clones can't have
+//   JOINED              the worker has joined the job: tasks may come by calls
+//   from the worker     PortAnswer: to each PortTask, and where a call was answered with LATER
+//
+//   Over the job, as codecs.clone() copies:
+//   RUN                 call: [task id, value], or with the file and the name of its export; reply: [OK or FAILED, value] or LATER
 
-import { type MessagePort, receiveMessageOnPort } from "node:worker_threads";
-import { type Codec, codecs } from "../index.js";
+import type { MessagePort } from "node:worker_threads";
+import { codecs, type InPlaceCodec } from "../index.js";
 
 /** Dispatch id of tasks. */
 export const RUN = 0;
 /** Key of the message that says that a worker is ready. */
 export const READY = "pamir:piscina:ready";
+export const JOINED = 0;
+/** The reply to a call whose answer comes by the port. */
+export const LATER = 0;
 
 export const OK = 0;
 export const FAILED = 1;
 
-export type Key = 0 | readonly [filename: string, name: string];
-
-/** A value, or the number of a parcel and null. */
-export type Packed<Head> = readonly [head: Head, value: unknown, isParcel?: null];
+/** A task. The file and the name of its export are those of the options where there are none. */
+export type Request = readonly [id: number, value: unknown, filename?: string, name?: string];
+export type PortAnswer = readonly [id: number, state: number, value: unknown];
 
 /** What a worker begins with. */
 export interface WorkerStart {
   /** attach() takes it. */
   readonly join: MessagePort;
-  readonly parcels: MessagePort;
+  /** The task port. */
+  readonly port: MessagePort;
   readonly filename: string | null;
   readonly name: string;
   readonly niceIncrement: number;
 }
 
-const codec: Codec<Packed<unknown>> = codecs.clone();
+export const clones: InPlaceCodec<unknown> = codecs.clone();
 
-/** One side's values: as clones, and as parcels. */
-export class Values {
-  readonly #port: MessagePort;
-  readonly #arrived = new Map<number, unknown>();
-  #next = 0;
-
-  constructor(port: MessagePort) {
-    this.#port = port;
-  }
-
-  /** @throws DataCloneError for what structured clone refuses, too */
-  pack<Head>(head: Head, value: unknown, transfer: readonly unknown[]): Uint8Array {
-    if (transfer.length === 0) {
-      try {
-        return codec.encode([head, value]);
-      } catch (error) {
-        if ((error as { code?: string }).code !== "PAMIR_CLONE") throw error;
-      }
-    }
-    const number = this.#next++;
-    this.#port.postMessage([number, value], transfer as never[]);
-    return codec.encode([head, number, null]);
-  }
-
-  /** @param bytes they may be used again once this returns */
-  unpack<Head>(bytes: Uint8Array): readonly [head: Head, value: unknown] {
-    const [head, value, isParcel] = codec.decode(bytes) as Packed<Head>;
-    return [head, isParcel === null ? this.#take(value as number) : value];
-  }
-
-  #take(number: number): unknown {
-    while (!this.#arrived.has(number)) {
-      const received = receiveMessageOnPort(this.#port);
-      if (received === undefined) throw new Error(`parcel ${number} has not come`);
-      const [other, value] = received.message as [number, unknown];
-      this.#arrived.set(other, value);
-    }
-    const value = this.#arrived.get(number);
-    this.#arrived.delete(number);
-    return value;
-  }
-}
+/** Whether the job's codec leaves a value to the port. */
+export const isLeft = (error: unknown): boolean => (error as { code?: unknown } | null)?.code === "PAMIR_CLONE";
