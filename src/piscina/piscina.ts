@@ -7,7 +7,7 @@ import type { HistogramSummary } from "./histogram.js";
 import { checkOptions, type FilledOptions, type Options } from "./options.js";
 import { workerState } from "./state.js";
 import { type AbortSignalAny, ArrayTaskQueue, FixedQueue } from "./task.js";
-import { ThreadPool } from "./thread-pool.js";
+import { type GivenTaskOptions, ThreadPool } from "./thread-pool.js";
 import {
   move,
   queueOptionsSymbol,
@@ -47,17 +47,29 @@ export interface PiscinaHistogram {
   resetWaitTime(): void;
 }
 
+const isObject = (value: unknown): value is object => typeof value === "object" && value !== null;
+
+/** An own property: none that the program has given to all objects. */
+const own = <O extends object, K extends keyof O>(options: O, name: K): O[K] | undefined =>
+  Object.hasOwn(options, name) ? options[name] : undefined;
+
+const NONE: GivenTaskOptions = { transferList: undefined, filename: null, name: null, signal: null };
+
 /** Checks of the options of `run`. @throws TypeError */
-function checkRun({ transferList, filename, name, signal }: RunOptions): void {
+function taskOptions(options: RunOptions): GivenTaskOptions {
+  if (!isObject(options)) throw new TypeError("options must be an object");
+  const transferList = own(options, "transferList");
+  const filename = own(options, "filename") ?? null;
+  const name = own(options, "name") ?? null;
+  const signal = own(options, "signal") ?? null;
   if (transferList !== undefined && !Array.isArray(transferList)) {
     throw new TypeError("transferList argument must be an Array");
   }
-  if (filename != null && typeof filename !== "string") throw new TypeError("filename argument must be a string");
-  if (name != null && typeof name !== "string") throw new TypeError("name argument must be a string");
-  if (signal != null && typeof signal !== "object") throw new TypeError("signal argument must be an object");
+  if (filename !== null && typeof filename !== "string") throw new TypeError("filename argument must be a string");
+  if (name !== null && typeof name !== "string") throw new TypeError("name argument must be a string");
+  if (signal !== null && typeof signal !== "object") throw new TypeError("signal argument must be an object");
+  return { transferList, filename, name, signal };
 }
-
-const isObject = (value: unknown): value is object => typeof value === "object" && value !== null;
 
 /**
  * A pool of worker threads, each of which runs the function that a file exports. Events: `drain`, `needsDrain`, `error`,
@@ -91,18 +103,19 @@ export class Piscina<T = any, R = any> extends EventEmitterAsyncResource {
    * Runs a task on the next worker that has room. Rejects with what the function throws; with an AbortError; with why the
    * worker has ended; with an Error if `maxQueue` tasks wait.
    */
-  async run(task: T, options: RunOptions = {}): Promise<R> {
-    if (!isObject(options)) throw new TypeError("options must be an object");
-    const own: RunOptions = Object.assign(Object.create(null), options);
-    checkRun(own);
-    const { transferList, filename = null, name = null, signal = null } = own;
-    return this.#pool.run(task, { transferList, filename, name, signal }) as Promise<R>;
+  run(task: T, options?: RunOptions): Promise<R> {
+    if (options === undefined) return this.#pool.run(task, NONE) as Promise<R>;
+    try {
+      return this.#pool.run(task, taskOptions(options)) as Promise<R>;
+    } catch (error) {
+      return Promise.reject(error);
+    }
   }
 
   /** Takes no more tasks, waits for those that it has, up to `closeTimeout`, and ends the workers. */
   async close(options: CloseOptions = {}): Promise<void> {
     if (!isObject(options)) throw new TypeError("options must be an object");
-    const { force = false } = Object.assign(Object.create(null), options) as CloseOptions;
+    const force = own(options, "force") ?? false;
     if (typeof force !== "boolean") throw new TypeError("force argument must be a boolean");
     await this.#pool.close(force);
   }

@@ -1,8 +1,8 @@
 // A task, and the queues where tasks wait for a worker.
-import { AsyncResource } from "node:async_hooks";
+import { AsyncResource, type AsyncResourceOptions } from "node:async_hooks";
 import { systemClock } from "../support/clock.js";
 import type { HistogramSummary } from "./histogram.js";
-import { moved, queueOptionsSymbol } from "./transfer.js";
+import { isMoved, moved, queueOptionsSymbol } from "./transfer.js";
 import type { Request } from "./wire.js";
 
 /** Why a task was aborted: the `cause` is the signal's reason. */
@@ -186,6 +186,7 @@ export class FixedQueue implements TaskQueue {
 }
 
 let count = 0;
+const NOTHING: readonly unknown[] = [];
 
 /** Options of a task, where the Piscina's are filled in. */
 export interface TaskOptions {
@@ -193,10 +194,15 @@ export interface TaskOptions {
   readonly name: string;
   /** Whether the file or the name is another one than the Piscina's. */
   readonly isNamed: boolean;
-  /** The async resource of the Piscina. */
-  readonly triggerAsyncId: number;
   readonly transferList: readonly unknown[] | undefined;
   readonly signal: AbortSignalAny | null;
+}
+
+/** What a task tells of its end. */
+export interface TaskOwner {
+  readonly resourceOptions: AsyncResourceOptions;
+  /** A task is over. */
+  over(task: Task): void;
 }
 
 /** A task of a Piscina. */
@@ -207,8 +213,12 @@ export class Task extends AsyncResource implements PiscinaTask {
   readonly name: string;
   readonly signal: AbortSignalAny | null;
   readonly [queueOptionsSymbol]: object | null;
-  readonly #done: (isFailed: boolean, value: unknown, task: Task) => void;
+  readonly #owner: TaskOwner;
   readonly #isNamed: boolean;
+  #resolve!: (value: unknown) => void;
+  #reject!: (error: unknown) => void;
+  /** Of its result. */
+  readonly promise: Promise<unknown>;
   /** Its value, until a worker gets it. */
   task: unknown;
   readonly transfer: readonly unknown[];
@@ -219,20 +229,23 @@ export class Task extends AsyncResource implements PiscinaTask {
   thread: object | undefined;
   #forget: (() => void) | undefined;
 
-  constructor(
-    value: unknown,
-    options: TaskOptions,
-    done: (isFailed: boolean, value: unknown, task: Task) => void,
-  ) {
-    super("Piscina.Task", { requireManualDestroy: true, triggerAsyncId: options.triggerAsyncId });
-    [this.task, this.transfer] = moved(value, options.transferList);
+  constructor(owner: TaskOwner, value: unknown, options: TaskOptions) {
+    super("Piscina.Task", owner.resourceOptions);
+    this.#owner = owner;
+    const { transferList = NOTHING } = options;
+    this.task = value;
+    this.transfer = transferList;
+    if (isMoved(value)) [this.task, this.transfer] = moved(value, transferList);
     this.#isNamed = options.isNamed;
     this.filename = options.filename;
     this.name = options.name;
     this.signal = options.signal;
-    this.#done = done;
     this[queueOptionsSymbol] =
       (this.task as { [queueOptionsSymbol]?: object } | null | undefined)?.[queueOptionsSymbol] ?? null;
+    this.promise = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
   }
 
   get isAbortable(): boolean {
@@ -246,14 +259,13 @@ export class Task extends AsyncResource implements PiscinaTask {
     return this.#isNamed ? [this.taskId, value, this.filename, this.name] : [this.taskId, value];
   }
 
-  /** Calls back once when the signal is aborted. */
-  onAbort(listener: () => void): void {
-    const { signal } = this;
+  /** Rejects when the signal is aborted, and then calls back, once. */
+  onAbort(signal: AbortSignalAny, listener: () => void): void {
     const hear = (): void => {
       this.isAborted = true;
+      this.refuse(new AbortError((signal as { reason?: unknown }).reason));
       listener();
     };
-    if (signal === null) return;
     if ("addEventListener" in signal) {
       signal.addEventListener("abort", hear, { once: true });
       this.#forget = () => signal.removeEventListener("abort", hear);
@@ -263,10 +275,21 @@ export class Task extends AsyncResource implements PiscinaTask {
     }
   }
 
+  /** Rejects. It is not over for that. */
+  refuse(error: unknown): void {
+    this.#reject(error);
+  }
+
   /** Ends it. @param value its result, or its error */
   done(isFailed: boolean, value: unknown): void {
     this.#forget?.();
-    this.runInAsyncScope(this.#done, undefined, isFailed, value, this);
+    this.runInAsyncScope(this.#settle, this, isFailed, value);
     this.emitDestroy();
+  }
+
+  #settle(isFailed: boolean, value: unknown): void {
+    this.#owner.over(this);
+    if (isFailed) this.#reject(value);
+    else this.#resolve(value);
   }
 }

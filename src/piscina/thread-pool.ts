@@ -1,15 +1,24 @@
 // What runs the tasks of a Piscina: its threads, and the queue before them.
+import type { AsyncResourceOptions } from "node:async_hooks";
 import type { EventEmitterAsyncResource } from "node:events";
 import { systemClock } from "../support/clock.js";
 import { pause } from "../support/timers.js";
 import { Crews } from "./crew.js";
 import { Times } from "./histogram.js";
 import { type FilledOptions, filled, type Options, pathOf } from "./options.js";
-import { AbortError, FixedQueue, type QueuedTask, Task, type TaskOptions, type TaskQueue } from "./task.js";
+import {
+  AbortError,
+  FixedQueue,
+  type QueuedTask,
+  Task,
+  type TaskOptions,
+  type TaskOwner,
+  type TaskQueue,
+} from "./task.js";
 import { Thread, type ThreadHost, threadOf } from "./thread.js";
 
 /** Options of a task, as the program gives them. */
-export interface GivenTaskOptions extends Omit<TaskOptions, "filename" | "name" | "isNamed" | "triggerAsyncId"> {
+export interface GivenTaskOptions extends Omit<TaskOptions, "filename" | "name" | "isNamed"> {
   readonly filename: string | null;
   readonly name: string | null;
 }
@@ -54,13 +63,14 @@ class Line {
   }
 }
 
-export class ThreadPool implements ThreadHost {
+export class ThreadPool implements ThreadHost, TaskOwner {
   readonly options: FilledOptions;
   readonly crews: Crews;
   readonly threads = new Set<Thread>();
   readonly runTimes: Times | undefined;
   readonly waitTimes: Times | undefined;
   readonly start = systemClock.now();
+  readonly resourceOptions: AsyncResourceOptions;
   completed = 0;
   needsDrain = false;
   readonly #events: EventEmitterAsyncResource;
@@ -75,6 +85,7 @@ export class ThreadPool implements ThreadHost {
 
   constructor(events: EventEmitterAsyncResource, options: Options) {
     this.#events = events;
+    this.resourceOptions = { requireManualDestroy: true, triggerAsyncId: events.asyncId };
     this.options = filled(options);
     this.crews = new Crews(this.options.maxThreads);
     this.#line = new Line(options.taskQueue ?? new FixedQueue());
@@ -236,44 +247,41 @@ export class ThreadPool implements ThreadHost {
 
   run(value: unknown, given: GivenTaskOptions): Promise<unknown> {
     const { options } = this;
-    const filename = given.filename ?? options.filename;
-    if (typeof filename !== "string") {
+    const { signal, transferList } = given;
+    const filename = given.filename === null ? options.filename : pathOf(given.filename);
+    if (filename === null) {
       return Promise.reject(new Error("filename must be provided to run() or in options object"));
     }
-    const { signal } = given;
     if (this.#isClosing || this.#destruction !== undefined) {
       return Promise.reject(new AbortError("queue is being terminated"));
     }
     if (signal?.aborted === true) return Promise.reject(new AbortError(signal.reason));
-    const isOwn = given.filename === null && given.name === null;
-    const path = pathOf(filename);
     const name = given.name ?? options.name;
-    const triggerAsyncId = this.#events.asyncId;
-    return new Promise((resolve, reject) => {
-      const task = new Task(value, { ...given, filename: path, name, isNamed: !isOwn, triggerAsyncId }, (isFailed, result) => {
-        this.completed++;
-        if (task.started > 0) this.runTimes?.add(systemClock.now() - task.started);
-        if (isFailed) reject(result as Error);
-        else resolve(result);
-      });
-      if (!this.#admit(task, reject)) return;
-      task.onAbort(() => {
-        reject(new AbortError(signal?.reason));
-        this.#abort(task);
-      });
+    const isNamed = filename !== options.filename || name !== options.name;
+    const task = new Task(this, value, { filename, name, isNamed, transferList, signal });
+    if (this.#admit(task)) {
+      if (signal !== null) task.onAbort(signal, () => this.#abort(task));
       this.#look();
-    });
+    }
+    return task.promise;
+  }
+
+  over(task: Task): void {
+    this.completed++;
+    if (task.started > 0) this.runTimes?.add(systemClock.now() - task.started);
   }
 
   /** Gives a task to a thread, or lets it wait. */
-  #admit(task: Task, reject: (error: Error) => void): boolean {
+  #admit(task: Task): boolean {
     if (this.#line.size === 0 && this.#give(task)) return true;
     this.#line.push(task);
     this.#grow();
     const { maxQueue } = this.options;
     if (this.#line.size <= maxQueue + this.pendingCapacity) return true;
     this.#line.remove(task);
-    reject(new Error(maxQueue === 0 ? "No task queue available and all Workers are busy" : "Task queue is at limit"));
+    task.refuse(
+      new Error(maxQueue === 0 ? "No task queue available and all Workers are busy" : "Task queue is at limit"),
+    );
     return false;
   }
 

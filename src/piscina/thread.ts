@@ -1,5 +1,11 @@
 // A worker of a Piscina: its thread, the tasks that it has, and the ways to it.
-import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker, type WorkerOptions } from "node:worker_threads";
+import {
+  MessageChannel,
+  type MessagePort,
+  receiveMessageOnPort,
+  Worker,
+  type WorkerOptions,
+} from "node:worker_threads";
 import type { DispatchId, InPlaceCodec, PamiError } from "../index.js";
 import { after } from "../support/timers.js";
 import type { Crews, Link } from "./crew.js";
@@ -7,14 +13,16 @@ import { Times } from "./histogram.js";
 import type { FilledOptions } from "./options.js";
 import { type PiscinaWorker, type Task, THREAD } from "./task.js";
 import {
+  type Answer,
+  bytesOf,
   clones,
   FAILED,
-  isLeft,
+  JOIN_AFTER,
   JOINED,
   LATER,
-  type PortAnswer,
+  post,
+  posted,
   READY,
-  type Request,
   RUN,
   type WorkerStart,
 } from "./wire.js";
@@ -27,6 +35,8 @@ export const threadOf = (worker: PiscinaWorker | null | undefined): Thread | und
 export interface ThreadHost {
   readonly options: FilledOptions;
   readonly crews: Crews;
+  /** Tasks that are over. */
+  readonly completed: number;
   /** Its file is loaded. */
   loaded(thread: Thread): void;
   /** A task is over. */
@@ -56,7 +66,8 @@ export class Thread {
   readonly seen: PiscinaWorker;
   readonly #host: ThreadHost;
   readonly #port: MessagePort;
-  readonly #join: MessagePort;
+  /** The Piscina's end of the port by which the worker joins. */
+  #join: MessagePort | undefined;
   #link: Link | undefined;
   /** Whether the worker takes calls. */
   #hasJoined = false;
@@ -74,21 +85,12 @@ export class Thread {
     const given = { argv, env, execArgv, resourceLimits, workerData, trackUnmanagedFds } as WorkerOptions;
     this.worker = new Worker(new URL("./piscina-worker.js", import.meta.url), given);
     const port = new MessageChannel();
-    const join = new MessageChannel();
     this.#port = port.port1;
-    this.#join = join.port1;
     const { filename, name, niceIncrement } = start;
-    const first: WorkerStart = { join: join.port2, port: port.port2, filename, name, niceIncrement };
-    this.worker.postMessage(first, [join.port2, port.port2]);
+    const first: WorkerStart = { port: port.port2, filename, name, niceIncrement };
+    this.worker.postMessage(first, [port.port2]);
     this.ended = new Promise((resolve) => this.worker.once("exit", () => resolve()));
     this.#listen();
-    host.crews.join(join.port1).then(
-      (link) => {
-        if (this.isDestroyed) void this.ended.then(link.leave);
-        else this.#link = link;
-      },
-      (error) => this.#fail(error, true),
-    );
     this.seen = seenOf(this);
   }
 
@@ -107,7 +109,7 @@ export class Thread {
       this.#link?.leave();
       this.#fail(new Error(`worker exited with code: ${code}`), false);
     });
-    this.#port.on("message", (answer: PortAnswer | typeof JOINED) => this.#fromPort(answer));
+    this.#port.on("message", (message: unknown) => this.#fromPort(message));
     // A thread that dies closes it first: the end of the thread is waited for.
     this.#port.on("close", () => worker.ref());
     this.#port.unref();
@@ -134,11 +136,29 @@ export class Thread {
     return this.#isLost || this.isRunningAbortableTask ? Number.POSITIVE_INFINITY : this.tasks.size;
   }
 
+  /** Lets it join a job, where that pays. */
+  #joinSoon(): void {
+    if (this.#join !== undefined || this.#host.completed < JOIN_AFTER || this.#isLost || this.isDestroyed) return;
+    const { port1, port2 } = new MessageChannel();
+    this.#join = port1;
+    this.#port.postMessage(port2, [port2]);
+    this.#host.crews.join(port1).then(
+      (link) => {
+        if (this.isDestroyed) void this.ended.then(link.leave);
+        else this.#link = link;
+      },
+      (error) => this.#fail(error, true),
+    );
+  }
+
   /** Gives it a task. */
   post(task: Task): void {
     const request = task.take();
     try {
-      if (!this.#call(task, request)) this.#port.postMessage(request, task.transfer as never[]);
+      const bytes = task.transfer.length === 0 ? bytesOf(request) : undefined;
+      const link = this.#link;
+      if (link !== undefined && this.#hasJoined && bytes !== undefined) this.#call(task, link, bytes);
+      else post(this.#port, request, task.transfer, bytes);
     } catch (error) {
       task.done(true, error);
       return;
@@ -149,30 +169,22 @@ export class Thread {
     this.#hold();
   }
 
-  /** Calls it. @returns false: the task has to go by the port */
-  #call(task: Task, request: Request): boolean {
-    const link = this.#link;
-    if (!this.#hasJoined || link === undefined || task.transfer.length > 0) return false;
-    let bytes: Uint8Array;
-    try {
-      bytes = clones.encode(request);
-    } catch (error) {
-      if (isLeft(error)) return false;
-      throw error;
-    }
-    link.context.call(link.to, RUN_ID, bytes).then(
+  #call(task: Task, { context, to }: Link, bytes: Uint8Array): void {
+    context.call(to, RUN_ID, bytes).then(
       (reply) => {
         if (reply === LATER) this.#drain();
-        else this.#answered(task.taskId, ...(reply as [state: number, value: unknown]));
+        else this.#answered(...(reply as Answer));
       },
       (error) => this.#unanswered(task, error as PamiError),
     );
-    return true;
   }
 
-  #fromPort(answer: PortAnswer | typeof JOINED): void {
-    if (answer === JOINED) this.#hasJoined = true;
-    else this.#answered(...answer);
+  #fromPort(message: unknown): void {
+    if (message === JOINED) this.#hasJoined = true;
+    else {
+      this.#answered(...(posted(message) as Answer));
+      this.#joinSoon();
+    }
   }
 
   /** Takes what has come by the port. */
@@ -224,7 +236,7 @@ export class Thread {
     this.worker.ref();
     void this.worker.terminate();
     this.#port.close();
-    this.#join.close();
+    this.#join?.close();
     return tasks;
   }
 }

@@ -39,11 +39,12 @@ export function move(
   return marked;
 }
 
-/** What goes for a value that move() may have marked, and what of it is transferred. */
-export function moved(
-  value: unknown,
-  transfer: readonly unknown[] = [],
-): [value: unknown, transfer: readonly unknown[]] {
-  if (!isTransferable(value) || (value as { [movable]?: boolean })[movable] !== true) return [value, transfer];
-  return [value[valueSymbol], transfer.concat(value[transferableSymbol])];
-}
+/** Whether move() has marked a value. */
+export const isMoved = (value: unknown): value is Transferable =>
+  isTransferable(value) && (value as { [movable]?: boolean })[movable] === true;
+
+/** What goes for a value that move() has marked, and what of it is transferred. */
+export const moved = (
+  value: Transferable,
+  transfer: readonly unknown[],
+): [value: unknown, transfer: readonly unknown[]] => [value[valueSymbol], transfer.concat(value[transferableSymbol])];

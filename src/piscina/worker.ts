@@ -2,21 +2,28 @@
 import { createRequire } from "node:module";
 import { getPriority, platform, setPriority } from "node:os";
 import { pathToFileURL } from "node:url";
-import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
+import { MessagePort, parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
 import { attach, dispatchId, type InPlaceCodec, type PamiError } from "../index.js";
 import { promised } from "../support/promise.js";
 import { WORKER, type WorkerState } from "./state.js";
-import { moved } from "./transfer.js";
-import { clones, FAILED, isLeft, JOINED, LATER, OK, READY, type Request, RUN, type WorkerStart } from "./wire.js";
+import { isMoved, moved } from "./transfer.js";
+import {
+  type Answer,
+  bytesOf,
+  clones,
+  FAILED,
+  JOINED,
+  LATER,
+  OK,
+  post,
+  posted,
+  READY,
+  type Request,
+  RUN,
+  type WorkerStart,
+} from "./wire.js";
 
 type Run = (task: unknown) => unknown;
-
-/** How a task has ended. */
-interface Answer {
-  readonly id: number;
-  readonly state: number;
-  readonly value: unknown;
-}
 
 (globalThis as { [WORKER]?: WorkerState })[WORKER] = { workerData };
 
@@ -53,7 +60,7 @@ async function load(filename: string, name: string): Promise<Run | null> {
 async function handlerOf(filename: string, name: string): Promise<Run | null> {
   const run = await load(filename, name);
   if (run === null) return null;
-  if (found.size >= KEPT_MAX) for (const [oldest] of found) if (found.size >= KEPT_MAX) found.delete(oldest);
+  if (found.size >= KEPT_MAX) found.delete(found.keys().next().value as string);
   found.set(`${filename}/${name}`, run);
   return run;
 }
@@ -72,18 +79,11 @@ class Runner {
   readonly #port: MessagePort;
   /** The function of the options, once it is loaded. */
   run: Run | undefined;
-  /** Answers to calls. What clones can't have goes by the port. */
   readonly replies: InPlaceCodec<Answer> = {
     encode: (answer) => {
-      const [value, transfer] = moved(answer.value);
-      if (transfer.length === 0) {
-        try {
-          return clones.encode([answer.state, value]);
-        } catch (error) {
-          if (!isLeft(error)) throw error;
-        }
-      }
-      this.post(answer);
+      const bytes = isMoved(answer[2]) ? undefined : bytesOf(answer);
+      if (bytes !== undefined) return bytes;
+      this.#post(answer);
       return clones.encode(LATER);
     },
     decode: () => {
@@ -98,31 +98,36 @@ class Runner {
   }
 
   /** Answers by the port. */
-  post({ id, state, value }: Answer): void {
-    const [own, transfer] = moved(value);
+  #post(answer: Answer): void {
+    const [id, state, value] = answer;
     try {
-      this.#port.postMessage([id, state, own], transfer as never[]);
+      if (isMoved(value)) {
+        const [own, transfer] = moved(value, []);
+        post(this.#port, [id, state, own], transfer, undefined);
+      } else post(this.#port, answer, [], bytesOf(answer));
     } catch (error) {
-      this.#port.postMessage([id, FAILED, error]);
+      const failed: Answer = [id, FAILED, error];
+      post(this.#port, failed, [], bytesOf(failed));
     }
   }
 
   /** Runs the tasks that have come by the port. */
   listen(): void {
-    this.#port.on("message", (request: Request) => this.#fromPort(request));
+    this.#port.on("message", (message: unknown) => this.#fromPort(message));
   }
 
   /** Runs those that have come by the port before a call. */
   drain(): void {
     for (let next = receiveMessageOnPort(this.#port); next !== undefined; next = receiveMessageOnPort(this.#port)) {
-      this.#fromPort(next.message as Request);
+      this.#fromPort(next.message);
     }
   }
 
-  #fromPort(request: Request): void {
-    const answer = this.answer(request);
-    if (answer instanceof Promise) void answer.then((late) => this.post(late));
-    else this.post(answer);
+  #fromPort(message: unknown): void {
+    if (message instanceof MessagePort) return void join(message, this.#port, this).catch(uncaught);
+    const answer = this.answer(posted(message) as Request);
+    if (answer instanceof Promise) void answer.then((late) => this.#post(late));
+    else this.#post(answer);
   }
 
   /** Runs a task. The promise never rejects. */
@@ -138,16 +143,16 @@ class Runner {
       if (awaited === undefined) return this.#over(id, made);
       return awaited.then(
         (result) => this.#over(id, result),
-        (error) => ({ id, state: FAILED, value: error }),
+        (error): Answer => [id, FAILED, error],
       );
     } catch (error) {
-      return { id, state: FAILED, value: error };
+      return [id, FAILED, error];
     }
   }
 
   #over(id: number, value: unknown): Answer | Promise<Answer> {
     const wait = printed();
-    const answer: Answer = { id, state: OK, value };
+    const answer: Answer = [id, OK, value];
     return wait === undefined ? answer : wait.then(() => answer);
   }
 
@@ -158,14 +163,14 @@ class Runner {
       if (run === null) throw new Error(`No handler function exported from ${file}`);
       return await this.#made(id, run, value);
     } catch (error) {
-      return { id, state: FAILED, value: error };
+      return [id, FAILED, error];
     }
   }
 }
 
 /** Joins the job, and runs the tasks that come by calls, until the job ends. */
-async function join(start: WorkerStart, runner: Runner, loaded: Promise<unknown>): Promise<void> {
-  const client = await attach(start.join);
+async function join(by: MessagePort, tasks: MessagePort, runner: Runner): Promise<void> {
+  const client = await attach(by);
   const context = client.createContext();
   let isFirst = true;
   context.dispatch(dispatchId(RUN, clones, runner.replies), (request) => {
@@ -174,9 +179,8 @@ async function join(start: WorkerStart, runner: Runner, loaded: Promise<unknown>
     return runner.answer(request as Request);
   });
   context.ready();
-  await loaded;
-  start.port.postMessage(JOINED);
-  for (;;) {
+  tasks.postMessage(JOINED);
+  while (!context.closed) {
     try {
       await context.progress();
     } catch (error) {
@@ -192,21 +196,17 @@ async function serve(start: WorkerStart): Promise<void> {
   // Linux has a priority for each thread, others for the process.
   if (niceIncrement !== 0 && platform() === "linux") setPriority(getPriority() + niceIncrement);
   const runner = new Runner(start);
-  const loading = filename === null ? Promise.resolve(null) : handlerOf(filename, name);
-  const listening = loading.then((run) => {
-    // A file without this function is no failure of the worker: tasks may name others.
-    runner.run = run ?? undefined;
-    runner.listen();
-    parentPort?.postMessage({ [READY]: true });
-  });
-  await Promise.all([listening, join(start, runner, listening)]);
+  // A file without this function is no failure of the worker: tasks may name others.
+  if (filename !== null) runner.run = (await handlerOf(filename, name)) ?? undefined;
+  runner.listen();
+  parentPort?.postMessage({ [READY]: true });
 }
 
-parentPort?.once("message", (start: WorkerStart) => {
-  serve(start).catch((error) => {
-    // Uncaught, so that the Piscina hears of it.
-    queueMicrotask(() => {
-      throw error;
-    });
+/** Throws where the Piscina hears of it. */
+function uncaught(error: unknown): void {
+  queueMicrotask(() => {
+    throw error;
   });
-});
+}
+
+parentPort?.once("message", (start: WorkerStart) => void serve(start).catch(uncaught));
