@@ -58,9 +58,7 @@ export function checkKeys(name: string, value: unknown, keys: Readonly<Record<st
   if (value === NO_OPTIONS) return;
   checkObject(name, value);
   for (const key in value) {
-    // A program may have given properties to all objects.
-    const isKey = Object.hasOwn(value, key) || !(key in Object.prototype);
-    if (isKey && !Object.hasOwn(keys, key)) {
+    if (!Object.hasOwn(keys, key)) {
       throw new PamiError("PAMIR_INVAL", `${name}: ${noSuchKey(key, show(key), Object.keys(keys))}`);
     }
   }
