@@ -1,8 +1,9 @@
 // One worker, without a pool: expose() and connect(), in either direction.
 import { type AdoptTarget, type Context, type Endpoint, type Job, launch, PamiError } from "../index.js";
+import { checkKeys } from "./check.js";
 import { type Exchange, exchangeOf } from "./exchange.js";
 import { type Functions, namesOf } from "./names.js";
-import { checkCallOptions, checkKeys, type PoolCallOptions } from "./pool.js";
+import { checkCallOptions, type PoolCallOptions } from "./options.js";
 import { type Remote, type RemoteSync, remoteOf } from "./remote.js";
 import type { Api } from "./serve.js";
 import { readStream } from "./streams.js";

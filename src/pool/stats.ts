@@ -1,4 +1,4 @@
-// Times in powers of two: what a pool says of waiting and running.
+// Figures of a pool: how many calls there were, and how long they took, in powers of two.
 
 /** How long things took, in milliseconds. */
 export interface Times {
@@ -44,5 +44,44 @@ export class Timer {
     };
     const mean = this.#count === 0 ? 0 : this.#sum / this.#count;
     return { count: this.#count, mean, max: this.#max, p50: below(0.5), p99: below(0.99), p999: below(0.999) };
+  }
+}
+
+/** What a pool does and has done. */
+export interface PoolStats {
+  /** Workers that serve. */
+  readonly workers: number;
+  /** Those of them that have nothing to do. */
+  readonly idle: number;
+  /** Calls that wait for a worker. */
+  readonly queued: number;
+  /** Calls that workers work on, also those that were given up. */
+  readonly running: number;
+  /** Calls that are over: each that was not refused at once, by PAMIR_CLOSED or PAMIR_QUEUE_FULL. */
+  readonly completed: number;
+  /** Those of them that were rejected. */
+  readonly failed: number;
+  /** Times from a call to its begin on a worker. */
+  readonly waitTime: Times;
+  /** Times from that begin to the call's end. */
+  readonly runTime: Times;
+}
+
+/** Counts the calls of a pool. */
+export class Tally {
+  /** Calls that are not over. */
+  open = 0;
+  /** Calls that workers work on. */
+  running = 0;
+  completed = 0;
+  failed = 0;
+  readonly waitTime = new Timer();
+  readonly runTime = new Timer();
+
+  /** A call is over. @returns whether none is open */
+  over(hasFailed: boolean): boolean {
+    this.completed++;
+    if (hasFailed) this.failed++;
+    return --this.open === 0;
   }
 }
