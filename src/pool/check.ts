@@ -1,12 +1,11 @@
 // Checks of what a program has given: each throws PAMIR_INVAL with the value, and what is allowed.
-import { type AbortSignalLike, PamiError } from "../index.js";
+import { type AbortSignalLike, type Context, PamiError } from "../index.js";
 
 /** A value in an error's text. */
 export function shown(value: unknown): string {
   if (typeof value === "string") return JSON.stringify(value);
-  return (typeof value === "object" && value !== null) || typeof value === "function"
-    ? `a ${typeof value}`
-    : String(value);
+  if (typeof value === "function") return "a function";
+  return typeof value === "object" && value !== null ? "an object" : String(value);
 }
 
 export function checkCount(name: string, value: number | undefined, least: number, most: number): void {
@@ -28,6 +27,18 @@ export function checkKeys(what: string, options: object, keys: ReadonlySet<strin
       throw new PamiError("PAMIR_INVAL", `${what}: there is no ${JSON.stringify(key)}, but ${[...keys].join(", ")}`);
     }
   }
+}
+
+export function checkFlag(name: string, value: boolean | undefined): void {
+  if (value === undefined || typeof value === "boolean") return;
+  throw new PamiError("PAMIR_INVAL", `${name} is ${shown(value)}, not a boolean`);
+}
+
+/** @param call as the program has written it, for the error's text */
+export function checkContext(call: string, context: Context): void {
+  const { dispatch, progress } = Object(context) as Partial<Context>;
+  if (typeof dispatch === "function" && typeof progress === "function") return;
+  throw new PamiError("PAMIR_INVAL", `${call} takes a context, not ${shown(context)}`);
 }
 
 export function checkSignal(name: string, signal: AbortSignalLike | undefined): void {

@@ -1,6 +1,6 @@
 // One worker, without a pool: expose() and connect(), in either direction.
 import { type AdoptTarget, type Context, type Endpoint, type Job, launch, PamiError } from "../index.js";
-import { checkKeys } from "./check.js";
+import { checkContext, checkKeys, shown } from "./check.js";
 import { type Exchange, exchangeOf } from "./exchange.js";
 import { type Functions, namesOf } from "./names.js";
 import { checkCallOptions, type PoolCallOptions } from "./options.js";
@@ -13,7 +13,7 @@ import { FUNCTIONS, HELLO, packed } from "./wire.js";
 export interface ConnectionMethods<Api> {
   /** The functions for a thread that blocks until each has its result. */
   readonly sync: RemoteSync<Api>;
-  /** The functions, with options for their calls. */
+  /** The functions, with options for their calls. Of a stream, `timeout` is the longest wait for an answer with values. */
   with(options: Pick<PoolCallOptions, "signal" | "timeout">): Remote<Api>;
   /** Ends the connection; if it was made of a worker, also the worker's part in it. */
   close(): Promise<void>;
@@ -35,6 +35,7 @@ const START_MS = 60_000;
  * @throws PAMIR_INVAL
  */
 export function expose<F extends object>(context: Context, functions: F & Functions<F>): Api<F> {
+  checkContext("expose()", context);
   exchangeOf(context).serve({ names: namesOf("expose()", functions), functions }, () => {});
   return functions;
 }
@@ -48,9 +49,10 @@ export function expose<F extends object>(context: Context, functions: F & Functi
 export function connect<Api>(target: AdoptTarget): Promise<Connection<Api>>;
 export function connect<Api>(context: Context, to: Endpoint): Promise<Connection<Api>>;
 export async function connect<Api>(target: AdoptTarget | Context, to?: Endpoint): Promise<Connection<Api>> {
+  if (to !== undefined) checkContext("connect(), with an endpoint,", target as Context);
   if (to !== undefined) return connectionOf<Api>(exchangeOf(target as Context), to, async () => {});
   if (typeof (target as Partial<Worker> | null)?.postMessage !== "function") {
-    throw new PamiError("PAMIR_INVAL", "connect() takes a worker, or a context and an endpoint");
+    throw new PamiError("PAMIR_INVAL", `connect() takes a worker, or a context and an endpoint, not ${shown(target)}`);
   }
   const job: Job = await launch(null, { tasks: 1, maxTasks: 2, join: true, contexts: 2 });
   job.unref();
@@ -74,7 +76,7 @@ async function connectionOf<Api>(
   const remoteWith = (options: Pick<PoolCallOptions, "signal" | "timeout"> | undefined): Record<string, unknown> =>
     remoteOf(names, {
       run: (number, args) => line.ask(FUNCTIONS + number, packed(args), options),
-      stream: (number, args) => readStream(line, number, args, { signal: options?.signal }),
+      stream: (number, args) => readStream(line, number, args, options ?? {}),
     });
   const remote = remoteWith(undefined);
   const methods: ConnectionMethods<unknown> = {

@@ -7,6 +7,13 @@ import type { PoolOptions } from "./options.js";
 /** The module of the workers, or what makes one. */
 export type Entry = URLLike | string | (() => WorkerLike);
 
+/** What an entry is called in an error's text. */
+export function nameOf(entry: Entry): string {
+  const name = typeof entry === "function" ? "made by a function" : String(entry);
+  return name.length > NAME_MAX ? `${name.slice(0, NAME_MAX)}…` : name;
+}
+
+const NAME_MAX = 300;
 /** Tasks of a job over its life: a pool makes another job when they are used up. */
 const JOB_TASKS = 256;
 

@@ -1,7 +1,7 @@
 // Options of a pool and of its calls: their defaults, and which are refused.
 import { type AbortSignalLike, type LaunchOptions, PamiError } from "../index.js";
 import { hardwareThreads } from "../support/cores.js";
-import { checkCount, checkKeys, checkSignal, checkTime, shown } from "./check.js";
+import { checkCount, checkFlag, checkKeys, checkSignal, checkTime, shown } from "./check.js";
 
 /** Options of a call: those of the pool hold where a call has none. */
 export interface PoolCallOptions {
@@ -124,9 +124,7 @@ export function sizesOf(options: PoolOptions): Sizes {
   checkCount("maxQueue", options.maxQueue, 0, Number.MAX_SAFE_INTEGER);
   checkCount("recycleAfter", options.recycleAfter, 1, Number.MAX_SAFE_INTEGER);
   for (const name of ["idleTimeout", "killAfter", "startTimeout"] as const) checkTime(name, options[name]);
-  if (options.processes !== undefined && typeof options.processes !== "boolean") {
-    throw new PamiError("PAMIR_INVAL", `processes is ${shown(options.processes)}, not a boolean`);
-  }
+  checkFlag("processes", options.processes);
   checkCallOptions("pool()", options);
   return { min, max };
 }

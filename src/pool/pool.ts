@@ -1,7 +1,7 @@
 // The entry pool(): an object with the functions of the workers by name, and the pool's own methods.
-import type { URLLike, WorkerLike } from "../index.js";
+import { PamiError, type URLLike, type WorkerLike } from "../index.js";
 import { Calls } from "./calls.js";
-import { checkCount, checkKeys } from "./check.js";
+import { checkCount, checkFlag, checkKeys, shown } from "./check.js";
 import type { PoolEvent } from "./events.js";
 import { mapped } from "./map.js";
 import { CALL_KEYS, checkCallOptions, MAP_KEYS, type PoolCallOptions, type PoolOptions, sizesOf } from "./options.js";
@@ -126,6 +126,7 @@ function ownMethods(workers: Workers, calls: Calls): object {
   return {
     map(items: never, work: never, given: { concurrency?: number; ordered?: boolean } = {}) {
       checkKeys("options of map()", given, MAP_KEYS);
+      checkFlag("ordered of map()", given.ordered);
       return mapped(items, work, given.concurrency ?? workers.capacity, given.ordered ?? true);
     },
     warmUp: () => workers.warmUp(),
@@ -136,8 +137,11 @@ function ownMethods(workers: Workers, calls: Calls): object {
   };
 }
 
-/** The place of the worker that belongs to a key. */
+/** The place of the worker that belongs to a key. @throws PAMIR_INVAL */
 function placeOf(key: unknown, size: number): number {
+  if (!["string", "number", "bigint"].includes(typeof key)) {
+    throw new PamiError("PAMIR_INVAL", `the key of by() is ${shown(key)}, not a string, a number or a bigint`);
+  }
   const text = String(key);
   let hash = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);

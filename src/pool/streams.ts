@@ -21,6 +21,8 @@ class Source {
   readonly onOver: (() => void) | undefined;
   /** undefined: its function has not given it yet. */
   iterator: AnyIterator | undefined;
+  /** Whether it is no async iterator: then its values may be promises. */
+  isSync = false;
   /** A value that was asked for and has not come when the last answer went. */
   pending: Promise<IteratorResult<unknown>> | undefined;
   /** The answer that it works on. */
@@ -34,6 +36,23 @@ class Source {
 
   get isStopped(): boolean {
     return this.#stopped.signal.aborted;
+  }
+
+  /** The next value. A promise that a sync iterator gives is awaited, as `for await` does. */
+  next(): unknown {
+    const next = within(this.call, () => (this.iterator as AnyIterator).next());
+    if (!this.isSync) return next;
+    const value = promised((next as IteratorResult<unknown>).value);
+    return value === undefined ? next : this.#settled(value, (next as IteratorResult<unknown>).done === true);
+  }
+
+  async #settled(value: Promise<unknown>, done: boolean): Promise<IteratorResult<unknown>> {
+    try {
+      return { value: await value, done };
+    } catch (error) {
+      if (!done) this.#return();
+      throw error;
+    }
   }
 
   /** Ends the iterator. @returns a promise of its end, if that takes longer */
@@ -110,6 +129,7 @@ export class ServedStreams {
   async #begin(source: Source, number: number, args: unknown[]): Promise<void> {
     const made = await within(source.call, () => this.#run(number, args));
     source.iterator = iteratorOf(made);
+    source.isSync = !isAsync(made);
     // Its reader has left meanwhile.
     if (source.isStopped) await source.iterator.return?.();
   }
@@ -119,7 +139,7 @@ export class ServedStreams {
     let late: Promise<undefined> | undefined;
     try {
       while (values.length < BATCH && !source.isStopped) {
-        const next = source.pending ?? within(source.call, () => (source.iterator as AnyIterator).next());
+        const next = source.pending ?? source.next();
         const awaited = promised(next) as Promise<IteratorResult<unknown>> | undefined;
         source.pending = undefined;
         let result = next as IteratorResult<unknown>;
@@ -165,6 +185,10 @@ export class ServedStreams {
     this.#ending.set(ended, origin);
     void ended.then(() => this.#ending.delete(ended));
   }
+}
+
+function isAsync(made: unknown): boolean {
+  return typeof (Object(made) as Partial<AsyncIterable<unknown>>)[Symbol.asyncIterator] === "function";
 }
 
 function iteratorOf(made: unknown): AnyIterator {

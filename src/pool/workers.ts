@@ -1,7 +1,7 @@
 // The workers of a pool, each in its place: their start, the calls that each takes, their replacement and their end.
 import { PamiError, type TaskExit } from "../index.js";
 import { after, pause } from "../support/timers.js";
-import { type Crew, Crews, closedError, type Entry, PoolWorker } from "./crew.js";
+import { type Crew, Crews, closedError, type Entry, nameOf, PoolWorker } from "./crew.js";
 import { Events } from "./events.js";
 import { IDLE_MS, type PoolOptions, type Sizes, START_MS } from "./options.js";
 import { Queue } from "./queue.js";
@@ -16,6 +16,7 @@ const LEAVE_MS = 1000;
 
 /** The workers, and the calls that wait for one of them. */
 export class Workers {
+  readonly #entry: Entry;
   readonly #options: PoolOptions;
   readonly #min: number;
   readonly #concurrency: number;
@@ -37,6 +38,7 @@ export class Workers {
   isClosed = false;
 
   constructor(entry: Entry, options: PoolOptions, { min, max }: Sizes) {
+    this.#entry = entry;
     this.#options = options;
     this.#min = min;
     this.#concurrency = options.concurrency ?? 1;
@@ -95,11 +97,8 @@ export class Workers {
       (names) => this.#greeted(worker, names as string[]),
       (error) => {
         this.#starting.delete(place);
-        if ((error as PamiError).code === "PAMIR_TIMEDOUT") {
-          const text = `worker ${place} has not called serve() within ${timeout} ms`;
-          this.#startFailed(new PamiError("PAMIR_TIMEDOUT", text, { cause: error }));
-          void worker.terminate();
-        } else this.#startFailed(error);
+        this.#startFailed(this.#unserved(worker, timeout, error as PamiError));
+        if ((error as PamiError).code === "PAMIR_TIMEDOUT") void worker.terminate();
       },
     );
   }
@@ -116,6 +115,19 @@ export class Workers {
     if (this.isClosed && this.tally.open === 0) this.#leave(worker);
     else this.#next(worker);
     for (const look of this.#onReady) look();
+  }
+
+  /** Why a worker does not serve. */
+  #unserved({ place }: PoolWorker, timeout: number, error: PamiError): Error {
+    const { code, cause } = error;
+    if (code === "PAMIR_TIMEDOUT") {
+      return new PamiError(code, `worker ${place} has not called serve() within ${timeout} ms`, { cause: error });
+    }
+    // It has ended by itself, without an error.
+    if (code !== "PAMIR_SHUTDOWN" || (cause as { exitCode?: number } | undefined)?.exitCode !== 0) return error;
+    return new PamiError(code, `worker ${place} has ended without a call of serve(): ${nameOf(this.#entry)}`, {
+      cause,
+    });
   }
 
   #startFailed(error: unknown): void {

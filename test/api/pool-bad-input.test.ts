@@ -1,5 +1,5 @@
 // pamir/pool with wrong input: what each mistake's error says, and that the pool goes on.
-import { type Pool, type PoolOptions, pool, proxy, serve } from "pamir/pool";
+import { connect, expose, type Pool, type PoolOptions, pool, proxy, serve } from "pamir/pool";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { api } from "./tasks/pool-worker.js";
 
@@ -37,6 +37,11 @@ describe("an option of the wrong type or range:", () => {
     ["workers", 'options of pool() are "workers", not an object'],
     [{ kernel: "c" }, "kernel"],
     [{ debug: 5 }, "debug"],
+    [{ args: () => 1 }, "args or workerOptions can't be sent to a worker"],
+    [{ args: { at: Symbol("s") } }, "args or workerOptions can't be sent to a worker"],
+    [{ workerOptions: 5 }, "workerOptions are 5, not an object"],
+    [{ onError: "ignor" }, 'onError is "ignor", not "report"'],
+    [{ top: 1 }, "top is 1, not a boolean"],
   ])("%o", async (options, text) => {
     await expect(pool(ENTRY, options as PoolOptions)).rejects.toMatchObject({
       code: INVALID,
@@ -53,7 +58,13 @@ describe("a worker's module that", () => {
     ["throws", BAD, "PAMIR_SHUTDOWN", /has ended/, { name: "RangeError", message: "while loading" }],
     ["rejects", BAD, "PAMIR_SHUTDOWN", /has ended/, { name: "TypeError", message: "while awaiting" }],
     ["exits", BAD, "PAMIR_SHUTDOWN", /exited with code 7/, { exitCode: 7 }],
-    ["returns", BAD, "PAMIR_SHUTDOWN", /has ended/, {}],
+    [
+      "returns",
+      BAD,
+      "PAMIR_SHUTDOWN",
+      /^worker 0 has ended without a call of serve\(\): file:.*\/pool-bad\.js$/,
+      { exitCode: 0 },
+    ],
     [
       "reserved",
       BAD,
@@ -112,6 +123,30 @@ it.each([
   );
 });
 
+describe("what is no option, no context and no key:", () => {
+  it.each<[string, () => unknown, RegExp]>([
+    [
+      "an option",
+      () => serve({ fine: () => 1 }, { prt: 1 } as never),
+      /^options of serve\(\): there is no "prt", but port$/,
+    ],
+    ["options", () => serve({ fine: () => 1 }, null as never), /^options of serve\(\) are null, not an object$/],
+    ["a port", () => serve({ fine: () => 1 }, { port: 5 as never }), /^port of serve\(\) is 5, not a port/],
+    ["a context", () => expose(5 as never, { fine: () => 1 }), /^expose\(\) takes a context, not 5$/],
+    ["a worker", () => connect(5 as never), /^connect\(\) takes a worker, or a context and an endpoint, not 5$/],
+    [
+      "options behind a worker",
+      () => connect({ postMessage() {} } as never, {} as never),
+      /takes a context, not an obj/,
+    ],
+  ])("%s", async (_, act, text) => {
+    await expect((async () => await act())()).rejects.toMatchObject({
+      code: INVALID,
+      message: expect.stringMatching(text),
+    });
+  });
+});
+
 describe("a pool", () => {
   let workers: Pool<Api>;
   beforeAll(async () => {
@@ -153,6 +188,19 @@ describe("a pool", () => {
     ["items", () => workers.map(5 as never, () => 1).next(), INVALID, /^items of map\(\) are number, not an iterable/],
     ["work", () => workers.map([1], 5 as never).next(), INVALID, /^work of map\(\) is number, not a function/],
     ["room", () => workers.map([1], (i) => i, { concurrency: 0 }).next(), INVALID, /^concurrency of map\(\) is 0/],
+    [
+      "an order",
+      () => workers.map([1], (i) => i, { ordered: "no" as never }),
+      INVALID,
+      /^ordered of map\(\) is "no", not/,
+    ],
+    [
+      "a key",
+      () => workers.by({} as never),
+      INVALID,
+      /^the key of by\(\) is an object, not a string, a number or a bigint/,
+    ],
+    ["no key", () => workers.by(undefined as never), INVALID, /^the key of by\(\) is undefined/],
     [
       "a map's option",
       () => workers.map([1], (i) => i, { order: 1 } as never),

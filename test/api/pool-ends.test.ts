@@ -158,6 +158,17 @@ describe("a stream", () => {
     expect(await killing.count()).toBe(1);
   });
 
+  it("awaits the promises of a sync generator, and ends that once one of them rejects", async () => {
+    const workers = await start({ workers: 1 });
+    const values: unknown[] = [];
+    const read = async (): Promise<void> => {
+      for await (const value of workers.promises.stream(100)) values.push(value);
+    };
+    await expect(read()).rejects.toThrow("a promise's own");
+    expect(values).toEqual(Array.from({ length: 100 }, (_, i) => i));
+    expect(await workers.stopped()).toBe(1);
+  });
+
   it("refuses a function that gives no iterable", async () => {
     const workers = await start({ workers: 1 });
     await expect(workers.square.stream(2).next()).rejects.toMatchObject({

@@ -266,6 +266,19 @@ describe("wrong input", () => {
     await connection.close();
   });
 
+  it("a stream of a connection times out where its source gives nothing", async () => {
+    const connection = await connect<{ hanging(): AsyncIterable<number> }>(
+      new Worker(new URL("./tasks/pool-connected.js", import.meta.url)),
+    );
+    const values: number[] = [];
+    const read = async (): Promise<void> => {
+      for await (const value of connection.with({ timeout: 1000 }).hanging.stream()) values.push(value);
+    };
+    await expect(read()).rejects.toMatchObject({ code: "PAMIR_TIMEDOUT" });
+    expect(values).toEqual([1]);
+    await connection.close();
+  });
+
   it("a name that is not served is refused with those that are", async () => {
     const workers = await start({ workers: 1 });
     expect(() => (workers as unknown as { sqare(): void }).sqare()).toThrow(

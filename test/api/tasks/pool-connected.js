@@ -2,4 +2,9 @@
 import { parentPort } from "node:worker_threads";
 import { serve } from "pamir/pool";
 
-serve({ one: () => 1 }, { port: parentPort ?? undefined });
+async function* hanging() {
+  yield 1;
+  await new Promise(() => {});
+}
+
+serve({ one: () => 1, hanging }, { port: parentPort ?? undefined });

@@ -49,6 +49,15 @@ export const api = serve({
     queueMicrotask(() => bytes.fill(255));
     return bytes;
   },
+  /** Promises of a sync generator, the last of which rejects. @param {number} count */
+  *promises(count) {
+    try {
+      for (let i = 0; i < count; i++) yield i % 2 === 0 ? Promise.resolve(i) : sleep(1).then(() => i);
+      yield Promise.reject(new Error("a promise's own"));
+    } finally {
+      stopped++;
+    }
+  },
   *failing() {
     yield 1;
     throw new Error("in mid-stream");
