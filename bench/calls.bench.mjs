@@ -2,7 +2,6 @@
 // MessagePort. One call after the other; then one now and then, when both sides are asleep. Ratios of one run; the
 // rounds alternate. Then functions by name, with any value: bench/calls/pool.mjs. Usage: node bench/calls.bench.mjs [--quick]
 import { Worker } from "node:worker_threads";
-import * as msgpack from "@msgpack/msgpack";
 import * as Comlink from "comlink";
 // @ts-expect-error: comes without types
 import nodeEndpoint from "comlink/dist/esm/node-adapter.mjs";
@@ -11,7 +10,7 @@ import { launch } from "pamir";
 import { portTo } from "pamir/port";
 import { Piscina } from "piscina";
 import workerpool from "workerpool";
-import { CAME, PORT, SQUARE, WENT } from "./calls/ids.js";
+import { CAME, CODEC, PORT, SQUARE, WENT } from "./calls/ids.js";
 import { comparePools } from "./calls/pool.mjs";
 
 const quick = process.argv.includes("--quick");
@@ -30,7 +29,7 @@ async function start(how) {
 const [blocking, awaiting, comlink] = [await start("blocks"), await start("awaits"), await start("comlink")];
 const worker = new Worker(file("comlink-worker"));
 const overPort = Comlink.wrap(nodeEndpoint(worker));
-const overPamir = Comlink.wrap(/** @type {any} */ (portTo(comlink.context, comlink.to, { id: PORT, codec: msgpack })));
+const overPamir = Comlink.wrap(/** @type {any} */ (portTo(comlink.context, comlink.to, { id: PORT, codec: CODEC })));
 const piscina = new Piscina({ filename: file("piscina-worker").href, minThreads: 1, maxThreads: 1 });
 const pool = workerpool.pool(file("workerpool-worker").pathname, {
   minWorkers: 1,
@@ -119,7 +118,7 @@ const pairs = [
     { ours: "pamir, nobody blocks", theirs, how: "parked", goal: 2 },
   ]),
   { ours: "Comlink over pamir", theirs: "Comlink over a MessagePort", how: "spinning", goal: 2 },
-  { ours: "Comlink over pamir", theirs: "Comlink over a MessagePort", how: "parked", goal: 2 },
+  { ours: "Comlink over pamir", theirs: "Comlink over a MessagePort", how: "parked", goal: 1 },
   { ours: "pamir, nobody blocks", theirs: "bare Atomics.waitAsync", how: "parked", goal: undefined },
   { ours: "Comlink over pamir", theirs: "bare Atomics.waitAsync", how: "parked", goal: undefined },
 ];

@@ -15,11 +15,14 @@ import {
   type Message,
   PamiError,
   RECV_IMMEDIATE_MAX,
+  SEND_IMMEDIATE_MAX,
   SUCCESS,
 } from "../index.js";
 import { throwUncaught } from "../support/host.js";
 import { isPromised, promised } from "../support/promise.js";
 
+/** Bytes of a message's header. */
+const HEADER_BYTES = 8;
 /** Stands in place of a count of ports when the channel is closed. */
 const CLOSE = -1;
 /** Key of the object that stands for a MessagePort in a value; its value is an index of `channels`. */
@@ -92,12 +95,35 @@ export function portTo(context: Context, to: Endpoint, options: PortOptions): Po
 
 const hubs = new WeakMap<Context, Hub>();
 
+/**
+ * Ends a hub's wait. Each wait adds a listener and removes it: with an AbortSignal of the host's, a call over Comlink took 93 µs
+ * instead of 80, both sides on one core.
+ */
+class Stop implements AbortSignalLike {
+  readonly #listeners = new Set<() => void>();
+  readonly reason = undefined;
+  aborted = false;
+
+  addEventListener(_: "abort", listener: () => void): void {
+    this.#listeners.add(listener);
+  }
+
+  removeEventListener(_: "abort", listener: () => void): void {
+    this.#listeners.delete(listener);
+  }
+
+  abort(): void {
+    this.aborted = true;
+    for (const listener of this.#listeners) listener();
+  }
+}
+
 /** The ports of one context. */
 class Hub {
   readonly #context: Context;
   readonly #ports = new Map<number, Map<Endpoint, Port>>();
   #started = 0;
-  #stop = new AbortController();
+  #stop = new Stop();
 
   constructor(context: Context) {
     this.#context = context;
@@ -128,13 +154,13 @@ class Hub {
 
   /** Called when a port starts: the hub advances the context while any port is started. */
   started(): void {
-    if (this.#started++ === 0) void this.#advance(this.#stop.signal);
+    if (this.#started++ === 0) void this.#advance(this.#stop);
   }
 
   stopped(): void {
     if (--this.#started > 0) return;
     this.#stop.abort();
-    this.#stop = new AbortController();
+    this.#stop = new Stop();
   }
 
   async #advance(signal: AbortSignalLike): Promise<void> {
@@ -173,6 +199,8 @@ export class Port {
   readonly #waiting: Packet[] = [];
   readonly #bridges = new Map<number, Bridge>();
   readonly #requests = new Set<string>();
+  /** The header of short packets. */
+  readonly #header = new Int32Array(HEADER_BYTES / 4);
   #channels = 0;
   #isStarted = false;
   #isClosed = false;
@@ -331,9 +359,10 @@ export class Port {
       const why = isPromised(bytes) ? ": it gives its bytes at once" : "";
       throw new PamiError("PAMIR_INVAL", `encode() of a port's codec gave ${show(bytes)}, not a Uint8Array${why}`);
     }
+    const packet = { channel, ports: ports.length, bytes, isComplete: true };
+    if (this.#waiting.length === 0 && this.#attemptAtOnce(packet)) return;
     // It may wait for room.
-    const own = this.#codec.inPlace ? bytes.slice() : bytes;
-    this.#send({ channel, ports: ports.length, bytes: own, isComplete: true });
+    this.#send(this.#codec.inPlace ? { ...packet, bytes: bytes.slice() } : packet);
   }
 
   #send(packet: Packet): void {
@@ -346,7 +375,20 @@ export class Port {
     this.#awaitRoom();
   }
 
-  #attempt({ channel, ports, bytes }: Packet): number {
+  /**
+   * Sends a short packet, whose bytes are copied. An `onLocal` would be an event, which ends the hub's wait: two waits a call.
+   * @returns false: the packet is not short, or has no room
+   */
+  #attemptAtOnce({ channel, ports, bytes }: Packet): boolean {
+    if (HEADER_BYTES + bytes.length > SEND_IMMEDIATE_MAX) return false;
+    this.#header[0] = channel;
+    this.#header[1] = ports;
+    return this.#context.sendImmediate(this.#to, this.#id, this.#header, bytes) !== EAGAIN;
+  }
+
+  #attempt(packet: Packet): number {
+    if (this.#attemptAtOnce(packet)) return SUCCESS;
+    const { channel, ports, bytes } = packet;
     // With onLocal the payload is not copied. No other code has these bytes.
     const onLocal = () => {};
     const header = Int32Array.of(channel, ports);
@@ -355,7 +397,7 @@ export class Port {
 
   #awaitRoom(): void {
     const [{ bytes }] = this.#waiting as [Packet];
-    const total = 8 + bytes.length;
+    const total = HEADER_BYTES + bytes.length;
     const flush = (): number => {
       while (this.#waiting.length > 0 && this.#attempt(this.#waiting[0] as Packet) !== EAGAIN) this.#waiting.shift();
       return this.#waiting.length > 0 ? EAGAIN : SUCCESS;
