@@ -108,6 +108,8 @@ export class Job {
   #running: number;
   #isTerminated = false;
   #isReferenced = true;
+  /** Calls of terminate() that have not settled. */
+  #ending = 0;
   /** What waits for the end of one task, and for its onExit() before that. */
   readonly #awaited = new Set<Awaited>();
   /** Errors of spawn() and adopt() once the job is over. */
@@ -282,9 +284,17 @@ export class Job {
   terminate(): Promise<TaskExit[]>;
   terminate(task: number): Promise<TaskExit>;
   async terminate(task?: number): Promise<TaskExit[] | TaskExit> {
-    if (task !== undefined) return this.#terminateOne(task);
-    if (!this.#isOver) this.#monitor.terminate("all");
-    return this.#terminated();
+    // Of a job that is unref()ed, too: the process would end before this does, with code 13 where it is awaited.
+    this.#ending++;
+    this.#monitor.ref();
+    try {
+      if (task !== undefined) return await this.#terminateOne(task);
+      if (!this.#isOver) this.#monitor.terminate("all");
+      return await this.#terminated();
+    } finally {
+      this.#ending--;
+      if (this.#ending === 0 && !this.#isReferenced) this.#monitor.unref();
+    }
   }
 
   /** All tasks are being ended. */
@@ -348,10 +358,10 @@ export class Job {
     this.#settle();
   }
 
-  /** Stops the job from keeping the process running. */
+  /** Stops the job from keeping the process running, except while it is being terminated. */
   unref(): void {
     this.#isReferenced = false;
-    this.#monitor.unref();
+    if (this.#ending === 0) this.#monitor.unref();
   }
 
   /** Calls terminate() at the end of a block with `await using`. */

@@ -62,4 +62,11 @@ describe("a job and its process", () => {
   it.each(["terminate", "close"])("the end of a job that may have more tasks can be awaited, by %s", async (how) => {
     expect(await run("awaited.js", [how], 10_000)).toEqual({ output: "over\n", code: 0 });
   });
+
+  it.each(["all", "one", "connect"])(
+    "terminate() of an unreferenced job is over before the process: %s",
+    async (how) => {
+      expect(await run("ended.js", [how], 30_000)).toEqual({ output: "over\n", code: 0 });
+    },
+  );
 });
