@@ -268,12 +268,12 @@ export function clientOf(
   if (word(JOB_MAGIC_OFFSET) !== JOB_MAGIC || !isOurs) throw otherVersion(bootstrap, theirs);
   const { kernel = selectKernel(bootstrap.kernel, bootstrap.memory as SharedMemory, memory, bootstrap.module) } =
     inline ?? {};
-  const { args, debug, rank, first = 0 } = bootstrap;
+  const { args, debug, rank, first = 0, port } = bootstrap;
   const task = bootstrap.task - first;
   const map = readMap(memory, bootstrap.job);
   const errors = taskErrorsIn(memory, map);
   return attachedAs(
-    makeClient({ ...inline, kernel, memory, map, task, rank, args, debug, errors, onLeave, lookAtSlots }),
+    makeClient({ ...inline, kernel, memory, map, task, rank, args, debug, errors, onLeave, lookAtSlots, port }),
   );
 }
 
@@ -290,9 +290,9 @@ export function portsNodeOf(
 ): PortsNode {
   if (bootstrap.layoutHash !== LAYOUT_HASH) throw otherVersion(bootstrap, bootstrap.layoutHash);
   const { map, shared, memory } = room;
-  const { args, debug, rank, started, why } = bootstrap;
+  const { args, debug, rank, started, why, port } = bootstrap;
   const kernel = selectKernel(kernelIn(room, bootstrap.kernel), shared, memory, bootstrap.module);
-  const node = makePortsNode({ kernel, memory, map, args, debug, rank, whyPrivate: why, onLeave }, started, tell);
+  const node = makePortsNode({ kernel, memory, map, args, debug, rank, whyPrivate: why, onLeave, port }, started, tell);
   attachedAs(node.client);
   return node;
 }

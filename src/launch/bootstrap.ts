@@ -44,6 +44,8 @@ export interface TaskBootstrap {
   readonly isAdopted?: boolean;
   /** Name of the Web Lock that the task holds while it lives, in a browser. */
   readonly lock: string;
+  /** Its end of the channel to the launching thread, if the job has `ports`. */
+  readonly port?: MessagePort | undefined;
   /** How threads of several processes sleep on the memory; undefined if it is that of one process. */
   readonly futex: FutexSetup | undefined;
 }

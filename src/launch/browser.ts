@@ -14,6 +14,7 @@ import { watchStart } from "./late-start.js";
 import { Lifecycle } from "./lifecycle.js";
 import type { Entry, Monitor, MonitorEvents, MonitorOrders, TaskExit } from "./monitor.js";
 import type { Switchboard } from "./switchboard.js";
+import { portsOf } from "./task-ports.js";
 
 /** The probable reason of a failure for which a task's worker gives none. */
 const NO_REASON =
@@ -185,7 +186,7 @@ export function startBrowserMonitor(
       const report = (event.data as { [BOOTSTRAP]?: TaskReport } | null)?.[BOOTSTRAP];
       if (report === undefined) return;
       event.stopImmediatePropagation();
-      if (report === "attach") worker.postMessage({ [BOOTSTRAP]: bootstrap });
+      if (report === "attach") worker.postMessage({ [BOOTSTRAP]: bootstrap }, portsOf([bootstrap]));
       else if (report === "held") {
         void navigator.locks?.request(lock, () => gone(task));
         listens = true;
@@ -208,7 +209,7 @@ export function startBrowserMonitor(
     unlisten.set(task, () => (worker as EventTarget).removeEventListener("message", hear));
     // Errors in a worker that the program has started are the program's.
     if (adopted.has(task)) {
-      worker.postMessage({ [BOOTSTRAP]: bootstrap });
+      worker.postMessage({ [BOOTSTRAP]: bootstrap }, portsOf([bootstrap]));
       return;
     }
     worker.addEventListener("error", (event) => {

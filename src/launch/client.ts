@@ -33,19 +33,21 @@ export interface ClientParts {
   readonly whyPrivate?: string | undefined;
   /** If tasks of other nodes have slots: looks at these. */
   readonly lookAtSlots?: LookAtSlots | undefined;
+  /** The task's end of a channel to the launching thread. */
+  readonly port?: MessagePort | undefined;
   /** The errors of dead tasks. */
   readonly errors?: TaskErrors | undefined;
 }
 
 /** Makes the part that the contexts of a task share. @throws PAMIR_CLOSED the task is up already, or has ended */
 export function makeTask(parts: Omit<ClientParts, "args" | "rank" | "onLeave">): Task {
-  const { kernel, memory, map, task, clock = systemClock, remote, whyPrivate, errors, lookAtSlots } = parts;
+  const { kernel, memory, map, task, clock = systemClock, remote, whyPrivate, errors, lookAtSlots, port } = parts;
   const tracer = map.traceEvents > 0 ? new Tracer(memory, map, task, clock) : undefined;
   const debug = parts.debug && new Debug(parts.debug, clock, () => dumpJob(map, memory, kernel, clock));
   const number = new Addresses(kernel, memory, map).numberOf(task);
   const observers = observersOf(number, tracer, debug);
   const transport = sharedMemory(kernel, memory, map, task, remote);
-  return new Task({ kernel, memory, map, task, transport, clock, observers, errors, whyPrivate, lookAtSlots });
+  return new Task({ kernel, memory, map, task, transport, clock, observers, errors, whyPrivate, lookAtSlots, port });
 }
 
 /** @throws PAMIR_CLOSED the task has a client already, or has ended */

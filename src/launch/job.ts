@@ -21,11 +21,12 @@ import { checkWait } from "../pami/waits.js";
 import { systemClock } from "../support/clock.js";
 import { diagnostics } from "../support/diagnostics.js";
 import { failProcess, isNode } from "../support/host.js";
-import type { URLLike, WorkerLike } from "../support/like.js";
+import type { HostMessagePort, URLLike, WorkerLike } from "../support/like.js";
 import { promise, promised } from "../support/promise.js";
 import type { TaskBootstrap } from "./bootstrap.js";
 import { failureText, isFailure, type OnError } from "./failure.js";
 import type { AdoptTarget, Monitor, MonitorEvents, MonitorOrders, TaskExit } from "./monitor.js";
+import type { TaskPorts } from "./task-ports.js";
 
 /** Options of `job.adopt`. */
 export interface AdoptOptions {
@@ -73,6 +74,8 @@ export interface JobParts {
   ) => { readonly bootstrap: TaskBootstrap; readonly orders: MonitorOrders };
   /** Whether the job has an engine thread. */
   readonly hasEngine: boolean;
+  /** By task, if the job has ports: the launching thread's end of its channel. */
+  readonly ports?: TaskPorts | undefined;
   readonly onExit: ((exit: TaskExit) => void) | undefined;
   readonly onError: OnError;
   readonly map: MemoryMap;
@@ -131,6 +134,7 @@ export class Job {
     this.started = started;
     this.exited = exited;
     this.#haveExited = () => {
+      parts.ports?.close();
       if (this.#isTerminated) parts.client?.close();
       haveExited([...this.#exits.values()].sort((a, b) => a.task - b.task));
     };
@@ -213,6 +217,19 @@ export class Job {
     if (client === undefined)
       throw new PamiError("PAMIR_NOT_IN_JOB", "job.client of a job launched without join: true");
     return client;
+  }
+
+  /**
+   * This thread's end of a channel to a task, whose end is `client.port` there: for what can't be copied, such as a MessagePort
+   * or an ImageBitmap. Its messages come by events of the host, not by contexts, and in no order with theirs. It keeps no
+   * process running until the program listens to it; `unref()` ends that. It is closed when the job is over; when a task has
+   * ended, the port gives what it has received before.
+   * @returns undefined unless the job was launched with `ports`, and for a task that is the caller or in another process
+   * @throws PAMIR_INVAL for a task that does not exist
+   */
+  port(task: number): HostMessagePort | undefined {
+    checkInteger("task", task, 0, this.#tasks - 1);
+    return this.#parts.ports?.of(task) as HostMessagePort | undefined;
   }
 
   /**

@@ -33,6 +33,7 @@ import type { Link } from "./linked.js";
 import type { Entry, MonitorEvents, MonitorOrders, TaskExit } from "./monitor.js";
 import { startNodeMonitor } from "./node.js";
 import type { Shared } from "./processes.js";
+import { TaskPorts } from "./task-ports.js";
 
 /** Options of `launch`. */
 export interface LaunchOptions {
@@ -63,6 +64,11 @@ export interface LaunchOptions {
   join?: boolean | undefined;
   /** A value for `client.args` of each task. It must be cloneable. */
   args?: unknown;
+  /**
+   * Joins each task that is a thread of this process to this thread by a MessageChannel, for what can't be copied: `job.port()`
+   * and `client.port` (default false, which costs nothing).
+   */
+  ports?: boolean | undefined;
   /** Limit of contexts per task (default 4). */
   contexts?: number | undefined;
   /** Size of a new lane's ring in bytes, a power of two (default 16,384). */
@@ -148,6 +154,7 @@ const LAUNCH_KEYS: Keys<Omit<LaunchOptions, "memoryBase" | "launcher">> = {
   processes: true,
   join: true,
   args: true,
+  ports: true,
   contexts: true,
   laneBytes: true,
   heapBytes: true,
@@ -196,6 +203,7 @@ export async function launch(
   checkFlag("join", options.join);
   checkFlag("top", options.top);
   checkFlag("labels", options.labels);
+  checkFlag("ports", options.ports);
   checkCallback("onExit", options.onExit);
   checkSignal("launch()", signal);
   checkInteger("tasks", tasks, 1, TASK_COUNT_MAX);
@@ -337,6 +345,8 @@ function makeJob(
   // Processes compile the kernels themselves. To do so here would take 5 ms before they start.
   const module = kernels.includes("wasm") && (processes === undefined || map.engine) ? wasmModule() : undefined;
   const onError: OnError = options.onError ?? (options.onExit === undefined ? "report" : "ignore");
+  const ports = options.ports ? new TaskPorts() : undefined;
+  const isThread = options.processes === undefined;
   const bootstrap = (task: number, kernel: KernelName, given: unknown, rank?: number): TaskBootstrap => ({
     version: VERSION,
     layoutHash: LAYOUT_HASH,
@@ -355,7 +365,10 @@ function makeJob(
     lock: names[task] as string,
     futex: processes?.futex,
   });
-  const bootstraps = kernels.map((name, task) => bootstrap(task, name, args));
+  const bootstraps = kernels.map((name, task) => ({
+    ...bootstrap(task, name, args),
+    port: isThread && !(join && task === 0) ? ports?.open(task) : undefined,
+  }));
   const orders: MonitorOrders = { entry, bootstraps: join ? bootstraps.slice(1) : bootstraps, workerOptions };
   const oneMore = (task: number, more: SpawnOptions, isAdopted: boolean) => {
     if (mode === "alone" && !isAdopted) throw new PamiError("PAMIR_NO_WORKERS", `spawn() of task ${task}: ${why}`);
@@ -372,7 +385,12 @@ function makeJob(
     if (!isNode()) checkArgs(given);
     else if (options.processes !== undefined && !isAdopted) checkCopied(given, userOptions);
     const wanted = { ...request, mayBeTwins: request.mayBeTwins && more.kernel === undefined };
-    const made = { ...bootstrap(task, kernelName as KernelName, given, more.rank), room: wanted, isAdopted };
+    const made = {
+      ...bootstrap(task, kernelName as KernelName, given, more.rank),
+      room: wanted,
+      isAdopted,
+      port: isThread || isAdopted ? ports?.open(task) : undefined,
+    };
     return { bootstrap: made, orders: { entry: asked, bootstraps: [made], workerOptions: userOptions } };
   };
   const engine = isShared && link === undefined && map.engine ? { source: sources.engine, module } : undefined;
@@ -383,6 +401,7 @@ function makeJob(
     launched: count,
     oneMore,
     hasEngine: engine !== undefined,
+    ports,
     onExit: options.onExit,
     onError,
     map,

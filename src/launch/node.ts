@@ -7,6 +7,7 @@ import { BOOTSTRAP } from "./bootstrap.js";
 import type { Link } from "./linked.js";
 import type { Monitor, MonitorEvents } from "./monitor.js";
 import type { MonitorOrder, MonitorReport, MonitorSetup } from "./node-monitor.js";
+import { portsOf } from "./task-ports.js";
 
 /** What a worker and a port have in common. */
 interface Poster {
@@ -32,7 +33,7 @@ type MonitorThread = Pick<NodeWorker, "on" | "postMessage" | "ref" | "unref">;
 function monitorThread(source: string, setup: MonitorSetup, link: Link | undefined): MonitorThread {
   const { Worker } = nodeModule("worker_threads") as typeof import("node:worker_threads");
   try {
-    const transferList = link?.ports ?? [];
+    const transferList = [...(link?.ports ?? []), ...portsOf(setup.orders.bootstraps)] as NodePort[];
     return new Worker(source, { eval: true, workerData: setup, transferList, name: "pamir monitor" });
   } catch (error) {
     throw notStarted(error as Error & { code?: string });
@@ -84,11 +85,12 @@ export function startNodeMonitor(source: string, setup: MonitorSetup, events: Mo
     }
   };
   return {
-    start: (more) => order({ start: more }),
+    start: (more) => order({ start: more }, portsOf(more.bootstraps) as unknown[] as NodePort[]),
     adopt: (bootstrap, target) => {
       const { port1: theirs, port2: ours } = new MessageChannel();
-      (target as Poster).postMessage({ [BOOTSTRAP]: bootstrap, life: theirs }, [theirs]);
-      order({ adopt: bootstrap, life: ours }, [ours]);
+      const ends = [theirs, ...(portsOf([bootstrap]) as unknown[] as NodePort[])];
+      (target as Poster).postMessage({ [BOOTSTRAP]: bootstrap, life: theirs }, ends);
+      order({ adopt: { ...bootstrap, port: undefined }, life: ours }, [ours]);
     },
     close: () => order({ close: true }),
     aborts: true,

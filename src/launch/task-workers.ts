@@ -4,13 +4,14 @@ import { TASK_ABSENT, TASK_STATE_OFFSET } from "../../assembly/layout.js";
 import type { SharedAtomics } from "../kernel/atomics.js";
 import { type MemoryMap, taskSlot } from "../memory/map.js";
 import { systemClock } from "../support/clock.js";
-import { type NodeWorker, nodeModule } from "../support/host.js";
+import { type NodePort, type NodeWorker, nodeModule } from "../support/host.js";
 import { after } from "../support/timers.js";
 import { BOOTSTRAP, type TaskBootstrap } from "./bootstrap.js";
 import { type Labels, labelLines } from "./labels.js";
 import type { Lifecycle } from "./lifecycle.js";
 import type { MonitorOrders } from "./monitor.js";
 import { codeIn, descriptorsText } from "./start-limits.js";
+import { portsOf } from "./task-ports.js";
 
 /**
  * Node 20 aborts the whole process if a worker is terminated just as a module with a top-level await begins (V8, "Check
@@ -77,7 +78,11 @@ export class TaskWorkers {
     const { task, first = 0 } = bootstrap;
     const slot = taskSlot(this.#map, task - first);
     const { labels, output } = this.#options;
-    const { workerData: userData, ...options } = workerOptions;
+    const {
+      workerData: userData,
+      transferList = [],
+      ...options
+    } = workerOptions as { transferList?: NodePort[] } & Record<string, unknown>;
     const failures: unknown[] = [];
     const ended = (code: number): void => this.#report(entry, task, slot, code, failures);
     let worker: NodeWorker | undefined;
@@ -87,6 +92,7 @@ export class TaskWorkers {
         ...options,
         ...(labels && { stdout: true, stderr: true }),
         workerData: { ...(userData as object | undefined), [BOOTSTRAP]: bootstrap },
+        transferList: [...transferList, ...(portsOf([bootstrap]) as unknown[] as NodePort[])],
       });
       worker.on("error", (error) => failures.push(error));
       worker.on("exit", ended);

@@ -11,6 +11,7 @@ import type { Exits, Task } from "../protocol/task.js";
 import { hardwareThreads } from "../support/cores.js";
 import { diagnostics } from "../support/diagnostics.js";
 import { processorName } from "../support/host.js";
+import type { HostMessagePort } from "../support/like.js";
 import { Context, type ContextOptions } from "./context.js";
 import type { Geometry } from "./geometry.js";
 import type { GeometryOptions, GeometryRange } from "./make-geometry.js";
@@ -92,6 +93,12 @@ export class Client {
   readonly kernel: KernelName;
   /** Features that depend on the host. All are true if tasks share memory and this thread may block. */
   readonly capabilities: Capabilities;
+  /**
+   * This task's end of a channel to the thread that has launched the job, whose end is `job.port(task)`: for what can't be
+   * copied. It keeps no thread running until the program listens to it, and is closed with this client. undefined unless the
+   * job was launched with `ports`, and in another process than that thread's.
+   */
+  readonly port: HostMessagePort | undefined;
   /** The job's memory. Offsets of messages and reservations are offsets in it. */
   readonly bytes: Uint8Array<SharedArrayBuffer>;
 
@@ -120,6 +127,7 @@ export class Client {
     this.args = args;
     this.kernel = kernel.name;
     this.bytes = memory.bytes;
+    this.port = task.port as HostMessagePort | undefined;
     // Tasks of other nodes may be behind an agent that has a thread of its own.
     const isShared = map.jobTasks === map.locals;
     this.capabilities = {
@@ -390,6 +398,7 @@ export class Client {
 
   #leave(): void {
     this.#task.leave();
+    this.port?.close();
     if (diagnostics.leave.hasSubscribers) diagnostics.leave.publish({ client: this });
     this.#left = this.#onLeave?.();
   }

@@ -1183,6 +1183,11 @@ export class Context {
     };
   }
 
+  /** @internal `client.port` of its client. */
+  get port(): MessagePort | undefined {
+    return this.#task.port;
+  }
+
   /** @internal Whether a client made it. */
   isOf(task: Task): boolean {
     return this.#task === task;

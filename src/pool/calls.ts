@@ -1,15 +1,23 @@
 // The calls of a pool, each from its begin to its end: on a worker, again on another one, as a stream, and blocking.
 import { PamiError } from "../index.js";
 import { closedError, type PoolWorker } from "./crew.js";
+import { hasGone, isMoved } from "./move.js";
 import { type PoolCallOptions, type PoolOptions, QUEUE_MAX } from "./options.js";
 import type { PoolStats } from "./stats.js";
 import { readStream } from "./streams.js";
 import { type Call, now } from "./waiting.js";
-import { FUNCTIONS, packed, SETTLED } from "./wire.js";
+import { FUNCTIONS, packed } from "./wire.js";
 import type { Workers } from "./workers.js";
 
 /** The code of an error of pamir's own; undefined for what a function has thrown, whatever code that has. */
 const codeOf = (error: unknown): string | undefined => (error instanceof PamiError ? error.code : undefined);
+
+/** The error for a call whose worker has died, and which is not begun again, if that is for what it has moved. */
+function notRetried({ retries, args }: Call, error: unknown): unknown {
+  if (retries === 0 || codeOf(error) !== "PAMIR_SHUTDOWN" || !hasGone(args)) return error;
+  const text = `${(error as Error).message}. It is not begun again (retries): what it moved is lost`;
+  return new PamiError("PAMIR_SHUTDOWN", text, { cause: error });
+}
 
 /** Calls of functions on workers. */
 export class Calls {
@@ -46,15 +54,15 @@ export class Calls {
       try {
         return await this.#runOn(worker, call);
       } catch (error) {
-        if (!this.#isRetried(call, error)) throw error;
+        if (!this.#isRetried(call, error)) throw notRetried(call, error);
         call.retries--;
       }
     }
   }
 
   /** Whether a call is begun again. */
-  #isRetried({ retries, options, deadline }: Call, error: unknown): boolean {
-    if (retries === 0 || codeOf(error) !== "PAMIR_SHUTDOWN") return false;
+  #isRetried({ retries, options, deadline, args }: Call, error: unknown): boolean {
+    if (retries === 0 || hasGone(args) || codeOf(error) !== "PAMIR_SHUTDOWN") return false;
     return options.signal?.aborted !== true && now() < deadline && !this.#workers.isTerminated;
   }
 
@@ -101,7 +109,7 @@ export class Calls {
   /** Waits until a call that was given up has ended on its worker, and ends the worker if that takes too long. */
   async #settle(worker: PoolWorker, begin: number): Promise<void> {
     try {
-      await worker.line.ask(SETTLED, undefined, { timeout: this.#options.killAfter });
+      await worker.line.settled({ timeout: this.#options.killAfter });
     } catch (error) {
       this.#workers.retire(worker);
       if (codeOf(error) === "PAMIR_TIMEDOUT") await worker.terminate();
@@ -177,6 +185,8 @@ export class Calls {
 
   /** Calls a function on each worker that runs. */
   runAll(number: number, args: unknown[]): Promise<unknown[]> {
+    if (args.some(isMoved))
+      return Promise.reject(new PamiError("PAMIR_CLONE", "all: what is moved goes to one worker alone"));
     return Promise.all(this.#workers.ready.map(({ place }) => this.run(number, args, {}, place)));
   }
 

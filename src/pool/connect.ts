@@ -1,13 +1,14 @@
 // One worker, without a pool: expose() and connect(), in either direction.
 import { type AdoptTarget, type Context, type Endpoint, type Job, launch, PamiError } from "../index.js";
 import { checkContext, checkKeys, shown } from "./check.js";
-import { type Exchange, exchangeOf } from "./exchange.js";
+import { exchangeOf } from "./exchange.js";
+import type { Line } from "./line.js";
 import { type Functions, namesOf } from "./names.js";
 import { checkCallOptions, type PoolCallOptions } from "./options.js";
 import { type Remote, type RemoteSync, remoteOf } from "./remote.js";
 import type { Api } from "./serve.js";
 import { readStream } from "./streams.js";
-import { FUNCTIONS, HELLO, packed } from "./wire.js";
+import { FUNCTIONS, packed } from "./wire.js";
 
 /** What a connection has beside the other side's functions. */
 export interface ConnectionMethods<Api> {
@@ -49,17 +50,24 @@ export function expose<F extends object>(context: Context, functions: F & Functi
 export function connect<Api>(target: AdoptTarget): Promise<Connection<Api>>;
 export function connect<Api>(context: Context, to: Endpoint): Promise<Connection<Api>>;
 export async function connect<Api>(target: AdoptTarget | Context, to?: Endpoint): Promise<Connection<Api>> {
-  if (to !== undefined) checkContext("connect(), with an endpoint,", target as Context);
-  if (to !== undefined) return connectionOf<Api>(exchangeOf(target as Context), to, async () => {});
+  if (to !== undefined) {
+    checkContext("connect(), with an endpoint,", target as Context);
+    return connectionOf<Api>(exchangeOf(target as Context).lineTo(to), undefined, async () => {});
+  }
   if (typeof (target as Partial<Worker> | null)?.postMessage !== "function") {
     throw new PamiError("PAMIR_INVAL", `connect() takes a worker, or a context and an endpoint, not ${shown(target)}`);
   }
-  const job: Job = await launch(null, { tasks: 1, maxTasks: 2, join: true, contexts: 2 });
+  const job: Job = await launch(null, { tasks: 1, maxTasks: 2, join: true, contexts: 2, ports: true });
   job.unref();
   try {
     const exchange = exchangeOf(job.client.createContext());
     const task = job.adopt(target as AdoptTarget);
-    return await connectionOf<Api>(exchange, job.client.endpoint(task), async () => void (await job.terminate()));
+    const port = job.port(task) as MessagePort | undefined;
+    return await connectionOf<Api>(
+      exchange.lineTo(job.client.endpoint(task)),
+      port,
+      async () => void (await job.terminate()),
+    );
   } catch (error) {
     await job.terminate();
     throw error;
@@ -67,12 +75,11 @@ export async function connect<Api>(target: AdoptTarget | Context, to?: Endpoint)
 }
 
 async function connectionOf<Api>(
-  exchange: Exchange,
-  to: Endpoint,
+  line: Line,
+  port: MessagePort | undefined,
   close: () => Promise<void>,
 ): Promise<Connection<Api>> {
-  const line = exchange.lineTo(to);
-  const names = (await line.ask(HELLO, undefined, { timeout: START_MS })) as string[];
+  const names = await line.hello(port, { timeout: START_MS });
   const remoteWith = (options: Pick<PoolCallOptions, "signal" | "timeout"> | undefined): Record<string, unknown> =>
     remoteOf(names, {
       run: (number, args) => line.ask(FUNCTIONS + number, packed(args), options),

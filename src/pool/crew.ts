@@ -90,6 +90,7 @@ export class Crews {
       maxTasks: this.#tasksMax,
       contexts: 2,
       join: true,
+      ports: !processes,
       onExit: (exit) => (crew === undefined ? void early.push(exit) : this.#onExit(crew, exit)),
       processes: processes ? count : undefined,
       kernel,

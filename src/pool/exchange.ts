@@ -92,13 +92,20 @@ export class Exchange implements Listener {
   }
 
   answer(id: number, handler: (arrived: Arrived, origin: Endpoint, call: CallScope) => unknown): void {
-    this.context.dispatch({ id, request: this.#requests, reply: this.#replies }, handler);
+    this.context.dispatch({ id, request: this.#requests, reply: this.#replies }, (arrived, origin, scope) =>
+      arrived.line.isFree(arrived)
+        ? handler(arrived, origin, scope)
+        : arrived.line.inTurn(arrived, (whole) => handler(whole, origin, scope)),
+    );
   }
 
   hear(id: number, handler: (line: Line, value: unknown) => void): void {
     this.context.dispatch(id, (message) => {
       const line = this.lineTo(message.origin);
-      handler(line, line.codec.decode(message.payload));
+      const value = line.codec.decode(message.payload);
+      const arrived = { line, value, end: undefined };
+      if (line.isFree(arrived)) handler(line, value);
+      else void line.inTurn(arrived, () => handler(line, value));
     });
   }
 
@@ -113,12 +120,18 @@ export class Exchange implements Listener {
     const { context } = this;
     const methods = functions as Record<string, (...args: unknown[]) => unknown>;
     const answering = new Answering();
-    this.answer(HELLO, () => names);
+    this.answer(HELLO, ({ line, value }) => {
+      const { port } = context;
+      if (value !== true || port === undefined) return [names, false];
+      line.mover.open(port);
+      return [names, true];
+    });
     context.dispatch(LEAVE, onLeave);
     const streams = new ServedStreams((number, args) => methods[names[number] as string]?.(...args));
     streams.serve(this);
-    this.answer(SETTLED, async (_, origin) => {
+    this.answer(SETTLED, async ({ line }, origin) => {
       await Promise.allSettled([...answering.givenUp(origin), ...streams.ending(origin)]);
+      return line.mover.lastReply;
     });
     for (const [i, name] of names.entries()) {
       this.answer(FUNCTIONS + i, (arrived, origin, scope) => {

@@ -3,6 +3,7 @@ export { type Connection, type ConnectionMethods, connect, expose } from "./conn
 export { currentCall, type ServedCall } from "./current-call.js";
 export type { PoolEvent } from "./events.js";
 export { proxy } from "./lent.js";
+export { move } from "./move.js";
 export type { Functions } from "./names.js";
 export type { PoolCallOptions, PoolOptions } from "./options.js";
 export { type Pool, type PoolMethods, pool } from "./pool.js";

@@ -1,14 +1,22 @@
 // What stays where it is: functions, signals, and objects that a program has marked by proxy(). Each side lends to the other
 // under a number; the other side has a function, a signal or an object that calls back.
 import { type AbortSignalLike, type InPlaceCodec, PamiError, type Parts } from "../index.js";
+import { NotCome } from "./mover.js";
 
 /** The kind of what is lent, in the lowest bits of its number. */
-const KINDS = 4;
+const KINDS = 8;
 const FUNCTION = 0;
 const OBJECT = 1;
 const SIGNAL = 2;
 /** The other side's own: it goes back to where it is from. */
 const OWN = 3;
+/** Nothing that is lent: what a message moves. */
+const MOVED = 4;
+
+/** The number in a message, for the number under which it moves something, and back; undefined for what is lent. */
+export const numberOfMoved = (moved: number): number => moved * KINDS + MOVED;
+export const movedOf = (number: number): number | undefined =>
+  number % KINDS === MOVED ? (number - MOVED) / KINDS : undefined;
 
 /** How a side reaches the other one. */
 export interface LentHost {
@@ -131,9 +139,18 @@ export class Loans {
     this.#read = undefined;
     try {
       return codec.decode(bytes, undefined, body);
+    } catch (error) {
+      // It is read again.
+      if (error instanceof NotCome) for (const number of this.#read ?? []) this.#unread(number);
+      throw error;
     } finally {
       this.#read = before;
     }
+  }
+
+  #unread(number: number): void {
+    const borrowed = this.#borrowed.get(number);
+    if (borrowed !== undefined) borrowed.messages--;
   }
 
   /** What is lent while `encode` runs belongs to a call. @returns what ends that, if anything was lent */
@@ -281,6 +298,9 @@ export class Loans {
         for (const number of taken) this.#endSignal(number);
       };
       return { value, end: taken.length === 0 ? undefined : end };
+    } catch (error) {
+      for (const number of taken) this.#endSignal(number);
+      throw error;
     } finally {
       this.#taken = before;
     }

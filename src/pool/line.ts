@@ -9,10 +9,14 @@ import {
   EAGAIN,
   type Endpoint,
   type InPlaceCodec,
+  PamiError,
+  type Parts,
 } from "../index.js";
 import { promised } from "../support/promise.js";
-import { Loans } from "./lent.js";
-import { ABORTED, LENT, RETURNED } from "./wire.js";
+import { Loans, movedOf, numberOfMoved } from "./lent.js";
+import { checkCopied, checkMoved, detachMoved, isMoved, type Moved, nested, postMoved } from "./move.js";
+import { Mover, NotCome } from "./mover.js";
+import { ABORTED, argsOf, HELLO, LENT, RETURNED, SETTLED, withArgs } from "./wire.js";
 
 /** The value of a call that has come. */
 export interface Arrived {
@@ -20,6 +24,30 @@ export interface Arrived {
   readonly value: unknown;
   /** Forgets the signals in the value, once the call has ended. */
   readonly end: (() => void) | undefined;
+  /** What it moves has not come yet: the value is read then. */
+  readonly late?: Promise<Arrived> | undefined;
+}
+
+/** The value of a reply that moves what has not come yet. */
+class Late {
+  readonly whole: Promise<unknown>;
+  constructor(whole: Promise<unknown>) {
+    this.whole = whole;
+  }
+}
+
+const wholeOf = (value: unknown): unknown => (value instanceof Late ? value.whole : value);
+
+/** Thrown by the codec of a value that move() has marked parts of: it is written in another way. */
+const MOVES = new Error("the value moves something");
+
+/** A request that is being sent. */
+interface Request {
+  readonly id: number;
+  readonly value: unknown;
+  readonly options: CallOptions | undefined;
+  /** What it moves and is copied: it is detached once the request is sent. */
+  copied: readonly Moved[] | undefined;
 }
 
 /** What sets handlers of calls and messages by their dispatch ids. */
@@ -49,14 +77,18 @@ export class Line {
   readonly #onLent: () => void;
   readonly to: Endpoint;
   readonly loans: Loans;
+  readonly mover = new Mover();
   readonly #cloner = codecs.clone<unknown>({
-    numberOf: (part) => this.loans.numberOf(part),
-    partOf: (number) => this.loans.partOf(number),
+    numberOf: (part) => (isMoved(part) ? this.#numberOfMoved(part) : this.loans.numberOf(part)),
+    partOf: (number) => {
+      const moved = movedOf(number);
+      return moved === undefined ? this.loans.partOf(number) : this.mover.take(moved);
+    },
   });
   /** Of calls and their replies. */
   readonly codec: InPlaceCodec<unknown> = {
-    encode: (value, _, parts) => this.loans.write(this.#cloner, value, parts),
-    decode: (bytes, _, body) => this.loans.read(this.#cloner, bytes, body),
+    encode: (value, _, parts) => this.#encode(value, parts),
+    decode: (bytes, _, body) => this.#decodeReply(bytes, body),
     inPlace: true,
     hasParts: true,
   };
@@ -65,6 +97,13 @@ export class Line {
   readonly #onEnd = new Set<() => void>();
   /** The next stream's number. */
   #stream = 0;
+  /** The request that is being sent. */
+  #request: Request | undefined;
+  /** What the message moves that is being written, and its number. */
+  #moving: { readonly number: number; readonly all: readonly Moved[] } | undefined;
+  /** Resolves once the messages that have come are begun: later ones wait for one whose moved parts have not come. */
+  #turn: Promise<unknown> | undefined;
+  #hasEnded = false;
 
   /** @param onLent called when something is lent: the other side may call it from then on */
   constructor(context: Context, to: Endpoint, onLent: () => void) {
@@ -101,17 +140,142 @@ export class Line {
       this.#ids[id] = typed;
     }
     const known = typed;
-    const { value: reply, end } = this.loans.during(() => this.#context.call(this.to, known, value, options));
+    const request: Request = { id, value, options, copied: undefined };
+    const { value: reply, end } = this.loans.during(() =>
+      this.#sending(request, () => this.#context.call(this.to, known, value, options)),
+    );
+    if (request.copied !== undefined) detachOnceSent(request.copied, reply);
     if (this.loans.size > 0) this.#onLent();
-    return { reply, end };
+    return { reply: this.mover.isLate ? reply.then(wholeOf) : reply, end };
   }
 
   /** As ask(), but blocks the thread. */
   askSync(id: number, value: unknown, options: CallSyncOptions): unknown {
     const typed = { id, request: this.codec, reply: this.codec };
-    const { value: reply, end } = this.loans.during(() => this.#context.callSync(this.to, typed, value, options));
+    const request: Request = { id, value, options: undefined, copied: undefined };
+    let isRefused = false;
+    const { value: reply, end } = this.loans.during(() => {
+      try {
+        return this.#sending(request, () => this.#context.callSync(this.to, typed, value, options));
+      } catch (error) {
+        isRefused = (error as PamiError).code === "PAMIR_TOO_LARGE";
+        throw error;
+      } finally {
+        if (request.copied !== undefined) settleCopied(request.copied, isRefused);
+      }
+    });
     end?.();
-    return reply;
+    if (!(reply instanceof Late)) return reply;
+    reply.whole.catch(() => {});
+    const text = "sync: the result is moved, and an event brings it here: await the call, or let the function copy it";
+    throw new PamiError("PAMIR_WOULD_BLOCK", text);
+  }
+
+  /** Asks what the other side serves, and opens the port that leads there, if any. */
+  async hello(port: MessagePort | undefined, options?: CallOptions): Promise<readonly string[]> {
+    const [names, hasPort] = (await this.ask(HELLO, port !== undefined, options)) as [string[], boolean];
+    if (hasPort && port !== undefined) this.mover.open(port);
+    return names;
+  }
+
+  /** Resolves once all calls have ended on the other side that were given up here. */
+  async settled(options?: CallOptions): Promise<void> {
+    this.mover.dropTo((await this.ask(SETTLED, undefined, options)) as number);
+  }
+
+  /** Sends a request, which its codec knows meanwhile. */
+  #sending<T>(request: Request, send: () => T): T {
+    const before = this.#request;
+    this.#request = request;
+    try {
+      return send();
+    } finally {
+      this.#request = before;
+    }
+  }
+
+  #encode(value: unknown, parts: Parts | undefined): Uint8Array {
+    try {
+      return this.loans.write(this.#cloner, value, parts);
+    } catch (error) {
+      if (error !== MOVES) throw error;
+      return this.#encodeMoving(value, parts);
+    }
+  }
+
+  #numberOfMoved(part: Moved): number {
+    if (this.#moving === undefined) throw MOVES;
+    if (!this.#moving.all.includes(part)) throw nested();
+    return numberOfMoved(this.#moving.number);
+  }
+
+  /** Writes a value of which parts are moved: by the port, or else as copies. */
+  #encodeMoving(value: unknown, parts: Parts | undefined): Uint8Array {
+    const request = this.#request?.value === value ? this.#request : undefined;
+    const places = request === undefined ? valuesOf(value) : argsOf(request.id, value);
+    const all = places.filter(isMoved);
+    if (all.length === 0) throw nested();
+    checkMoved(all);
+    const rebuilt = (made: readonly unknown[]): unknown =>
+      request === undefined ? withValues(value, made) : withArgs(request.id, value, made);
+    const { port } = this.mover;
+    const before = this.#moving;
+    this.#moving = { number: this.mover.next(request === undefined), all };
+    try {
+      if (port !== undefined) {
+        const bytes = this.loans.write(this.#cloner, rebuilt(places), parts);
+        if (this.#isSent(request)) postMoved(port, this.#moving.number, all);
+        return bytes;
+      }
+      checkCopied(all);
+      const copied = places.map((place) => (isMoved(place) ? place.value : place));
+      const bytes = this.loans.write(this.#cloner, rebuilt(copied), parts);
+      if (!this.#isSent(request)) return bytes;
+      for (const moved of all) moved.isGone = true;
+      // A reply is sent behind this.
+      if (request === undefined) queueMicrotask(() => detachMoved(all));
+      else request.copied = all;
+      return bytes;
+    } finally {
+      this.#moving = before;
+    }
+  }
+
+  /** Whether a message is sent once it is written. */
+  #isSent(request: Request | undefined): boolean {
+    return !this.#hasEnded && !this.#context.closed && request?.options?.signal?.aborted !== true;
+  }
+
+  #decodeReply(bytes: Uint8Array, body: Uint8Array | undefined): unknown {
+    try {
+      return this.loans.read(this.#cloner, bytes, body);
+    } catch (error) {
+      if (!(error instanceof NotCome)) throw error;
+      const copy = bytes.slice();
+      const copyOfBody = body?.slice();
+      return new Late(error.come.then(() => this.loans.read(this.#cloner, copy, copyOfBody)));
+    }
+  }
+
+  /** Whether what has come is begun at once. */
+  isFree({ late }: Arrived): boolean {
+    return this.#turn === undefined && late === undefined;
+  }
+
+  /** Begins to answer what has come: behind what has come before, and once it is whole. */
+  inTurn(arrived: Arrived, begin: (whole: Arrived) => unknown): Promise<unknown> {
+    const whole = (this.#turn ?? Promise.resolve()).then(() => arrived.late ?? arrived);
+    const answered = whole.then(begin);
+    const turn: Promise<unknown> = whole.then(
+      () => this.#endTurn(turn),
+      () => this.#endTurn(turn),
+    );
+    this.#turn = turn;
+    return answered;
+  }
+
+  #endTurn(turn: Promise<unknown>): void {
+    if (this.#turn === turn) this.#turn = undefined;
   }
 
   /** Sends a message that needs no answer. If the other side has ended, nothing needs it. */
@@ -133,8 +297,18 @@ export class Line {
 
   /** Reads the value of a call that has come. */
   read(bytes: Uint8Array, body?: Uint8Array): Arrived {
-    const { value, end } = this.loans.taking(() => this.codec.decode(bytes, undefined, body));
-    return { line: this, value, end };
+    try {
+      const { value, end } = this.loans.taking(() => this.loans.read(this.#cloner, bytes, body));
+      return { line: this, value, end };
+    } catch (error) {
+      if (!(error instanceof NotCome)) throw error;
+      const copy = bytes.slice();
+      const copyOfBody = body?.slice();
+      const late = error.come.then(() => this.read(copy, copyOfBody));
+      // It is awaited in its turn.
+      late.catch(() => {});
+      return { line: this, value: undefined, end: undefined, late };
+    }
   }
 
   /** Calls back once the other side has ended. @returns what forgets that */
@@ -144,8 +318,43 @@ export class Line {
   }
 
   ended(): void {
+    this.#hasEnded = true;
+    this.mover.close();
     this.loans.close();
     for (const onEnd of this.#onEnd) onEnd();
     this.#onEnd.clear();
   }
 }
+
+/** A request with copies of what it moves was sent, or refused. */
+function settleCopied(copied: readonly Moved[], isRefused: boolean): void {
+  if (!isRefused) detachMoved(copied);
+  else for (const moved of copied) moved.isGone = false;
+}
+
+/** As settleCopied(), for a call: one that could not be sent has rejected at once. */
+function detachOnceSent(copied: readonly Moved[], reply: Promise<unknown>): void {
+  let isRefused = false;
+  reply.catch(() => {
+    isRefused = true;
+  });
+  queueMicrotask(() => settleCopied(copied, isRefused));
+}
+
+/** Values of one answer of a stream of which some are moved. */
+const batches = new WeakSet<object>();
+
+/** Lets values of an answer of a stream be moved. */
+export function batchOf(values: unknown[], isOver: boolean): [values: unknown[], isOver: boolean] {
+  const batch: [unknown[], boolean] = [values, isOver];
+  if (values.some(isMoved)) batches.add(batch);
+  return batch;
+}
+
+/** The values of a reply that may be moved. */
+const valuesOf = (reply: unknown): readonly unknown[] =>
+  batches.has(Object(reply)) ? ((reply as unknown[])[0] as unknown[]) : [reply];
+
+/** A reply with other values. */
+const withValues = (reply: unknown, values: readonly unknown[]): unknown =>
+  batches.has(Object(reply)) ? [values, (reply as unknown[])[1]] : values[0];

@@ -3,7 +3,8 @@ import { type AbortSignalLike, type Endpoint, PamiError } from "../index.js";
 import { promised } from "../support/promise.js";
 import { pause } from "../support/timers.js";
 import { type ServedCall, within } from "./current-call.js";
-import { answer, type Line, type Listener } from "./line.js";
+import { answer, batchOf, type Line, type Listener } from "./line.js";
+import { isMoved } from "./move.js";
 import { PULL, STOP, STREAM } from "./wire.js";
 
 /** Values of one answer at the most. */
@@ -156,7 +157,12 @@ export class ServedStreams {
         }
         if (result.done === true) {
           forget();
-          return [values, true];
+          return batchOf(values, true);
+        }
+        // Answers that move something have nothing else: see mover.ts.
+        if (values.length > 0 && isMoved(values[0]) !== isMoved(result.value)) {
+          source.pending = Promise.resolve(result);
+          break;
         }
         values.push(result.value);
       }
@@ -169,7 +175,7 @@ export class ServedStreams {
       source.pending = Promise.reject(error as Error);
       source.pending.catch(() => {});
     }
-    return [values, false];
+    return batchOf(values, false);
   }
 
   #forget(origin: Endpoint, stream: number): void {

@@ -1,14 +1,14 @@
 // The messages between a caller and a worker that serves functions. Values are clones: see core/clone/tags.ts.
 //
 //   id          kind     from      payload                         reply
-//   HELLO       call     caller    –                               [name, …]: their numbers are their places
+//   HELLO       call     caller    whether it has a port to it     [[name, …], whether both have it]: numbers are places
 //   LENT        call     either    [number, name or null, args]    what the lent function, or the lent object's method, gives
 //   RETURNED    message  either    [number, messages]              –: this side holds no more what so many messages have lent
 //   ABORTED     message  either    [number, reason]                –: a signal that was lent is aborted
 //   STREAM      call     caller    [stream, function, args]        nothing, once the function has given an iterable
 //   PULL        call     caller    stream                          [values, whether it is over]
 //   STOP        message  caller    stream                          –: the caller wants no more of it
-//   SETTLED     call     caller    –                               nothing, once all has ended that the caller has given up
+//   SETTLED     call     caller    –                               what has moved last, once all has ended that it has given up
 //   LEAVE       message  caller    –                               –: the worker closes its client
 //   FUNCTIONS+n call     caller    arguments                       what function n gives
 //
@@ -34,3 +34,14 @@ export const packed = (args: readonly unknown[]): unknown =>
   args.length === 1 && !Array.isArray(args[0]) ? args[0] : args;
 /** Arguments as they came. */
 export const unpacked = (value: unknown): unknown[] => (Array.isArray(value) ? value : [value]);
+
+/** The arguments of a request. */
+export function argsOf(id: number, request: unknown): readonly unknown[] {
+  if (id >= FUNCTIONS) return unpacked(request);
+  return id === STREAM || id === LENT ? ((request as unknown[])[2] as unknown[]) : [];
+}
+
+/** A request with other arguments. */
+export function withArgs(id: number, request: unknown, args: readonly unknown[]): unknown {
+  return id >= FUNCTIONS ? args : [...(request as unknown[]).slice(0, 2), args];
+}

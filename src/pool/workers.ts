@@ -7,7 +7,7 @@ import { IDLE_MS, type PoolOptions, type Sizes, START_MS } from "./options.js";
 import { Queue } from "./queue.js";
 import { Tally } from "./stats.js";
 import { type Call, type Waiting, waitFor } from "./waiting.js";
-import { HELLO, LEAVE } from "./wire.js";
+import { LEAVE } from "./wire.js";
 
 /** Workers in a row that fail before they are ready: then waiting calls reject. */
 const FAILURES_MAX = 3;
@@ -93,7 +93,7 @@ export class Workers {
     crew.workers.set(task, worker);
     this.events.tell({ type: "start", worker: place });
     const timeout = this.#options.startTimeout ?? START_MS;
-    worker.line.ask(HELLO, undefined, { timeout }).then(
+    worker.line.hello(worker.crew.job.port(worker.task) as MessagePort | undefined, { timeout }).then(
       (names) => this.#greeted(worker, names as string[]),
       (error) => {
         this.#starting.delete(place);

@@ -46,6 +46,8 @@ export interface TaskParts {
   readonly lookAtSlots?: LookAtSlots | undefined;
   /** The errors of dead tasks. */
   readonly errors?: TaskErrors | undefined;
+  /** Its end of a channel to the launching thread, for what can't be copied. */
+  readonly port?: MessagePort | undefined;
   /** Why the task shares no memory with others, if so. */
   readonly whyPrivate?: string | undefined;
 }
@@ -79,6 +81,7 @@ export class Task {
   readonly regions: RegionTable;
   readonly transport: Transport;
   readonly lookAtSlots: LookAtSlots | undefined;
+  readonly port: MessagePort | undefined;
   /** Each gives back what is idle of one part, and tells whether there was any. */
   readonly trims: (() => boolean)[] = [];
   /** The ends of tasks that the job has told the program of, on the thread that has launched it. */
@@ -103,6 +106,7 @@ export class Task {
     this.observers = observers;
     this.#errors = parts.errors;
     this.lookAtSlots = parts.lookAtSlots;
+    this.port = parts.port;
     this.#slot = taskSlot(map, task);
     this.#ended = new Uint8Array(map.tasks);
     const transport = parts.transport({
