@@ -1,6 +1,6 @@
 // What is moved instead of copied: move(). Between threads that have a message port, a moved value goes by that port, and the
 // call has a number in its place; see mover.ts. Elsewhere it is copied, and what was to be transferred is detached.
-import { PamiError } from "../index.js";
+import { codecs, PamiError } from "../index.js";
 import { isDetached } from "../support/copy.js";
 
 /** Marks what move() was given. A class of its own, so that no codec copies it. */
@@ -89,7 +89,9 @@ export function checkMoved(all: readonly Moved[]): void {
 
 /** Checks what is to be copied, since no port leads to the receiver. @throws PAMIR_CLONE */
 export function checkCopied(all: readonly Moved[]): void {
-  for (const { transfer } of all) {
+  for (const { value, transfer } of all) {
+    // A port takes no functions or signals either.
+    if (transfer[0] !== (ArrayBuffer.isView(value) ? value.buffer : value)) codecs.clone().encode(value);
     for (const one of transfer) {
       if (kindOf(one) === "ArrayBuffer") continue;
       throw refused(
