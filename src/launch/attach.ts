@@ -222,18 +222,21 @@ function bootstrapFrom(worker: TaskWorker | MessagePort): Promise<TaskBootstrap>
     // launch() answers a worker that it started, however late; and behind a port, a job waits. Any other worker may belong
     // to no job.
     const isSure = isPort || isTaskName(worker.name);
+    const ask = (): void => (worker as TaskWorker).postMessage({ [BOOTSTRAP]: "attach" satisfies TaskReport });
     const late = isSure ? undefined : after(ANSWER_MS, () => reject(notInJob()));
     const hear = (event: Event): void => {
-      const bootstrap = ((event as MessageEvent).data as { [BOOTSTRAP]?: TaskBootstrap } | null)?.[BOOTSTRAP];
-      if (bootstrap === undefined) return;
+      const given = ((event as MessageEvent).data as { [BOOTSTRAP]?: TaskBootstrap | TaskNews } | null)?.[BOOTSTRAP];
+      if (given === undefined) return;
       event.stopImmediatePropagation();
+      if ("offer" in given) return ask();
+      const bootstrap = given as TaskBootstrap;
       worker.removeEventListener("message", hear);
       late?.();
       resolve(bootstrap);
     };
     (worker as EventTarget).addEventListener("message", hear);
     if (isPort) worker.start();
-    else worker.postMessage({ [BOOTSTRAP]: "attach" satisfies TaskReport });
+    else ask();
   });
 }
 

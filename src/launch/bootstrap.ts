@@ -92,6 +92,8 @@ export interface LastWord {
  * memory.
  */
 export type TaskNews =
+  /** An adopted worker is to say whether it waits for its bootstrap, with which its port goes: that can go once only. */
+  | { readonly offer: true }
   /** An adopted worker is to close its client. */
   | { readonly leave: true }
   /** The port that comes with it is this task's end of a channel. */

@@ -181,12 +181,20 @@ export function startBrowserMonitor(
         : // Where all tasks end, the memory goes to no other task.
           { terminate: (isAll) => (isAll ? lifecycle.end(dying.get(task) ?? terminated) : kill(terminated, lock)) },
     );
+    let isPortGiven = false;
+    const give = (): void => {
+      // A worker that hears its bootstrap twice has taken the first.
+      if (isPortGiven) return;
+      const ports = portsOf([bootstrap]);
+      isPortGiven = ports.length > 0;
+      worker.postMessage({ [BOOTSTRAP]: bootstrap }, ports);
+    };
     const hear = (given: Event): void => {
       const event = given as MessageEvent;
       const report = (event.data as { [BOOTSTRAP]?: TaskReport } | null)?.[BOOTSTRAP];
       if (report === undefined) return;
       event.stopImmediatePropagation();
-      if (report === "attach") worker.postMessage({ [BOOTSTRAP]: bootstrap }, portsOf([bootstrap]));
+      if (report === "attach") give();
       else if (report === "held") {
         void navigator.locks?.request(lock, () => gone(task));
         listens = true;
@@ -209,7 +217,9 @@ export function startBrowserMonitor(
     unlisten.set(task, () => (worker as EventTarget).removeEventListener("message", hear));
     // Errors in a worker that the program has started are the program's.
     if (adopted.has(task)) {
-      worker.postMessage({ [BOOTSTRAP]: bootstrap }, portsOf([bootstrap]));
+      if (bootstrap.port === undefined || "start" in worker) give();
+      // The worker may not listen yet, and its own report may have come too early.
+      else tell({ offer: true });
       return;
     }
     worker.addEventListener("error", (event) => {

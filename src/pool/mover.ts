@@ -12,10 +12,11 @@ import { after } from "../support/timers.js";
 import { dropMoved } from "./move.js";
 
 /** Thrown while a message is read: what it moves has not come yet. */
-export class NotCome {
+export class NotCome extends PamiError {
   /** Resolves once it has come. */
   readonly come: Promise<void>;
   constructor(come: Promise<void>) {
+    super("PAMIR_WOULD_BLOCK", "what a message moves has not come yet");
     this.come = come;
   }
 }

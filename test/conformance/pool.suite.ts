@@ -1,5 +1,5 @@
 // Pools of a page: Web Workers whose functions are called by name. The same on a page that is isolated, and on one that is not.
-import { type Pool, type PoolOptions, pool, proxy } from "pamir/pool";
+import { connect, move, type Pool, type PoolOptions, pool, proxy } from "pamir/pool";
 import { afterEach, describe, expect, it } from "vitest";
 import type { api } from "../browser/isolated/tasks/pool-worker.js";
 
@@ -80,6 +80,66 @@ export function poolSuite(): void {
     });
   });
 
+  it("moves buffers, canvases, pictures, ports and streams, in order, there and back", async () => {
+    const workers = await start(ENTRY, { workers: 1, concurrency: 50 });
+    const bytes = new Uint8Array(3_000_000);
+    const back = await workers.back(move(bytes));
+    expect([bytes.length, back.length, back[2_999_999]]).toEqual([0, 3_000_000, 5]);
+    const canvas = new OffscreenCanvas(3, 2);
+    const picture = await workers.draw(move(canvas), "rgb(1, 2, 3)");
+    const shown = new OffscreenCanvas(3, 2).getContext("2d") as OffscreenCanvasRenderingContext2D;
+    shown.drawImage(picture, 0, 0);
+    expect([...shown.getImageData(2, 1, 1, 1).data]).toEqual([1, 2, 3, 255]);
+    const { port1, port2 } = new MessageChannel();
+    const answer = new Promise((resolve) => {
+      port1.onmessage = ({ data }) => resolve(data);
+    });
+    await workers.speak(move({ port: port2, text: "to" }, [port2]));
+    expect(await answer).toBe("to!");
+    const names = Array.from({ length: 50 }, (_, i) => i);
+    await Promise.all(names.map((i) => workers.note(i, i % 2 === 0 ? move(new ArrayBuffer(1000)) : i)));
+    expect(await workers.order()).toEqual(names);
+    const got: unknown[] = [];
+    for await (const value of workers.frames.stream(100, 1000))
+      got.push(value instanceof Uint8Array ? value[999] : value);
+    expect(got).toEqual(Array.from({ length: 100 }, (_, i) => i));
+    let given: Uint8Array | undefined;
+    const callback = async (moved: Uint8Array): Promise<Uint8Array> => {
+      given = moved.fill(9);
+      return move(moved);
+    };
+    expect(await workers.callback(callback)).toEqual([9, 0]);
+    expect(given?.length).toBe(0);
+  });
+
+  it("refuses what can't be moved, and drops what comes for a call that was given up", async () => {
+    const workers = await start(ENTRY, { workers: 1 });
+    const buffer = new ArrayBuffer(8);
+    const refused: [() => Promise<unknown>, RegExp][] = [
+      [() => workers.same(move({})), /Object/],
+      [() => workers.same(move(document.createElement("canvas"))), /HTMLCanvasElement/],
+      [() => workers.same({ inner: move(buffer) }), /part of another value/],
+      [() => workers.note(move(buffer) as never, move(buffer)), /twice/],
+    ];
+    for (const [call, text] of refused) {
+      await expect(call()).rejects.toMatchObject({ code: "PAMIR_CLONE", message: expect.stringMatching(text) });
+    }
+    expect(buffer.byteLength).toBe(8);
+    for (let i = 0; i < 3; i++) expect(await endOf(workers.with({ timeout: 1 }).late(20))).toBe("PAMIR_TIMEDOUT");
+    expect((await workers.late(7)).byteLength).toBe(7);
+  });
+
+  it("moves to a worker that the page has started", async () => {
+    const url = new URL("../browser/isolated/tasks/pool-served.js", import.meta.url);
+    const worker = new Worker(url, { type: "module" });
+    const remote = await connect<Api>(worker);
+    const bytes = new Uint8Array(1000);
+    expect((await remote.back(move(bytes)))[0]).toBe(5);
+    expect(bytes.length).toBe(0);
+    await remote.close();
+    worker.terminate();
+  });
+
   it("a page's own thread is refused what would block it", async () => {
     const workers = await start(ENTRY, { workers: 1 });
     expect(() => workers.sync.square(2)).toThrow(
@@ -97,7 +157,11 @@ export function poolSuite(): void {
       worker.onerror = (event) => reject(new Error(event.message));
     });
     worker.terminate();
-    expect(answer).toEqual([crossOriginIsolated ? 144 : "PAMIR_NOT_ISOLATED", 25]);
+    expect(answer).toEqual(
+      crossOriginIsolated
+        ? [144, 25, 100, "PAMIR_WOULD_BLOCK", 100]
+        : ["PAMIR_NOT_ISOLATED", 25, "PAMIR_NOT_ISOLATED", "PAMIR_NOT_ISOLATED", 100],
+    );
   });
 
   it("a worker whose module is missing is an error that names it", async () => {
