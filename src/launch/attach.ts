@@ -228,7 +228,10 @@ function bootstrapFrom(worker: TaskWorker | MessagePort): Promise<TaskBootstrap>
       const given = ((event as MessageEvent).data as { [BOOTSTRAP]?: TaskBootstrap | TaskNews } | null)?.[BOOTSTRAP];
       if (given === undefined) return;
       event.stopImmediatePropagation();
-      if ("offer" in given) return ask();
+      if ("offer" in given) {
+        ask();
+        return;
+      }
       const bootstrap = given as TaskBootstrap;
       worker.removeEventListener("message", hear);
       late?.();

@@ -93,8 +93,8 @@ export class Workers {
     crew.workers.set(task, worker);
     this.events.tell({ type: "start", worker: place });
     const timeout = this.#options.startTimeout ?? START_MS;
-    worker.line.hello(worker.crew.job.port(worker.task) as MessagePort | undefined, { timeout }).then(
-      (names) => this.#greeted(worker, names as string[]),
+    worker.line.hello(crew.job.port(task) as MessagePort | undefined, { timeout }).then(
+      (names) => this.#greeted(worker, names),
       (error) => {
         this.#starting.delete(place);
         this.#startFailed(this.#unserved(worker, timeout, error as PamiError));
