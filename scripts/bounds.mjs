@@ -23,10 +23,11 @@ export const BUNDLE_MAX = 99_884;
  * shrink() up and call it again, a fifth for processes that go on without their launcher, a fifth for pages on older systems, 6
  * for types of transfers, 10 for shared regions, counters, grids and aggregators, 1 of them for items of several kinds and
  * lengths, a half for comparing what members give, a quarter for the output of failed processes and for threads that lack
- * descriptors, a quarter for frames that are not copied, a quarter for folders that are one user's alone. What only Node can
+ * descriptors, a quarter for frames that are not copied, a quarter for folders that are one user's alone, 50 bytes for ports to
+ * tasks. What only Node can
  * use is not counted: bundlers for browsers get dist/absent.js for it.
  */
-export const LATER_MAX = 100_574;
+export const LATER_MAX = 100_620;
 
 /**
  * Bytes that `pamir/web` adds on a page, minified and gzipped: 8 KB for seals, 22 for sessions, links and the agent of a node,
@@ -41,7 +42,7 @@ export const WEB_MAX = 34_778;
  * places, signals, streams and loans that outlive what they were for, a sixth for texts that say what is wrong, 2.8 for what is
  * moved: its checks, its ports, and what comes later than its call.
  */
-export const POOL_MAX = 14_600;
+export const POOL_MAX = 14_430;
 
 /** Bytes that `pamir/piscina` adds to `import "pamir"`, minified and gzipped, in the thread that has the pool. Its workers load less. */
 export const PISCINA_MAX = 6_483;
