@@ -63,15 +63,17 @@ export async function connect<Api>(target: AdoptTarget | Context, to?: Endpoint)
     const exchange = exchangeOf(job.client.createContext());
     const task = job.adopt(target as AdoptTarget);
     const port = job.port(task) as MessagePort | undefined;
-    return await connectionOf<Api>(
-      exchange.lineTo(job.client.endpoint(task)),
-      port,
-      async () => void (await job.terminate()),
-    );
+    return await connectionOf<Api>(exchange.lineTo(job.client.endpoint(task)), port, () => ended(job));
   } catch (error) {
-    await job.terminate();
+    await ended(job);
     throw error;
   }
+}
+
+/** Ends a job, and keeps the program running until it has ended. */
+async function ended(job: Job): Promise<void> {
+  job.ref();
+  await job.terminate();
 }
 
 async function connectionOf<Api>(

@@ -1,4 +1,6 @@
 // pamir/pool: functions of workers by name, with any value.
+import { spawnSync } from "node:child_process";
+import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import { connect, type Pool, type PoolOptions, pool, proxy } from "pamir/pool";
 import { afterEach, describe, expect, it } from "vitest";
@@ -240,6 +242,12 @@ describe("a pool", () => {
     await other.terminate();
     expect(await Promise.all(waiting)).toEqual(["PAMIR_SHUTDOWN", "PAMIR_CLOSED"]);
   });
+});
+
+it("close() of a connection keeps the program running until the worker has left", () => {
+  const program = fileURLToPath(new URL("./tasks/pool-connects.js", import.meta.url));
+  const { status, stdout } = spawnSync(process.execPath, [program], { encoding: "utf8", timeout: 60_000 });
+  expect([status, stdout]).toEqual([0, "closed\n"]);
 });
 
 describe("wrong input", () => {
