@@ -70,7 +70,7 @@ export class Thread {
   #join: MessagePort | undefined;
   #link: Link | undefined;
   /** Whether the worker takes calls. */
-  #hasJoined = false;
+  hasJoined = false;
   /** Whether the port keeps the program running. */
   #isHeld = false;
   /** It has thrown or ended: it gets no more tasks. */
@@ -157,7 +157,7 @@ export class Thread {
     try {
       const bytes = task.transfer.length === 0 ? bytesOf(request) : undefined;
       const link = this.#link;
-      if (link !== undefined && this.#hasJoined && bytes !== undefined) this.#call(task, link, bytes);
+      if (link !== undefined && this.hasJoined && bytes !== undefined) this.#call(task, link, bytes);
       else post(this.#port, request, task.transfer, bytes);
     } catch (error) {
       task.done(true, error);
@@ -180,7 +180,7 @@ export class Thread {
   }
 
   #fromPort(message: unknown): void {
-    if (message === JOINED) this.#hasJoined = true;
+    if (message === JOINED) this.hasJoined = true;
     else {
       this.#answered(...(posted(message) as Answer));
       this.#joinSoon();
