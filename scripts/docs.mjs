@@ -40,7 +40,8 @@ function page(entry, file) {
   for (const [name, declarations] of exported) {
     const [first] = declarations;
     if (first === undefined) throw new Error(`${entry} exports ${name}, which has no declaration`);
-    groups[rank(name) < FIRST.length ? "To begin with" : groupOf(first)]?.set(name, section(name, declarations));
+    const lines = otherName(file, name, first) ?? section(name, declarations);
+    groups[rank(name) < FIRST.length ? "To begin with" : groupOf(first)]?.set(name, lines);
   }
   const filled = Object.entries(groups).filter(([, sections]) => sections.size > 0);
   const body = filled.flatMap(([title, sections]) => [`## ${title}`, "", ...[...sections.values()].flat()]);
@@ -57,6 +58,13 @@ function page(entry, file) {
     ...body,
   ];
   return `${lines.join("\n").trimEnd()}\n`;
+}
+
+/** The section of another name of what is exported under its own. @param {import("ts-morph").SourceFile} file @param {string} name @param {Node} node */
+function otherName(file, name, node) {
+  const own = Node.hasName(node) ? node.getName() : name;
+  if (own === name || file.getExportedDeclarations().get(own)?.[0] !== node) return undefined;
+  return [`### ${name}`, "", `\`${own}\` under another name.`, ""];
 }
 
 /** @param {string} name */

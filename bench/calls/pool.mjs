@@ -6,6 +6,7 @@ import * as Comlink from "comlink";
 // @ts-expect-error: comes without types
 import nodeEndpoint from "comlink/dist/esm/node-adapter.mjs";
 import { Table } from "console-table-printer";
+import { Piscina as OurPiscina } from "pamir/piscina";
 import { pool } from "pamir/pool";
 import { Piscina } from "piscina";
 import { createSyncFn } from "synckit";
@@ -63,6 +64,8 @@ export async function comparePools(quick, only = process.env.PAIR) {
     maxThreads: 1,
     concurrentTasksPerWorker: 64,
   });
+  const alone = { filename: file("functions").href, name: "square", minThreads: 1, maxThreads: 1 };
+  const [ourPiscina, theirPiscina] = [new OurPiscina(alone), new Piscina(alone)];
   const messageWorker = new Worker(file("message-worker"));
   const post = byMessages(messageWorker);
   const squareSync = createSyncFn(file("synckit-worker").pathname);
@@ -91,6 +94,22 @@ export async function comparePools(quick, only = process.env.PAIR) {
       name: "piscina",
       goal: 12,
       of: one,
+    },
+    {
+      what: "square(12), awaited, pamir/piscina",
+      ours: (i) => ourPiscina.run(i),
+      theirs: (i) => theirPiscina.run(i),
+      name: "piscina",
+      goal: undefined,
+      of: one,
+    },
+    {
+      what: "square(12), 50 at once, pamir/piscina",
+      ours: (i) => ourPiscina.run(i),
+      theirs: (i) => theirPiscina.run(i),
+      name: "piscina",
+      goal: undefined,
+      of: many,
     },
     {
       what: "square(12), 50 at once",
@@ -193,7 +212,7 @@ export async function comparePools(quick, only = process.env.PAIR) {
   await workers.close();
   await comlinkWorker.terminate();
   await messageWorker.terminate();
-  await piscina.destroy();
+  for (const one of [piscina, ourPiscina, theirPiscina]) await one.destroy();
   return rows;
 }
 

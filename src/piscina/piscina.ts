@@ -74,6 +74,26 @@ function taskOptions(options: RunOptions): GivenTaskOptions {
 /**
  * A pool of worker threads, each of which runs the function that a file exports. Events: `drain`, `needsDrain`, `error`,
  * `message`, `close`, `workerCreate` and `workerDestroy`. Workers that have nothing to do don't keep the program running.
+ *
+ * Programs for piscina 5 run unchanged. The first hundred tasks go by a MessagePort, as in piscina. Then the pool launches a
+ * job, which its workers join: one more thread. What differs:
+ *
+ * | what                               | in piscina                                       | here                                   |
+ * | ---------------------------------- | ------------------------------------------------ | -------------------------------------- |
+ * | a result that can't be copied      | ends its worker; rejects with `{}`               | rejects with a DataCloneError          |
+ * | own fields and names of errors     | are lost                                         | arrive                                 |
+ * | `throw null`                       | resolves with null                               | rejects with null                      |
+ * | a view of a longer buffer          | arrives over a copy of the buffer                | over its own bytes, if it comes alone  |
+ * | a histogram, a BlockList of Node's | is copied                                        | arrives as a plain object              |
+ * | tasks that find no worker          | go behind the others, without `stricterFIFO`     | keep their order                       |
+ * | what `maxQueue: 0` has refused     | rejects, and is run later                        | rejects                                |
+ * | a queue of the program's           | gets tasks back by `push` or `unshift`           | is asked by `shift`, `push`, `remove`  |
+ * | `needsDrain`                       | changes a microtask later                        | changes at once                        |
+ * | timers of a worker between tasks   | stand still, unless `atomics` says otherwise     | run                                    |
+ * | `atomics`, `stricterFIFO`          | choose how workers wait and queues are kept      | are checked, and have no effect        |
+ * | `niceIncrement`                    | needs `@napi-rs/nice`                            | needs Linux                            |
+ * | NaN as an option                   | is taken                                         | is a TypeError                         |
+ * | `Piscina.version`                  | is piscina's                                     | is pamir's                             |
  */
 // biome-ignore lint/suspicious/noExplicitAny: tasks and results of any type, as piscina has them.
 export class Piscina<T = any, R = any> extends EventEmitterAsyncResource {

@@ -1,6 +1,7 @@
 // Programs for piscina: each runs over piscina itself and over pamir/piscina, and says the same. Over the latter also once its
 // workers have joined a job, which the first hundred tasks need not.
 import { spawnSync } from "node:child_process";
+import { createSecretKey } from "node:crypto";
 import { EventEmitter, once } from "node:events";
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
@@ -163,7 +164,7 @@ const PROGRAMS: Program[] = [
     },
   },
   {
-    title: "a list or move() transfers, and shared memory is shared",
+    title: "a list or move() transfers, shared memory is shared, and keys are copied",
     async run(make, say, Piscina) {
       const pool = await make({ name: "same" });
       const bytes = new Uint8Array(100).fill(7);
@@ -193,6 +194,7 @@ const PROGRAMS: Program[] = [
       const theirs = await pool.run(0, { name: "shared" });
       say(theirs.buffer instanceof SharedArrayBuffer, Piscina.move(7 as never), Piscina.move(null as never));
       say(await endOf(pool.run(bytes, { transferList: [bytes.buffer, bytes.buffer] })));
+      say((await pool.run({ key: createSecretKey("secret", "utf8") })).key.export());
     },
   },
   {

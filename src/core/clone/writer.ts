@@ -579,9 +579,9 @@ const BRANDS: { readonly [name: string]: Brand | undefined } = {
   BigInt: branded("boxed", takes(BigInt.prototype.valueOf as never)),
 };
 
-/** Objects of the language that structured clone refuses. */
+/** Objects of the language that structured clone refuses, and one of Node's that only Node can copy. */
 const REFUSED =
-  /^(?:Promise|WeakMap|WeakSet|WeakRef|FinalizationRegistry|Symbol|Module|(?:Async)?Generator|.* Iterator)$/;
+  /^(?:Promise|WeakMap|WeakSet|WeakRef|FinalizationRegistry|Symbol|Module|KeyObject|(?:Async)?Generator|.* Iterator)$/;
 
 /** Why an object is no object of the program's own; undefined: it is one. */
 function whyRefused(value: object, name: string): string | undefined {
