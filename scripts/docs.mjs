@@ -10,8 +10,78 @@ const FOLDER = "docs/api";
 /** Lines of this width or shorter are not broken: as the formatter has it. */
 const WIDTH = 120;
 
-/** Names of what a program begins with, on top of its page; all else comes behind, by kind and name. */
-const FIRST = ["launch", "attach", "Job", "Client", "Context", "Message", "MemRegion", "portTo", "Port"];
+/**
+ * The topics of each entry, and the names that belong to each, in the order of the page. A type without a place goes to the
+ * first topic whose names mention it.
+ * @type {Record<string, readonly (readonly [title: string, names: readonly string[]])[]>}
+ */
+const TOPICS = {
+  pamir: [
+    [
+      "Jobs and tasks",
+      ["launch", "attach", "Job", "Client", "LaunchOptions", "TaskExit", "KernelName", "HostMessagePort", "VERSION"],
+    ],
+    ["Messages and calls", ["Context", "Message", "SendParameters", "CallOptions", "Handler", "WaitOptions"]],
+    ["Values", ["dispatchId", "codecs", "Codec", "InPlaceCodec", "DispatchId"]],
+    [
+      "Regions, put and get",
+      ["MemRegion", "PutParameters", "RmwParameters", "TransferParameters", "RegionHandle", "RegionWord"],
+    ],
+    ["Collective operations", ["Geometry", "CollectiveParameters", "CollectiveType", "Operation", "ReduceParameters"]],
+    ["Shared regions, counters, grids", ["SharedRegion", "Counter", "Grid", "Aggregator", "ItemKind", "CellArray"]],
+    ["Types of data", ["TransferType", "ElementType", "PackOptions", "TransferField"]],
+    [
+      "Results and errors",
+      [
+        ...[
+          "errorText",
+          "PamiError",
+          "RemoteError",
+          "ErrorCode",
+          "Result",
+          "SUCCESS",
+          "EAGAIN",
+          "SHUTDOWN",
+          "CANCELED",
+        ],
+        ...["TIMEDOUT", "INTERRUPTED", "ENOMEM", "ERROR", "INVAL", "UNIMPL"],
+      ],
+    ],
+    ["Seeing inside", ["info", "Info", "Capabilities", "Dump", "Trace", "DebugOptions", "AlgorithmInfo"]],
+    ["Limits", ["SEND_IMMEDIATE_MAX", "RECV_IMMEDIATE_MAX", "DISPATCH_ID_MAX"]],
+  ],
+  "pamir/pool": [
+    ["Pools", ["pool", "serve", "Pool", "PoolOptions", "PoolMethods", "PoolCallOptions", "PoolStats", "PoolEvent"]],
+    ["One worker", ["connect", "expose", "Connection"]],
+    ["Within a call", ["currentCall", "proxy", "move"]],
+  ],
+  "pamir/piscina": [
+    ["The pool", ["Piscina", "default", "module.exports", "Options", "RunOptions"]],
+    ["In a worker", ["isWorkerThread", "workerData", "move"]],
+    ["Queues", ["ArrayTaskQueue", "FixedQueue", "TaskQueue"]],
+  ],
+  "pamir/port": [["Ports", ["portTo", "Port"]]],
+  "pamir/web": [["Hosts and pages", ["host", "join", "Host"]]],
+};
+
+/** What a beginner needs: entry, name, and in how many words. Members of a class are named by it. */
+const BEGIN = /** @type {const} */ ([
+  [
+    "pamir/pool",
+    "pool",
+    "`await pool(url, { workers: 4 })`",
+    "starts workers; `await workers.square(12)` calls one of them",
+  ],
+  ["pamir/pool", "serve", "`serve({ square: (n) => n ** 2 })`", "in the worker: says which functions can be called"],
+  ["pamir", "launch", "`await launch(url, { tasks: 2, join: true })`", "starts the tasks of a job, below pools"],
+  ["pamir", "attach", "`await attach()`", "in a task: its client, with its number and `args`"],
+  ["pamir", "clientcreatecontext", "`client.createContext()`", "what sends and receives for a thread"],
+  ["pamir", "contextdispatch", "`context.dispatch(1, (message) => …)`", "sets the handler of a kind of message"],
+  ["pamir", "contextsend", "`context.send({ to, dispatch: 1, payload })`", "sends bytes"],
+  ["pamir", "contextcall", "`await context.call(to, 2, request)`", "sends a request, and gives the handler's reply"],
+  ["pamir", "contextprogress", "`await context.progress()`", "waits, and runs the handlers of what has come"],
+  ["pamir", "clientworld", "`await client.world()`", "all tasks, for sums, barriers and broadcasts"],
+]);
 
 /** The pages, each by its path from the root. @returns {Map<string, string>} */
 export function apiPages() {
@@ -26,58 +96,114 @@ export function apiPages() {
     const file = project.addSourceFileAtPath(resolve(root, types));
     pages.set(`${FOLDER}/${name.replace("/", "-")}.md`, page(name, file));
   }
+  pages.set(`${FOLDER}/README.md`, beginPage(pages));
   return pages;
 }
 
 /** @param {string} entry @param {import("ts-morph").SourceFile} file */
 function page(entry, file) {
-  const exported = [...file.getExportedDeclarations()].sort(
-    ([a], [b]) => rank(a) - rank(b) || a.localeCompare(b, "en"),
-  );
-  /** @type {Record<string, Map<string, string[]>>} */
-  const groups = { "To begin with": new Map(), Functions: new Map(), Classes: new Map(), Types: new Map() };
-  groups.Constants = new Map();
-  for (const [name, declarations] of exported) {
-    const [first] = declarations;
-    if (first === undefined) throw new Error(`${entry} exports ${name}, which has no declaration`);
-    const lines = otherName(file, name, first) ?? section(name, declarations);
-    groups[rank(name) < FIRST.length ? "To begin with" : groupOf(first)]?.set(name, lines);
-  }
-  const filled = Object.entries(groups).filter(([, sections]) => sections.size > 0);
+  const exported = file.getExportedDeclarations();
+  const topics = topicsOf(entry, exported);
+  /** @type {[title: string, sections: Map<string, string[]>][]} */
+  const filled = topics.map(([title, names]) => [
+    title,
+    new Map(
+      names.map((name) => [
+        name,
+        otherName(file, name, /** @type {Node} */ (exported.get(name)?.[0])) ?? section(name, exported.get(name) ?? []),
+      ]),
+    ),
+  ]);
   const body = filled.flatMap(([title, sections]) => [`## ${title}`, "", ...[...sections.values()].flat()]);
   const anchors = anchorsOf(body);
   const lines = [
     `# ${entry}`,
     "",
-    "Made from the docstrings by `npm run docs`: change those.",
+    "Made from the docstrings by `npm run docs`: change those. [The first ten functions](README.md) are on a page of their own.",
     "",
-    ...filled.flatMap(([title, sections]) => {
+    "| topic | functions and classes, then types |",
+    "| --- | --- |",
+    ...filled.map(([title, sections]) => {
       const links = [...sections.keys()].map((name) => `[\`${name}\`](#${anchors.get(`### ${name}`)})`);
-      return [...wrap(`${title}: ${links.join(", ")}.`), ""];
+      return `| [${title}](#${anchors.get(`## ${title}`)}) | ${links.join(", ")} |`;
     }),
+    "",
     ...body,
   ];
   return `${lines.join("\n").trimEnd()}\n`;
 }
 
-/** The section of another name of what is exported under its own. @param {import("ts-morph").SourceFile} file @param {string} name @param {Node} node */
+/** The section of another name of what is exported under its own; undefined: it is no other name. @param {import("ts-morph").SourceFile} file @param {string} name @param {Node} node */
 function otherName(file, name, node) {
   const own = Node.hasName(node) ? node.getName() : name;
   if (own === name || file.getExportedDeclarations().get(own)?.[0] !== node) return undefined;
   return [`### ${name}`, "", `\`${own}\` under another name.`, ""];
 }
 
-/** @param {string} name */
-function rank(name) {
-  const place = FIRST.indexOf(name);
-  return place < 0 ? FIRST.length : place;
+/**
+ * The names of an entry by topic: those that TOPICS names, then what is no type, then types.
+ * @param {string} entry @param {ReadonlyMap<string, Node[]>} exported
+ * @returns {[title: string, names: string[]][]}
+ */
+function topicsOf(entry, exported) {
+  const topics = /** @type {[title: string, names: string[]][]} */ (
+    (TOPICS[entry] ?? []).map(([title, names]) => [title, names.filter((name) => exported.has(name))])
+  );
+  const isType = (/** @type {string} */ name) => isTypeNode(exported.get(name)?.[0]);
+  // Functions and classes first: a name goes where it is mentioned, and so do those that it mentions.
+  const rest = [...exported.keys()].filter((name) => !topics.some(([, names]) => names.includes(name)));
+  rest.sort((a, b) => Number(isType(a)) - Number(isType(b)) || a.localeCompare(b, "en"));
+  for (let wasPlaced = true; wasPlaced && rest.length > 0; ) {
+    wasPlaced = false;
+    for (const name of [...rest]) {
+      const mention = new RegExp(`\\b${name.replace(".", "\\.")}\\b`);
+      const topic = topics.find(([, names]) =>
+        names.some((other) => exported.get(other)?.some((node) => mention.test(node.getText()))),
+      );
+      if (topic === undefined) continue;
+      topic[1].push(name);
+      rest.splice(rest.indexOf(name), 1);
+      wasPlaced = true;
+    }
+  }
+  if (rest.length > 0) throw new Error(`${entry}: no topic mentions ${rest.join(", ")}: add them to TOPICS`);
+  const [first = ["", []]] = topics;
+  if (first[1].length === 0) throw new Error(`${entry} has no topic: add it to TOPICS`);
+  return topics.filter(([, names]) => names.length > 0);
 }
 
-/** @param {Node} node */
-function groupOf(node) {
-  if (Node.isFunctionDeclaration(node)) return "Functions";
-  if (Node.isClassDeclaration(node)) return "Classes";
-  return Node.isVariableDeclaration(node) ? "Constants" : "Types";
+/** docs/api/README.md: the functions that a beginner needs, then the pages. @param {ReadonlyMap<string, string>} pages */
+function beginPage(pages) {
+  const rows = BEGIN.map(([entry, anchor, code, words]) => {
+    const file = `${entry.replace("/", "-")}.md`;
+    const headings = [...anchorsOf((pages.get(`${FOLDER}/${file}`) ?? "").split("\n")).values()];
+    if (!headings.includes(anchor)) throw new Error(`${file} has no heading #${anchor}: see BEGIN`);
+    return `| [${code}](${file}#${anchor}) | ${words} |`;
+  });
+  const names = [...pages.keys()].map((path) => path.slice(FOLDER.length + 1));
+  const lines = [
+    "# The first ten functions",
+    "",
+    "Made by `npm run docs`. The [tutorial](../tutorial.md) has programs with all of them.",
+    "",
+    "| call | what it does |",
+    "| --- | --- |",
+    ...rows,
+    "",
+    `All of them, by topic: ${names.map((name) => `[${name.replace(/\.md$/, "").replace("-", "/")}](${name})`).join(", ")}.`,
+    "[Error codes and results](../errors.md), [words](../glossary.md).",
+  ];
+  return `${lines.join("\n")}\n`;
+}
+
+/** Whether a declaration is a type alone. @param {Node | undefined} node */
+function isTypeNode(node) {
+  return !(
+    Node.isFunctionDeclaration(node) ||
+    Node.isClassDeclaration(node) ||
+    Node.isVariableDeclaration(node) ||
+    Node.isExpression(node)
+  );
 }
 
 /** The anchor that GitHub gives to each heading. @param {string[]} lines @returns {Map<string, string>} */
