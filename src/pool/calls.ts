@@ -102,7 +102,7 @@ export class Calls {
     const code = codeOf(error);
     if (code === "PAMIR_CANCELED" || code === "PAMIR_TIMEDOUT") return void this.#settle(worker, begin);
     // The job tells of its end later: until then, it would be given calls.
-    if (code === "PAMIR_SHUTDOWN") this.#workers.retire(worker);
+    if (code === "PAMIR_SHUTDOWN") this.#workers.lost(worker);
     this.#over(worker, begin);
   }
 
@@ -111,8 +111,10 @@ export class Calls {
     try {
       await worker.line.settled({ timeout: this.#options.killAfter });
     } catch (error) {
-      this.#workers.retire(worker);
-      if (codeOf(error) === "PAMIR_TIMEDOUT") await worker.terminate();
+      if (codeOf(error) === "PAMIR_TIMEDOUT") {
+        this.#workers.retire(worker);
+        await worker.terminate();
+      } else this.#workers.lost(worker);
     }
     this.#over(worker, begin);
   }

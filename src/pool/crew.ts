@@ -38,6 +38,8 @@ export class PoolWorker {
   /** Calls that it has begun. */
   begun = 0;
   isLeaving = false;
+  /** Whether its end is no surprise any more: its pool ends it, or has counted it. */
+  isExpected = false;
   /** Ends the wait for its idle time. */
   stopIdle: (() => void) | undefined;
 
@@ -50,6 +52,7 @@ export class PoolWorker {
 
   /** Ends it now. */
   async terminate(): Promise<void> {
+    this.isExpected = true;
     // It rejects if the job has ended.
     await this.crew.job.terminate(this.task).catch(() => {});
   }

@@ -64,7 +64,8 @@ export type Pool<Api> = Remote<Api> & PoolMethods<Api>;
  * Starts a pool of workers, each of which imports the module `entry` and calls `serve()` there. Resolves once one of them
  * serves; calls wait for the others. The functions of the module are called by name: `await workers.square(12)` runs on the
  * next worker that is free. Arguments and results are copied as structured clone does it; functions and signals among the
- * arguments stay with the caller, and are called back. Only calls that are not over keep the program running.
+ * arguments stay with the caller, and are called back. A worker that dies is replaced; while workers die and no call ends,
+ * behind pauses that grow from 10 ms to 5 s. Only calls that are not over keep the program running.
  * @param entry as of `launch()`: `new URL("./worker.js", import.meta.url)`, or a function that makes a browser's worker
  * @throws PAMIR_INVAL; as launch(); PAMIR_SHUTDOWN with the cause if the first worker ends before it serves
  */

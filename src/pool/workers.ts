@@ -6,11 +6,14 @@ import { Events } from "./events.js";
 import { IDLE_MS, type PoolOptions, type Sizes, START_MS } from "./options.js";
 import { Queue } from "./queue.js";
 import { Tally } from "./stats.js";
-import { type Call, type Waiting, waitFor } from "./waiting.js";
+import { type Call, now, type Waiting, waitFor } from "./waiting.js";
 import { LEAVE } from "./wire.js";
 
 /** Workers in a row that fail before they are ready: then waiting calls reject. */
 const FAILURES_MAX = 3;
+/** Pauses in milliseconds before a worker is replaced, while workers die and no call ends: each is twice the one before. */
+const PAUSE_MS = 10;
+const PAUSE_MAX_MS = 5000;
 /** Milliseconds in which a worker that was asked to leave has to end. */
 const LEAVE_MS = 1000;
 
@@ -34,6 +37,11 @@ export class Workers {
   #failures = 0;
   #failure: unknown;
   #onReady: (() => void)[] = [];
+  /** Workers that have died since the last call that ended on a worker. */
+  #deaths = 0;
+  /** When workers may be started again, and what ends the wait for that. */
+  #pauseEnd = 0;
+  #stopPause: (() => void) | undefined;
   /** Whether calls are taken no more. */
   isClosed = false;
 
@@ -94,11 +102,17 @@ export class Workers {
     this.events.tell({ type: "start", worker: place });
     const timeout = this.#options.startTimeout ?? START_MS;
     worker.line.hello(crew.job.port(task) as MessagePort | undefined, { timeout }).then(
-      (names) => this.#greeted(worker, names),
+      (names) => {
+        // It has died behind its answer, and its place is free.
+        if (crew.workers.has(task)) this.#greeted(worker, names);
+        else this.#unplaced(worker);
+      },
       (error) => {
         this.#starting.delete(place);
+        const isLate = (error as PamiError).code === "PAMIR_TIMEDOUT";
+        if (!isLate) this.lost(worker);
         this.#startFailed(this.#unserved(worker, timeout, error as PamiError));
-        if ((error as PamiError).code === "PAMIR_TIMEDOUT") void worker.terminate();
+        if (isLate) void worker.terminate();
       },
     );
   }
@@ -115,6 +129,12 @@ export class Workers {
     if (this.isClosed && this.tally.open === 0) this.#leave(worker);
     else this.#next(worker);
     for (const look of this.#onReady) look();
+  }
+
+  /** A worker has served and died before its place had it. */
+  #unplaced({ place, task }: PoolWorker): void {
+    this.#starting.delete(place);
+    this.#startFailed(new PamiError("PAMIR_SHUTDOWN", `worker ${place} (task ${task}) has ended at once`));
   }
 
   /** Why a worker does not serve. */
@@ -142,7 +162,7 @@ export class Workers {
 
   /** Starts the workers that are needed: `min` of them, those whose places calls wait for, and one more if others wait. */
   #grow(): void {
-    if (this.#failures >= FAILURES_MAX || this.isTerminated) return;
+    if (this.#failures >= FAILURES_MAX || this.isTerminated || this.#pauses()) return;
     const isMissing = (place: number): boolean => this.#workers[place] === undefined && !this.#starting.has(place);
     for (const place of this.queue.places) if (isMissing(place)) void this.#start(place);
     let count = this.#starting.size;
@@ -154,6 +174,25 @@ export class Workers {
       count++;
       void this.#start(place);
     }
+  }
+
+  /** Whether no worker is started now. The wait keeps the program running as long as calls do. */
+  #pauses(): boolean {
+    this.#stopPause?.();
+    this.#stopPause = undefined;
+    const left = this.#pauseEnd - now();
+    if (left <= 0) return false;
+    this.#stopPause = after(left, () => this.#grow(), this.tally.open > 0);
+    return true;
+  }
+
+  /** A worker has died. The first two of each place are replaced at once. */
+  lost(worker: PoolWorker): void {
+    this.retire(worker);
+    if (worker.isExpected) return;
+    worker.isExpected = true;
+    const doublings = ++this.#deaths - 2 * this.size - 1;
+    if (doublings >= 0) this.#pauseEnd = now() + Math.min(PAUSE_MAX_MS, PAUSE_MS * 2 ** doublings);
   }
 
   /** Starts all workers that the pool may have. Resolves once they serve. */
@@ -227,6 +266,7 @@ export class Workers {
   release(worker: PoolWorker): void {
     worker.running--;
     this.tally.running--;
+    if (!worker.isLeaving) this.#deaths = 0;
     const { recycleAfter = Number.POSITIVE_INFINITY } = this.#options;
     if (worker.begun >= recycleAfter) this.retire(worker);
     if (worker.isLeaving) {
@@ -267,7 +307,7 @@ export class Workers {
     const worker = crew.workers.get(exit.task);
     crew.workers.delete(exit.task);
     if (worker !== undefined) {
-      this.retire(worker);
+      this.lost(worker);
       this.events.tell({ type: "exit", worker: worker.place, exit });
     }
     if (crew.workers.size === 0) {
@@ -287,6 +327,7 @@ export class Workers {
   /** Asks a worker to end. */
   #leave(worker: PoolWorker): void {
     this.retire(worker);
+    worker.isExpected = true;
     if (!worker.crew.workers.has(worker.task)) return;
     worker.line.tell(LEAVE, undefined);
     after(LEAVE_MS, () => void worker.terminate(), false);
@@ -302,6 +343,7 @@ export class Workers {
   /** Ends all workers now, and refuses the calls that wait. */
   async terminate(): Promise<void> {
     this.isClosed = true;
+    this.#stopPause?.();
     const terminated = this.#crews.terminate();
     for (const { reject } of this.queue.clear()) reject(closedError());
     await terminated;

@@ -243,6 +243,24 @@ describe("a pool", () => {
     expect(new Set(uncaught)).toEqual(new Set(["a listener's own"]));
   });
 
+  it("replaces workers that die one after the other without a call behind growing pauses", async () => {
+    const entry = new URL("./tasks/pool-dying.js", import.meta.url);
+    const workers = await pool<Api>(entry, { workers: 1, onError: "ignore" });
+    open.push(workers);
+    const starts: number[] = [];
+    await new Promise<void>((resolve) => {
+      workers.events(({ type }) => {
+        if (type === "start" && starts.push(performance.now()) === 8) resolve();
+      });
+    });
+    // Between two starts lies a death: one more at once, then 10, 20, 40, … ms at the least. A timer may be early by 1 ms.
+    for (let i = 2; i < starts.length; i++) {
+      expect((starts[i] as number) - (starts[i - 1] as number)).toBeGreaterThan(10 * 2 ** (i - 2) - 2);
+    }
+    // A call goes to the next worker: it ends, as its worker does.
+    expect([4, "PAMIR_SHUTDOWN"]).toContain(await endOf(workers.square(2)));
+  });
+
   it("that is closed starts no workers; close() twice, or after terminate(), ends", async () => {
     const workers = await start();
     await Promise.all([workers.close(), workers.close()]);
