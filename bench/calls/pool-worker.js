@@ -1,5 +1,5 @@
 // @ts-check
-import { serve } from "pamir/pool";
+import { move, serve } from "pamir/pool";
 import { echo, square } from "./functions.js";
 
-export const api = serve({ square, echo });
+export const api = serve({ square, echo, back: (/** @type {Uint8Array} */ bytes) => move(bytes) });

@@ -7,7 +7,7 @@ import * as Comlink from "comlink";
 import nodeEndpoint from "comlink/dist/esm/node-adapter.mjs";
 import { Table } from "console-table-printer";
 import { Piscina as OurPiscina } from "pamir/piscina";
-import { pool } from "pamir/pool";
+import { move, pool } from "pamir/pool";
 import { Piscina } from "piscina";
 import { createSyncFn } from "synckit";
 
@@ -38,10 +38,10 @@ function byMessages(worker) {
     waiting.get(number)?.(value);
     waiting.delete(number);
   });
-  return (/** @type {any} */ value) =>
+  return (/** @type {any} */ value, isMoved = false) =>
     new Promise((resolve) => {
       waiting.set(next, resolve);
-      worker.postMessage({ number: next++, value });
+      worker.postMessage({ number: next++, value, isMoved }, isMoved ? [value.buffer] : undefined);
     });
 }
 
@@ -77,6 +77,8 @@ export async function comparePools(quick, only = process.env.PAIR) {
   const wide = "文字".repeat(250_000);
   const bytes = new Uint8Array(256 * 1024).fill(7);
   const most = new Uint8Array(300e6).fill(7);
+  /** What is moved there and back is the same memory each time. */
+  const frames = { ours: new Uint8Array(4 * 2 ** 20), theirs: new Uint8Array(4 * 2 ** 20) };
   /** @type {{ what: string, ours: (i: number) => any, theirs: (i: number) => any, name: string, goal: number | undefined, of: { calls: number, atOnce: number } }[]} */
   const pairs = [
     {
@@ -166,6 +168,18 @@ export async function comparePools(quick, only = process.env.PAIR) {
       name: "postMessage",
       goal: 3,
       of: { calls: quick ? 5 : 200, atOnce: 1 },
+    },
+    {
+      what: "4 MiB moved there and back",
+      ours: async () => {
+        frames.ours = /** @type {Uint8Array<ArrayBuffer>} */ (await workers.back(move(frames.ours)));
+      },
+      theirs: async () => {
+        frames.theirs = /** @type {Uint8Array<ArrayBuffer>} */ (await post(frames.theirs, true));
+      },
+      name: "postMessage, transfer list",
+      goal: undefined,
+      of: { ...one, calls: one.calls / 5 },
     },
     {
       what: "300 MB of bytes",

@@ -26,6 +26,8 @@ export interface ConnectionMethods<Api> {
 export type Connection<Api> = Remote<Api> & ConnectionMethods<Api>;
 
 const CONNECTION_KEYS = new Set(["signal", "timeout"]);
+/** Milliseconds in which a function ends whose call was given up, for what it moves to be dropped at once. */
+const LATE_MS = 1000;
 /** Milliseconds in which the other side has to serve. */
 const START_MS = 60_000;
 
@@ -76,6 +78,16 @@ async function ended(job: Job): Promise<void> {
   await job.terminate();
 }
 
+/** Drops what a function moves back once its call was given up. A function that goes on for longer is not waited for. */
+async function dropLate(line: Line, reply: Promise<unknown>): Promise<void> {
+  try {
+    await reply;
+  } catch (error) {
+    const { code } = Object(error) as { code?: string };
+    if (code === "PAMIR_TIMEDOUT" || code === "PAMIR_CANCELED") await line.settled({ timeout: LATE_MS }).catch(() => {});
+  }
+}
+
 async function connectionOf<Api>(
   line: Line,
   port: MessagePort | undefined,
@@ -84,7 +96,11 @@ async function connectionOf<Api>(
   const names = await line.hello(port, { timeout: START_MS });
   const remoteWith = (options: Pick<PoolCallOptions, "signal" | "timeout"> | undefined): Record<string, unknown> =>
     remoteOf(names, {
-      run: (number, args) => line.ask(FUNCTIONS + number, packed(args), options),
+      run: (number, args) => {
+        const reply = line.ask(FUNCTIONS + number, packed(args), options);
+        if (port !== undefined && options !== undefined) void dropLate(line, reply);
+        return reply;
+      },
       stream: (number, args) => readStream(line, number, args, options ?? {}),
     });
   const remote = remoteWith(undefined);

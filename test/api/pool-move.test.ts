@@ -2,6 +2,7 @@
 import { MessageChannel, type MessagePort, Worker } from "node:worker_threads";
 import { connect, move, type Pool, type PoolOptions, pool } from "pamir/pool";
 import { afterEach, describe, expect, it } from "vitest";
+import { run } from "./run-program.js";
 import type { api } from "./tasks/move-worker.js";
 
 type Api = typeof api;
@@ -199,6 +200,12 @@ describe("move() of what can only be transferred", () => {
     expect(await remote.kinds(move(new MessageChannel().port1))).toEqual(["EventTarget"]);
     await remote.close();
     await worker.terminate();
+  });
+});
+
+describe("move() leaves no port behind, and the program ends by itself", () => {
+  it.each(["left", "closed", "terminated", "died", "given up", "recycled"])("%s", async (how) => {
+    expect(await run([], [how], {}, "move.js")).toEqual({ out: "0\n", err: "", code: 0 });
   });
 });
 
