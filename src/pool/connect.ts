@@ -84,7 +84,8 @@ async function dropLate(line: Line, reply: Promise<unknown>): Promise<void> {
     await reply;
   } catch (error) {
     const { code } = Object(error) as { code?: string };
-    if (code === "PAMIR_TIMEDOUT" || code === "PAMIR_CANCELED") await line.settled({ timeout: LATE_MS }).catch(() => {});
+    if (code === "PAMIR_TIMEDOUT" || code === "PAMIR_CANCELED")
+      await line.settled({ timeout: LATE_MS }).catch(() => {});
   }
 }
 
