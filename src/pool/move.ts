@@ -25,7 +25,7 @@ export const isMoved = (value: unknown): value is Moved => value instanceof Move
  * worker. Large buffers go so without a copy, and MessagePort, ImageBitmap, OffscreenCanvas and streams go at all. To a worker
  * in another process or of another job, ArrayBuffers are copied and detached here all the same; other objects are refused.
  * @param value an object that can be transferred, or a view of an ArrayBuffer, which takes all of its buffer along. With
- *   `transfer`, whatever structured clone copies; functions and signals in it are refused
+ *   `transfer`, whatever the host's structured clone copies: no functions, and no signals that stay
  * @param transfer what is transferred of the value
  * @returns the value as its receiver has it, for the types; it is only to be passed on to a call, or returned
  * @throws PAMIR_INVAL; the call rejects with PAMIR_CLONE for what can't be transferred, and nothing is detached then

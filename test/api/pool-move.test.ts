@@ -77,6 +77,19 @@ describe.each(WAYS)("move() in a pool of %s", (_, options) => {
     expect(given?.length).toBe(0);
   });
 
+  it("copies what a list leaves out, and transfers what the value lacks; a buffer stays resizable", async () => {
+    const workers = await start(options);
+    const [listed, copied, lacking] = [new ArrayBuffer(8), new ArrayBuffer(16), new ArrayBuffer(32)];
+    const back = (await workers.same(move({ listed, copied }, [listed, lacking]))) as Record<string, ArrayBuffer>;
+    expect(Object.values(back).map(({ byteLength }) => byteLength)).toEqual([8, 16]);
+    expect([listed, copied, lacking].map(({ byteLength }) => byteLength)).toEqual([0, 16, 0]);
+    const resizable = new (ArrayBuffer as new (bytes: number, options: object) => ArrayBuffer)(8, {
+      maxByteLength: 16,
+    });
+    expect(await workers.same(move(resizable))).toMatchObject({ byteLength: 8, maxByteLength: 16 });
+    expect(await workers.same(move(undefined, []))).toBe(undefined);
+  });
+
   it("keeps the order of calls", async () => {
     const workers = await start({ ...options, concurrency: 100 });
     const names = Array.from({ length: 60 }, (_, i) => `call ${i}`);
