@@ -69,7 +69,8 @@ const kept = new WeakSet<object>();
  * Lets a function or an object stay in its thread, for as long as the other thread holds it: as an argument or a result, it
  * arrives as a function, or as an object whose methods are functions of this thread. They return promises, which reject
  * with PAMIR_SHUTDOWN once this thread has ended, as a pool's worker does when it is idle, replaced or closed. A function that is
- * an argument without this stays, too, and may be called until its call, or the loop over its stream, has ended.
+ * an argument without this stays, too, and may be called until its call, or the loop over its stream, has ended. Later calls
+ * of it reject with PAMIR_INVAL, which ends no thread if nothing awaits them.
  * @throws PAMIR_INVAL for what is neither
  */
 export function proxy<T extends object>(what: T): T {
@@ -265,19 +266,31 @@ export class Loans {
   }
 
   #function(number: number): (...args: unknown[]) => Promise<unknown> {
-    return (...args) => this.#host.call(number, null, args);
+    const isOfCall = this.#taken !== undefined;
+    return (...args) => this.#call(number, null, args, isOfCall);
+  }
+
+  /** Calls the other side. A call that comes too late rejects; if nothing awaits it, that ends no thread. */
+  #call(number: number, name: string | null, args: readonly unknown[], isOfCall: boolean): Promise<unknown> {
+    const called: Promise<unknown> = this.#host.call(number, name, args).catch((error: unknown) => {
+      // A promise that has a handler before it rejects is no unhandled rejection.
+      if (isTooLate(error, isOfCall)) called.catch(() => {});
+      throw error;
+    });
+    return called;
   }
 
   /** An object, each name of which is a method of the other side's. */
   #object(number: number): object {
     const methods = new Map<string, unknown>();
+    const isOfCall = this.#taken !== undefined;
     const away = new Proxy(new Away(), {
       get: (_, name) => {
         // A promise that resolves to it asks for a method `then`.
         if (typeof name !== "string" || name === "then") return undefined;
         let method = methods.get(name);
         if (method === undefined) {
-          method = (...args: unknown[]) => this.#host.call(number, name, args);
+          method = (...args: unknown[]) => this.#call(number, name, args, isOfCall);
           methods.set(name, method);
         }
         return method;
@@ -377,6 +390,18 @@ const NOTHING: ReadonlySet<Lent> = new Set();
 function lentNoMore(number: number): PamiError {
   const why = "its call has ended, and proxy() would have kept it";
   return new PamiError("PAMIR_INVAL", `callback ${number} is lent no more: ${why}`);
+}
+
+const LENT_NO_MORE = /^callback \d+ is lent no more: /;
+
+/**
+ * Whether a call came behind the end of the call that had lent what it calls.
+ * @param isOfCall whether an argument has lent it: then that call has also ended once one of the two sides has
+ */
+function isTooLate(error: unknown, isOfCall: boolean): boolean {
+  const { code, message } = Object(error) as { code?: unknown; message?: unknown };
+  if (code === "PAMIR_INVAL") return LENT_NO_MORE.test(String(message));
+  return isOfCall && error instanceof PamiError && (code === "PAMIR_SHUTDOWN" || code === "PAMIR_CLOSED");
 }
 
 function isSignal(part: object): boolean {

@@ -221,6 +221,45 @@ describe("what stays where it is:", () => {
   });
 });
 
+describe("a late callback that nobody awaits", () => {
+  it("does not end its worker: its call was given up, or has ended", async () => {
+    const workers = await start({ workers: 1 });
+    expect(await workers.count()).toBe(1);
+    const controller = new AbortController();
+    const given = workers.with({ signal: controller.signal }).tellsLate(() => controller.abort());
+    expect(await endOf(given)).toBe("PAMIR_CANCELED");
+    expect(await endOf(workers.with({ timeout: 50 }).tellsLate(() => {}))).toBe("PAMIR_TIMEDOUT");
+    await workers.keep(() => {});
+    await workers.tellKept();
+    // Awaited, it rejects: behind those that nobody awaits.
+    await expect(workers.callKept()).rejects.toMatchObject({
+      code: "PAMIR_INVAL",
+      message: expect.stringMatching(/^callback \d+ is lent no more: its call has ended/),
+    });
+    expect(await workers.count()).toBe(2);
+  });
+
+  it("does not end its caller either, which hears what a callback throws", async () => {
+    const workers = await start({ workers: 1 });
+    const before = process.listeners("unhandledRejection");
+    process.removeAllListeners("unhandledRejection");
+    try {
+      const heard = new Promise((resolve) => process.once("unhandledRejection", resolve));
+      let late = (): Promise<unknown> => Promise.resolve();
+      await workers.lends((back) => {
+        late = back;
+      });
+      late();
+      expect(await endOf(late())).toBe("PAMIR_INVAL");
+      await workers.lends((back) => void back());
+      expect(await heard).toMatchObject({ message: "a callback's own" });
+    } finally {
+      process.removeAllListeners("unhandledRejection");
+      for (const listener of before) process.on("unhandledRejection", listener);
+    }
+  });
+});
+
 describe("a pool", () => {
   it("goes on if a listener to its events throws", async () => {
     const workers = await start({ workers: 1 });

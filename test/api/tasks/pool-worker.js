@@ -132,6 +132,22 @@ export const api = serve({
     kept = call;
   },
   kept: () => kept,
+  callKept: () => kept?.(),
+  /** Calls, and awaits nothing. */
+  tellKept: () => void kept?.(),
+  /** Calls back, again once its caller has given it up, and awaits nothing then. @param {(text: string) => unknown} call */
+  tellsLate: async (call) => {
+    const { signal } = currentCall();
+    const aborted = new Promise((resolve) => signal.addEventListener("abort", resolve));
+    await call("begun");
+    await aborted;
+    call("late");
+  },
+  /** Lends a function that throws. @param {(back: () => Promise<unknown>) => unknown} call */
+  lends: (call) =>
+    call(() => {
+      throw new Error("a callback's own");
+    }),
   /** @param {(text: string) => unknown} call */
   later: (call) => {
     setTimeout(() => void Promise.resolve(call("too late")).catch((error) => (lastError = error.message)), 20);
