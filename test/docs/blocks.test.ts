@@ -11,6 +11,7 @@ const RUN_ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
   "docs/headers.md": ["test/pages/headers.test.ts"],
   "docs/recipes/pool.md#In a page": ["test/pages/bundles.test.ts"],
   "docs/recipes/pool.md#Pixels of a canvas": ["test/pages/bundles.test.ts"],
+  "docs/recipes/tests.md#Vitest and jest": ["test/docs/recipes.test.ts"],
   "docs/tutorial.md#9. Processes and machines": ["test/docs/tutorial.test.ts"],
   "docs/tutorial.md#10. A page": ["test/pages/tutorial.test.ts"],
   "docs/machines.md": ["test/docs/machines.test.ts", "test/pages/web.test.ts"],
