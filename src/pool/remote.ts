@@ -1,5 +1,6 @@
 // Functions of a worker as the caller sees them: an object with a function for each name.
 import { PamiError } from "../index.js";
+import { untilDropped } from "./streams.js";
 
 // biome-ignore lint/suspicious/noExplicitAny: functions of any parameters.
 type AnyFunction = (...args: any[]) => any;
@@ -13,7 +14,7 @@ export interface RemoteFunction<F extends AnyFunction> {
   (...args: Parameters<F>): Promise<Awaited<ReturnType<F>>>;
   /**
    * Calls it, and iterates over the iterable that it returns. The worker goes on while the loop works, by two answers of up to
-   * 64 values at the most. Leaving the loop ends the iterator there.
+   * 64 values at the most. Leaving the loop ends the iterator there; so does dropping it, once it is collected.
    */
   stream(...args: Parameters<F>): AsyncGenerator<ElementOf<ReturnType<F>>, void>;
 }
@@ -51,8 +52,9 @@ export function remoteOf(
   for (const [number, name] of names.entries()) {
     const call = (...args: unknown[]): unknown => target.run(number, args);
     Object.defineProperty(call, "name", { value: name });
-    if (target.stream !== undefined) {
-      Object.assign(call, { stream: (...args: unknown[]) => target.stream?.(number, args) });
+    const { stream } = target;
+    if (stream !== undefined) {
+      Object.assign(call, { stream: (...args: unknown[]) => untilDropped(stream(number, args)) });
     }
     // Also a function named __proto__ is a function.
     Object.defineProperty(remote, name, { value: call, enumerable: true, configurable: true, writable: true });

@@ -240,3 +240,37 @@ export async function* readStream(
     if (!isOver) line.tell(STOP, stream);
   }
 }
+
+/** Streams of which the program has dropped the iterator: they end as if its loop was left. */
+const dropped = new FinalizationRegistry<AsyncGenerator<unknown, void>>((values) => {
+  values.return().catch(() => {});
+});
+
+/** The iterator that the program has of a stream. Nothing else holds it, so that it is collected once the program has dropped it. */
+class Held {
+  readonly #values: AsyncGenerator<unknown, void>;
+
+  constructor(values: AsyncGenerator<unknown, void>) {
+    this.#values = values;
+    dropped.register(this, values);
+  }
+
+  next(): Promise<IteratorResult<unknown, void>> {
+    return this.#values.next();
+  }
+
+  return(value?: unknown): Promise<IteratorResult<unknown, void>> {
+    return this.#values.return(value as undefined);
+  }
+
+  throw(error: unknown): Promise<IteratorResult<unknown, void>> {
+    return this.#values.throw(error);
+  }
+}
+
+// What the language gives each async generator: an iterator of itself, its name, and in newer hosts its disposal.
+Object.setPrototypeOf(Held.prototype, Object.getPrototypeOf(async function* () {}.prototype));
+
+/** A stream that ends once the program has dropped it, though its loop was never left. */
+export const untilDropped = (values: AsyncGenerator<unknown, void>): AsyncGenerator<unknown, void> =>
+  new Held(values) as unknown as AsyncGenerator<unknown, void>;

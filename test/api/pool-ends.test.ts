@@ -169,6 +169,11 @@ describe("a stream", () => {
     expect(await workers.stopped()).toBe(1);
   });
 
+  it("that is read no more, and was not ended, ends once its iterator is collected", async () => {
+    const out = "9\n{ value: 0, done: false }\n45\n{ value: 0, done: false }\n1 0\nover\n";
+    expect(await run(["--expose-gc"], ["dropped"], {}, "pool.js")).toMatchObject({ out, err: "", code: 0 });
+  });
+
   it("refuses a function that gives no iterable", async () => {
     const workers = await start({ workers: 1 });
     await expect(workers.square.stream(2).next()).rejects.toMatchObject({

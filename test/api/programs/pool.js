@@ -1,5 +1,5 @@
 // @ts-check
-// What a pool does to the process that made it: argv names how it ends. Prints what came of it.
+// What a pool does to the process that made it: argv names how it ends. "dropped" needs --expose-gc. Prints what came of it.
 import { inspect } from "node:util";
 import { pool } from "pamir/pool";
 
@@ -16,6 +16,22 @@ if (how === "absent") {
   if (how === "terminate") await workers.terminate();
   if (how === "close") await workers.close();
   if (how === "print") console.log(inspect(workers).includes("square"));
+  if (how === "dropped") {
+    const { gc } = /** @type {{ gc: () => void }} */ (/** @type {unknown} */ (globalThis));
+    const timer = setInterval(gc, 5);
+    const first = async () => {
+      const iterator = workers.numbers.stream(1e9)[Symbol.asyncIterator]();
+      return await iterator.next();
+    };
+    console.log(await first());
+    // Each waits for the only worker: until the stream before has ended.
+    let sum = 0;
+    for await (const number of workers.slowly.stream(10)) sum += number;
+    console.log(sum);
+    console.log(await workers.slowly.stream(10).next());
+    console.log(await workers.stopped(), workers.stats.failed);
+    clearInterval(timer);
+  }
   if (how === "given up") {
     console.log(
       await workers
