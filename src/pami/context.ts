@@ -300,7 +300,7 @@ export class Context {
     options: CallOptions = NO_OPTIONS,
   ): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      this.#call("call()", to, id, request, options, { resolve, reject });
+      this.#call("call()", to, id, request, options, { blocks: false, resolve, reject });
     });
   }
 
@@ -329,6 +329,7 @@ export class Context {
     let reply: unknown;
     let failure: unknown;
     const number = this.#call("callSync()", to, id, request, options, {
+      blocks: true,
       resolve(value) {
         isOver = true;
         reply = value;
@@ -363,7 +364,7 @@ export class Context {
     id: number | DispatchId<unknown, unknown>,
     request: unknown,
     options: CallOptions,
-    settle: { resolve(reply: unknown): void; reject(error: unknown): void },
+    settle: { readonly blocks: boolean; resolve(reply: unknown): void; reject(error: unknown): void },
   ): number {
     this.#checkOpen("call");
     this.#sender.checkEndpoint(to);
@@ -401,6 +402,7 @@ export class Context {
       to,
       deadline: milliseconds === Number.POSITIVE_INFINITY ? milliseconds : this.#task.clock.now() + milliseconds,
       inPlace: typed?.reply?.inPlace === true,
+      blocks: settle.blocks,
       resolve: (reply, body) => {
         this.#waits.settled();
         forget?.();

@@ -187,6 +187,7 @@ export class Calls {
 
   /** Calls a function on each worker that runs. */
   runAll(number: number, args: unknown[]): Promise<unknown[]> {
+    if (this.#workers.isClosed) return Promise.reject(closedError());
     if (args.some(isMoved))
       return Promise.reject(new PamiError("PAMIR_CLONE", "all: what is moved goes to one worker alone"));
     return Promise.all(this.#workers.ready.map(({ place }) => this.run(number, args, {}, place)));

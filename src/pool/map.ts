@@ -3,7 +3,8 @@ import { PamiError } from "../index.js";
 
 /**
  * Calls `work` for each item, at most `concurrency` at once, and gives the results: in the order of the items, or as they come.
- * The first error ends it: no further item is taken, and the calls that have begun go on.
+ * The first error ends it: no further item is taken, and the calls that have begun go on. An error of the items comes behind
+ * the results of those before it.
  */
 export async function* mapped<Item, Result>(
   items: Iterable<Item> | AsyncIterable<Item>,
@@ -20,14 +21,23 @@ export async function* mapped<Item, Result>(
   let taken = 0;
   let given = 0;
   let isOver = false;
+  /** Why the items have ended, if by an error: it is thrown behind the results of the items before. */
+  let failure: { readonly error: unknown } | undefined;
+  const take = async (): Promise<{ readonly value: Item } | undefined> => {
+    try {
+      const next = await source.next();
+      if (next.done !== true) return next;
+    } catch (error) {
+      failure = { error };
+    }
+    isOver = true;
+    return undefined;
+  };
   try {
     for (;;) {
       while (!isOver && begun.size < concurrency) {
-        const next = await source.next();
-        if (next.done === true) {
-          isOver = true;
-          break;
-        }
+        const next = await take();
+        if (next === undefined) break;
         const place = taken++;
         const { value: item } = next;
         const result = (async () => ({ place, value: await work(item, place) }))();
@@ -35,7 +45,10 @@ export async function* mapped<Item, Result>(
         result.catch(() => {});
         begun.set(place, result);
       }
-      if (begun.size === 0) return;
+      if (begun.size === 0) {
+        if (failure !== undefined) throw failure.error;
+        return;
+      }
       const { place, value } = await (ordered
         ? (begun.get(given) as typeof begun extends Map<number, infer P> ? P : never)
         : Promise.race(begun.values()));

@@ -2,6 +2,7 @@
 import { type AbortSignalLike, type Endpoint, PamiError } from "../index.js";
 import { promised } from "../support/promise.js";
 import { pause } from "../support/timers.js";
+import { shown } from "./check.js";
 import { type ServedCall, within } from "./current-call.js";
 import { answer, batchOf, type Line, type Listener } from "./line.js";
 import { isMoved } from "./move.js";
@@ -155,6 +156,8 @@ export class ServedStreams {
           }
           result = come;
         }
+        if (Object(result) !== result)
+          throw new TypeError(`next() of a stream's iterator gave ${shown(result)}, not an object`);
         if (result.done === true) {
           forget();
           return batchOf(values, true);

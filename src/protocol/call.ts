@@ -68,6 +68,8 @@ export interface PendingCall {
   readonly deadline: number;
   /** Whether `resolve` takes the reply in place. */
   readonly inPlace: boolean;
+  /** Whether its thread is blocked meanwhile: then it is settled without an event. */
+  readonly blocks: boolean;
   /** @param body of a reply in two parts, always in place: `reply` is its head */
   readonly resolve: (reply: Uint8Array, body?: Uint8Array) => void;
   readonly reject: (error: Error) => void;

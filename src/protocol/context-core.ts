@@ -191,7 +191,12 @@ export class ContextCore {
       advanceSoon: (isSooner) => owner.advanceSoon(isSooner),
       keepsCall: (origin, number) => this.receiver.keepsCall(origin, number),
       isGone: (to) => this.receiver.isGone(to),
-      rejectEnded: (call, text) => task.onceTold(call.to, () => call.reject(task.shutdownError(text, call.to))),
+      rejectEnded: (call, text) => {
+        const reject = (): void => call.reject(task.shutdownError(text, call.to));
+        // No event tells the program of the end while its thread is blocked.
+        if (call.blocks) reject();
+        else task.onceTold(call.to, reject);
+      },
     };
     this.calls = new Calls(callHost, handlers);
     this.collective = new LateHandler(handlers, DISPATCH_ID_COLLECTIVE);

@@ -50,7 +50,7 @@ it("a call that is refused before it is sent is not pending: nobody would wait f
     rejectEnded: () => {},
   };
   const calls = new Calls(host, new HandlerTable((_, handler) => handler));
-  const call = { to: 5 as Endpoint, inPlace: false, deadline: 1, resolve: () => {}, reject: () => {} };
+  const call = { to: 5 as Endpoint, inPlace: false, blocks: false, deadline: 1, resolve: () => {}, reject: () => {} };
   expect(() => calls.begin(1, undefined, undefined, call)).toThrow("no such endpoint");
   expect([calls.size, calls.soonest]).toEqual([0, Number.POSITIVE_INFINITY]);
 });

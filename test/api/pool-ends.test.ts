@@ -123,9 +123,70 @@ describe("a call that has begun", () => {
     expect(() => workers.sync.spin(LONG)).toThrow(expect.objectContaining({ code: "PAMIR_TIMEDOUT" }));
     expect(await workers.with({ timeout: LONG }).square(3)).toBe(9);
   });
+
+  it.each([
+    ["thread", {}],
+    ["process", { processes: true }],
+    ["thread, with a timeout", { timeout: LONG }],
+  ])("of sync throws when its worker dies: %s", async (_, options) => {
+    const workers = await start({ workers: 1, ...options });
+    const died = expect.objectContaining({ code: "PAMIR_SHUTDOWN", cause: expect.objectContaining({ exitCode: 3 }) });
+    expect(() => workers.sync.exit(3)).toThrow(died);
+    expect(() => workers.sync.square(3)).toThrow(expect.objectContaining({ code: "PAMIR_WOULD_BLOCK" }));
+    expect(await workers.square(3)).toBe(9);
+    expect(workers.sync.square(4)).toBe(16);
+  });
+
+  it("of sync goes to another worker behind one that has died", async () => {
+    const workers = await start({ workers: 2 });
+    await workers.warmUp();
+    expect(() => workers.sync.exit(3)).toThrow(expect.objectContaining({ code: "PAMIR_SHUTDOWN" }));
+    expect(workers.sync.square(3)).toBe(9);
+  });
+
+  it("of all is refused by a pool that is closed", async () => {
+    const workers = await start();
+    const closed = workers.close();
+    expect(await endOf(workers.all.square(3))).toBe("PAMIR_CLOSED");
+    await closed;
+    expect(await endOf(workers.all.square(3))).toBe("PAMIR_CLOSED");
+  });
+});
+
+describe("map()", () => {
+  it.each([true, false])(
+    "throws the error of its items behind the results of those before it; ordered: %s",
+    async (ordered) => {
+      const workers = await start();
+      function* items(): Generator<number> {
+        yield* [1, 2, 3];
+        throw new Error("no more items");
+      }
+      const values: number[] = [];
+      const read = async (): Promise<void> => {
+        for await (const value of workers.map(items(), (item) => workers.square(item), { ordered })) values.push(value);
+      };
+      await expect(read()).rejects.toThrow("no more items");
+      expect(values.sort()).toEqual([1, 4, 9]);
+    },
+  );
 });
 
 describe("a stream", () => {
+  it("of an iterator whose next() gives no object ends with a TypeError, behind the values before it", async () => {
+    const workers = await start({ workers: 1 });
+    const values: unknown[] = [];
+    const read = async (): Promise<void> => {
+      for await (const value of workers.malformed.stream()) values.push(value);
+    };
+    await expect(read()).rejects.toMatchObject({
+      name: "TypeError",
+      message: expect.stringContaining("gave 5, not an object"),
+    });
+    expect(values).toEqual([0]);
+    expect(await workers.square(3)).toBe(9);
+  });
+
   it("calls callbacks and hears signals until it is over", async () => {
     const workers = await start({ workers: 1 });
     const controller = new AbortController();

@@ -58,6 +58,12 @@ export const api = serve({
       stopped++;
     }
   },
+  /** An iterator whose second result is no object. @returns {AsyncIterable<number>} */
+  malformed: () => {
+    let count = 0;
+    const next = async () => /** @type {any} */ (count++ === 0 ? { done: false, value: 0 } : 5);
+    return { [Symbol.asyncIterator]: () => ({ next }) };
+  },
   *failing() {
     yield 1;
     throw new Error("in mid-stream");
