@@ -16,7 +16,7 @@ export type { ActiveHandler, ActiveMessage, ActiveType } from "./collective/acti
 export type { AlgorithmInfo } from "./collective/select.js";
 export type { CollectiveType } from "./collective/signature.js";
 export type { CallScope } from "./core/call-scope.js";
-export type { Handles } from "./core/clone/handles.js";
+export type { Handles, Place } from "./core/clone/handles.js";
 export {
   type Codec,
   codecs,

@@ -66,13 +66,6 @@ export class Exchange implements Listener {
     inPlace: true,
     hasParts: true,
   };
-  readonly #replies: InPlaceCodec<unknown> = {
-    encode: (value, peer, parts) => this.lineTo(peer as Endpoint).codec.encode(value, peer, parts),
-    decode: neverDecodes,
-    inPlace: true,
-    hasParts: true,
-  };
-
   constructor(context: Context) {
     this.context = context;
     this.answer(LENT, (arrived) =>
@@ -91,8 +84,18 @@ export class Exchange implements Listener {
     });
   }
 
+  /** Of the replies to calls of one dispatch id. */
+  #repliesTo(id: number): InPlaceCodec<unknown> {
+    return {
+      encode: (value, peer, parts) => this.lineTo(peer as Endpoint).encodeReply(id, value, parts),
+      decode: neverDecodes,
+      inPlace: true,
+      hasParts: true,
+    };
+  }
+
   answer(id: number, handler: (arrived: Arrived, origin: Endpoint, call: CallScope) => unknown): void {
-    this.context.dispatch({ id, request: this.#requests, reply: this.#replies }, (arrived, origin, scope) =>
+    this.context.dispatch({ id, request: this.#requests, reply: this.#repliesTo(id) }, (arrived, origin, scope) =>
       arrived.line.isFree(arrived)
         ? handler(arrived, origin, scope)
         : arrived.line.inTurn(arrived, (whole) => handler(whole, origin, scope)),

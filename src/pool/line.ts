@@ -11,12 +11,13 @@ import {
   type InPlaceCodec,
   PamiError,
   type Parts,
+  type Place,
 } from "../index.js";
 import { promised } from "../support/promise.js";
 import { Loans, movedOf, numberOfMoved } from "./lent.js";
 import { checkCopied, checkMoved, detachMoved, isMoved, type Moved, nested, postMoved } from "./move.js";
 import { Mover, NotCome } from "./mover.js";
-import { ABORTED, argsOf, HELLO, LENT, RETURNED, SETTLED, withArgs } from "./wire.js";
+import { ABORTED, argsOf, HELLO, LENT, placesOfReply, placesOfRequest, RETURNED, SETTLED, withArgs } from "./wire.js";
 
 /** The value of a call that has come. */
 export interface Arrived {
@@ -84,10 +85,11 @@ export class Line {
       const moved = movedOf(number);
       return moved === undefined ? this.loans.partOf(number) : this.mover.take(moved);
     },
+    placesOf: (value) => this.#placesOf(value),
   });
   /** Of calls and their replies. */
   readonly codec: InPlaceCodec<unknown> = {
-    encode: (value, _, parts) => this.#encode(value, parts),
+    encode: (value, _, parts) => this.#encode(value, parts, this.#request?.value === value ? this.#request : undefined),
     decode: (bytes, _, body) => this.#decodeReply(bytes, body),
     inPlace: true,
     hasParts: true,
@@ -99,6 +101,8 @@ export class Line {
   #stream = 0;
   /** The request that is being sent. */
   #request: Request | undefined;
+  /** What is being written: a request, or a reply to a dispatch id. */
+  #writing: Request | number | undefined;
   /** What the message moves that is being written, and its number. */
   #moving: { readonly number: number; readonly all: readonly Moved[] } | undefined;
   /** Resolves once the messages that have come are begun: later ones wait for one whose moved parts have not come. */
@@ -194,13 +198,28 @@ export class Line {
     }
   }
 
-  #encode(value: unknown, parts: Parts | undefined): Uint8Array {
+  /** Writes a reply to a call of a dispatch id. */
+  encodeReply(id: number, value: unknown, parts: Parts | undefined): Uint8Array {
+    return this.#encode(value, parts, id);
+  }
+
+  #encode(value: unknown, parts: Parts | undefined, writing: Request | number | undefined): Uint8Array {
+    const before = this.#writing;
+    this.#writing = writing;
     try {
       return this.loans.write(this.#cloner, value, parts);
     } catch (error) {
       if (error !== MOVES) throw error;
-      return this.#encodeMoving(value, parts);
+      return this.#encodeMoving(value, parts, typeof writing === "object" ? writing : undefined);
+    } finally {
+      this.#writing = before;
     }
+  }
+
+  #placesOf(value: unknown): readonly Place[] | undefined {
+    const writing = this.#writing;
+    if (typeof writing === "number") return placesOfReply(writing, value);
+    return writing && placesOfRequest(writing.id, value);
   }
 
   #numberOfMoved(part: Moved): number {
@@ -210,8 +229,7 @@ export class Line {
   }
 
   /** Writes a value of which parts are moved: by the port, or else as copies. */
-  #encodeMoving(value: unknown, parts: Parts | undefined): Uint8Array {
-    const request = this.#request?.value === value ? this.#request : undefined;
+  #encodeMoving(value: unknown, parts: Parts | undefined, request: Request | undefined): Uint8Array {
     const places = request === undefined ? valuesOf(value) : argsOf(request.id, value);
     const all = places.filter(isMoved);
     if (all.length === 0) throw nested();

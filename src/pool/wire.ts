@@ -14,6 +14,7 @@
 //
 // Functions and streams have numbers, the latter of the caller's choice. Arguments are an array of them, or a single argument
 // that is no array.
+import type { Place } from "../index.js";
 
 export const HELLO = 0;
 export const LENT = 1;
@@ -44,4 +45,21 @@ export function argsOf(id: number, request: unknown): readonly unknown[] {
 /** A request with other arguments. */
 export function withArgs(id: number, request: unknown, args: readonly unknown[]): unknown {
   return id >= FUNCTIONS ? args : [...(request as unknown[]).slice(0, 2), args];
+}
+
+/** The parts of a request by the names that its caller knows, for errors. */
+export function placesOfRequest(id: number, request: unknown): readonly Place[] {
+  const args = argsOf(id, request);
+  const name = id === LENT ? (request as unknown[])[1] : undefined;
+  const of = id !== LENT ? "" : typeof name === "string" ? ` of ${name}()` : " of a callback";
+  const places = args.map((arg, i): Place => [`argument ${i + 1}${of}: value`, arg]);
+  return places.length === 1 ? places : [...places, [`the arguments${of}`, args]];
+}
+
+/** The parts of a reply by the names that the caller knows, for errors. */
+export function placesOfReply(id: number, reply: unknown): readonly Place[] {
+  if (id !== PULL) return [[id === LENT ? "the result of a callback: value" : "the result: value", reply]];
+  const [values] = reply as [unknown[]];
+  const places = values.map((value): Place => ["a value of the stream: value", value]);
+  return places.length === 1 ? places : [...places, ["the values of the stream", values]];
 }

@@ -1,5 +1,5 @@
 // pamir/pool with wrong input: what each mistake's error says, and that the pool goes on.
-import { connect, expose, type Pool, type PoolOptions, pool, proxy, serve } from "pamir/pool";
+import { connect, expose, move, type Pool, type PoolOptions, pool, proxy, serve } from "pamir/pool";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { api } from "./tasks/pool-worker.js";
 
@@ -7,6 +7,14 @@ type Api = typeof api;
 const ENTRY = new URL("./tasks/pool-worker.js", import.meta.url);
 const BAD = new URL("./tasks/pool-bad.js", import.meta.url);
 const INVALID = "PAMIR_INVAL";
+/** A value with a part that can't be copied. */
+const WRONG = { rows: [1, Symbol("s")] };
+/** A value that is nested deeper than the stack. */
+function nested(): unknown {
+  let value: unknown = 1;
+  for (let depth = 0; depth < 1_000_000; depth++) value = [value];
+  return { value };
+}
 
 describe("an option of the wrong type or range:", () => {
   const count = (name: string, most: number, least = 1): [unknown, string][] =>
@@ -212,26 +220,81 @@ describe("a pool", () => {
       "a symbol",
       () => workers.same(Symbol("s")),
       "PAMIR_CLONE",
-      /^value can't be copied to another task: it is a symbol$/,
+      /^argument 1: value can't be copied to another task: it is a symbol$/,
     ],
-    ["a symbol of two", () => workers.echo(1, { a: Symbol("s") }), "PAMIR_CLONE", /^value\[1\]\.a can't be copied/],
-    ["a WeakMap", () => workers.same({ a: [new WeakMap()] }), "PAMIR_CLONE", /^value\.a\[0\] .*it is a WeakMap$/],
-    ["a Promise", () => workers.same({ a: Promise.resolve() }), "PAMIR_CLONE", /^value\.a .*it is a Promise$/],
-    ["shared memory", () => workers.same(new SharedArrayBuffer(8)), "PAMIR_CLONE", /^value .*shared memory/],
+    ["a symbol of two", () => workers.echo(1, { a: Symbol("s") }), "PAMIR_CLONE", /^argument 2: value\.a can't be/],
+    ["a symbol in an array", () => workers.same([[Symbol("s")]]), "PAMIR_CLONE", /^argument 1: value\[0\]\[0\] can't/],
+    ["two with one array", () => workers.echo([1], [1, Symbol("s")]), "PAMIR_CLONE", /^argument 2: value\[1\] can't/],
+    ["a nesting", () => workers.same(nested()), "PAMIR_CLONE", /^argument 1: value can't be .*: it is nested deeper/],
+    ["a nesting of two", () => workers.echo(1, nested()), "PAMIR_CLONE", /^a part of the arguments can't be .* nested/],
+    [
+      "a stream's argument",
+      () => workers.told.stream(1, WRONG as never, undefined as never).next(),
+      "PAMIR_CLONE",
+      /^argument 2: value\.rows\[1\] can/,
+    ],
+    [
+      "what is moved beside it",
+      () => workers.echo(move(new ArrayBuffer(8)), WRONG),
+      "PAMIR_CLONE",
+      /^argument 2: value\.r/,
+    ],
+    ["an argument for all", () => workers.all.same(WRONG), "PAMIR_CLONE", /^argument 1: value\.rows\[1\] can't be/],
+    [
+      "a WeakMap",
+      () => workers.same({ a: [new WeakMap()] }),
+      "PAMIR_CLONE",
+      /^argument 1: value\.a\[0\] .* a WeakMap$/,
+    ],
+    [
+      "a Promise",
+      () => workers.same({ a: Promise.resolve() }),
+      "PAMIR_CLONE",
+      /^argument 1: value\.a .*it is a Promise$/,
+    ],
+    [
+      "shared memory",
+      () => workers.same(new SharedArrayBuffer(8)),
+      "PAMIR_CLONE",
+      /^argument 1: value .*shared memory/,
+    ],
     [
       "a URL object",
       () => workers.same(new Map([["at", new URL("x:y")]])),
       "PAMIR_CLONE",
-      /^value\.get\("at"\) .*a URL$/,
+      /^argument 1: value\.get\("at"\) .*a URL$/,
     ],
     [
       "a result",
       () => workers.unclonable(),
       "PAMIR_CLONE",
-      /^value\.run can't be copied to another task: it is a function/,
+      /^the result: value\.run can't be copied to another task: it is a function/,
     ],
-    ["a value of a stream", () => workers.unclonables.stream().next(), "PAMIR_CLONE", /^value\[0\]\[0\]\.run can't be/],
-    ["nothing to block for", () => workers.sync.same(Symbol("s")), "PAMIR_CLONE", /^value can't be copied/],
+    [
+      "a value of a stream",
+      () => workers.unclonables.stream().next(),
+      "PAMIR_CLONE",
+      /^a value of the stream: value\.run /,
+    ],
+    [
+      "a callback's argument",
+      () => workers.tellsWrong(() => 1),
+      "PAMIR_CLONE",
+      /^argument 2 of a callback: value\.a\[0\] /,
+    ],
+    [
+      "a method's argument",
+      () => workers.tellsWrong(proxy({ add: () => 1 })),
+      "PAMIR_CLONE",
+      /^argument 2 of add\(\): value\.a\[0\] /,
+    ],
+    [
+      "a callback's result",
+      () => workers.sumOf(1, () => WRONG as never),
+      "PAMIR_CLONE",
+      /^the result of a callback: value\.r/,
+    ],
+    ["nothing to block for", () => workers.sync.same(Symbol("s")), "PAMIR_CLONE", /^argument 1: value can't be copied/],
   ])("refuses %s that is wrong, and goes on", async (_, act, code, text) => {
     const error = await (async () => await act())().then(
       () => undefined,

@@ -97,7 +97,7 @@ describe.each(WAYS)("a pool of %s", (_, options) => {
     });
     await expect(workers.same({ rows: [Symbol("x")] })).rejects.toMatchObject({
       code: "PAMIR_CLONE",
-      message: "value.rows[0] can't be copied to another task: it is a symbol",
+      message: "argument 1: value.rows[0] can't be copied to another task: it is a symbol",
     });
   });
 

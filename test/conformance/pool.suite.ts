@@ -51,7 +51,9 @@ export function poolSuite(): void {
       await expect(workers.fail()).rejects.toMatchObject({ name: "RangeError", message: "on purpose", detail: 7 });
       await expect(workers.same({ page: [document] })).rejects.toMatchObject({
         code: "PAMIR_CLONE",
-        message: expect.stringMatching(/^value\.page\[0\] can't be copied to another task: it is a HTMLDocument$/),
+        message: expect.stringMatching(
+          /^argument 1: value\.page\[0\] can't be copied to another task: it is a HTMLDocument$/,
+        ),
       });
       let sum = 0;
       for await (const number of workers.numbers.stream(1000)) sum += number;

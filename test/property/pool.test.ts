@@ -124,7 +124,7 @@ const ACTIONS: readonly [weight: number, name: string, action: Action][] = [
     "unclonable",
     (round) =>
       rejects(round.random(2) === 0 ? some(round).unclonable(1) : some(round).same([Symbol("s")]), (error) =>
-        /^value(\.inner\[0\]|\[0\]\[0\]) can't be copied/.test(error.message),
+        /^(the result: value\.inner\[0\]|argument 1: value\[0\]) can't be copied/.test(error.message),
       ),
   ],
   [

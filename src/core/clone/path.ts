@@ -1,11 +1,14 @@
 // Where in a value a part of it is, for an error's text. A search: writers keep no path, since most values have no error.
 
+import type { Place } from "./handles.js";
+
 /** Objects that are looked at: a large value is named without a path. */
 const SEARCHED_MAX = 100_000;
 
-/** "value.rows[3].run" */
-export function pathTo(value: unknown, part: unknown): string {
-  const paths = new Map<unknown, string>([[value, "value"]]);
+/** "value.rows[3].run" @param places where the search begins */
+export function pathTo(places: readonly Place[], part: unknown): string {
+  const paths = new Map<unknown, string>();
+  for (const [name, value] of places) if (!paths.has(value)) paths.set(value, name);
   // A Map's iteration takes in what is added meanwhile: the nearest objects come first.
   for (const [owner, path] of paths) {
     if (Object.is(owner, part)) return path;
@@ -15,7 +18,12 @@ export function pathTo(value: unknown, part: unknown): string {
       if (typeof member === "object" && !paths.has(member)) paths.set(member, path + name);
     }
   }
-  return "a part of the value";
+  return partOf(places);
+}
+
+/** A part of which the path is not known. */
+export function partOf(places: readonly Place[]): string {
+  return `a part of ${places.at(-1)?.[0]}`;
 }
 
 /** The members of an object, with their names. A getter that throws has none. */

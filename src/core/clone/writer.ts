@@ -1,7 +1,7 @@
 // Writes values in the encoding of tags.ts.
 import { PamiError } from "../error.js";
-import type { Handles } from "./handles.js";
-import { pathTo } from "./path.js";
+import type { Handles, Place } from "./handles.js";
+import { partOf, pathTo } from "./path.js";
 import type { Strings } from "./strings.js";
 import * as T from "./tags.js";
 
@@ -86,7 +86,7 @@ export class Writer {
         } catch (error) {
           if (error instanceof SecondBody) this.#mayHaveBody = false;
           else if (error instanceof SharedBuffer) this.#whole.add(error.buffer);
-          else throw explained(error, value);
+          else throw explained(error, () => this.#handles?.placesOf?.(value) ?? [["value", value]]);
           this.#restart();
         }
       }
@@ -502,17 +502,16 @@ function isDetached(buffer: ArrayBufferLike): boolean {
   }
 }
 
-/** The error for what a write of a value threw. */
-function explained(error: unknown, value: unknown): unknown {
+/** The error for what a write of a value threw. @param placesOf gives the places of the value */
+function explained(error: unknown, placesOf: () => readonly Place[]): unknown {
   if (error instanceof Refused) {
-    const where = pathTo(value, error.part);
+    const where = pathTo(placesOf(), error.part);
     return new PamiError("PAMIR_CLONE", `${where} can't be copied to another task: it is ${error.what}`);
   }
   if (error instanceof RangeError && /call stack/i.test(error.message)) {
-    return new PamiError(
-      "PAMIR_CLONE",
-      "the value can't be copied to another task: it is nested deeper than the stack",
-    );
+    const places = placesOf();
+    const where = places.length === 1 ? places[0]?.[0] : partOf(places);
+    return new PamiError("PAMIR_CLONE", `${where} can't be copied to another task: it is nested deeper than the stack`);
   }
   return error;
 }

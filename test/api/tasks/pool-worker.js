@@ -159,6 +159,8 @@ export const api = serve({
     setTimeout(() => void Promise.resolve(call("too late")).catch((error) => (lastError = error.message)), 20);
   },
   lastError: () => lastError,
+  /** @param {((...args: unknown[]) => unknown) | { add(...args: unknown[]): unknown }} call */
+  tellsWrong: (call) => (typeof call === "function" ? call : call.add)(1, { a: [Symbol("s")] }),
   unclonable: () => ({ run: () => 1 }),
   *unclonables() {
     yield { run: () => 1 };
