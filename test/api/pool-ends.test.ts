@@ -153,6 +153,31 @@ describe("a call that has begun", () => {
   });
 });
 
+describe("a large value", () => {
+  it("whose getter detaches or resizes an ArrayBuffer before it is sent is that of a second look, or is refused", async () => {
+    const workers = await start({ workers: 1 });
+    type Resizable = ArrayBuffer & { resize(bytes: number): void };
+    const Buffers = ArrayBuffer as unknown as new (bytes: number, options: { maxByteLength: number }) => Resizable;
+    const changed = (buffer: ArrayBuffer, change: () => void): object => ({
+      buffer,
+      get late() {
+        change();
+        return 1;
+      },
+    });
+    for (const bytes of [1000, 2 ** 21]) {
+      const buffer = new Buffers(2 ** 20, { maxByteLength: 2 ** 21 });
+      const { buffer: same } = (await workers.same(changed(buffer, () => buffer.resize(bytes)))) as {
+        buffer: ArrayBuffer;
+      };
+      expect(same.byteLength).toBe(bytes);
+    }
+    const gone = new ArrayBuffer(2 ** 20);
+    const detach = (): void => void (gone.byteLength > 0 && structuredClone(gone, { transfer: [gone] }));
+    await expect((async () => await workers.same(changed(gone, detach)))()).rejects.toThrow("detached");
+  });
+});
+
 describe("map()", () => {
   it.each([true, false])(
     "throws the error of its items behind the results of those before it; ordered: %s",

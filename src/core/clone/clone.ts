@@ -41,7 +41,7 @@ export class Cloner {
     const { body } = writer;
     if (body !== undefined) {
       writer.body = undefined;
-      if (writer.at > HEAD_BYTES_MAX) writer.write(value);
+      if (writer.at > HEAD_BYTES_MAX || body.length !== writer.bodyBytes) writer.write(value);
       else (parts as Parts).body = body;
     }
     const bytes = writer.bytes.subarray(0, writer.at);

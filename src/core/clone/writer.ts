@@ -49,6 +49,8 @@ export class Writer {
   at = 0;
   /** The bytes of an ArrayBuffer of the value that were left out, if write() was allowed to. */
   body: Uint8Array | undefined;
+  /** How many the encoding says that they are: a getter behind them may detach or resize their ArrayBuffer. */
+  bodyBytes = 0;
   #mayHaveBody = false;
   readonly #strings: Strings;
   readonly #handles: Handles | undefined;
@@ -393,6 +395,7 @@ export class Writer {
     if (this.#mayHaveBody && length >= T.BODY_BYTES_MIN) {
       if (this.body !== undefined) throw new SecondBody();
       this.body = bytes;
+      this.bodyBytes = length;
       this.#reserve(9);
       this.#varint(2 * length + 1);
       return;
