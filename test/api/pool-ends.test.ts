@@ -30,7 +30,9 @@ describe("a call that waits", () => {
     const waiting = endOf(workers[0]?.square(1) as Promise<unknown>);
     expect(await workers.square(5)).toBe(25);
     await workers.terminate();
-    expect(await Promise.all([busy, waiting])).toEqual(["PAMIR_SHUTDOWN", "PAMIR_CLOSED"]);
+    // Which of both it is: whether the worker's end or that of the caller's context is heard first.
+    expect(await busy).toMatch(/^PAMIR_(SHUTDOWN|CLOSED)$/);
+    expect(await waiting).toBe("PAMIR_CLOSED");
   });
 
   it("for one place gets a new worker there, if that one dies or is replaced", async () => {
