@@ -59,17 +59,52 @@ export async function connect<Api>(target: AdoptTarget | Context, to?: Endpoint)
   if (typeof (target as Partial<Worker> | null)?.postMessage !== "function") {
     throw new PamiError("PAMIR_INVAL", `connect() takes a worker, or a context and an endpoint, not ${shown(target)}`);
   }
-  const job: Job = await launch(null, { tasks: 1, maxTasks: 2, join: true, contexts: 2, ports: true });
-  job.unref();
+  const end = endOf(target as Partial<NodeWorker>);
+  let job: Job | undefined;
   try {
-    const exchange = exchangeOf(job.client.createContext());
-    const task = job.adopt(target as AdoptTarget);
-    const port = job.port(task) as MessagePort | undefined;
-    return await connectionOf<Api>(exchange.lineTo(job.client.endpoint(task)), port, () => ended(job));
+    job = await launch(null, { tasks: 1, maxTasks: 2, join: true, contexts: 2, ports: true });
+    job.unref();
+    const connected = adopted<Api>(job, target as AdoptTarget);
+    // If the worker ends before.
+    connected.catch(() => {});
+    return await Promise.race([connected, end.ended]);
   } catch (error) {
-    await ended(job);
+    if (job !== undefined) await ended(job);
     throw error;
+  } finally {
+    end.forget();
   }
+}
+
+async function adopted<Api>(job: Job, target: AdoptTarget): Promise<Connection<Api>> {
+  const exchange = exchangeOf(job.client.createContext());
+  const task = job.adopt(target);
+  const port = job.port(task) as MessagePort | undefined;
+  return connectionOf<Api>(exchange.lineTo(job.client.endpoint(task)), port, () => ended(job));
+}
+
+/** What connect() uses of a worker of Node; one of a browser has no event when it ends. */
+interface NodeWorker {
+  readonly threadId: number;
+  once(event: "exit", listener: (code: number) => void): void;
+  off(event: "exit", listener: (code: number) => void): void;
+}
+
+/** The end of a worker, as a rejection, and what stops listening for it. @throws PAMIR_SHUTDOWN if it has ended already */
+function endOf(worker: Partial<NodeWorker>): { readonly ended: Promise<never>; forget(): void } {
+  if (typeof worker.once !== "function") return { ended: new Promise(() => {}), forget() {} };
+  // Node's own number of a worker that has ended.
+  if (worker.threadId === -1) throw new PamiError("PAMIR_SHUTDOWN", "connect() to a worker that has ended");
+  let hear: (code: number) => void = () => {};
+  const ended = new Promise<never>((_, reject) => {
+    hear = (code) => {
+      const text = `the worker of connect() has ended with exit code ${code}, before it served`;
+      reject(new PamiError("PAMIR_SHUTDOWN", text));
+    };
+  });
+  ended.catch(() => {});
+  worker.once("exit", hear);
+  return { ended, forget: () => worker.off?.("exit", hear) };
 }
 
 /** Ends a job, and keeps the program running until it has ended. */

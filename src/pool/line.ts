@@ -200,7 +200,13 @@ export class Line {
 
   /** Writes a reply to a call of a dispatch id. */
   encodeReply(id: number, value: unknown, parts: Parts | undefined): Uint8Array {
-    return this.#encode(value, parts, id);
+    try {
+      return this.#encode(value, parts, id);
+    } catch (error) {
+      const less = shorter.get(Object(value))?.();
+      if (less === undefined) throw error;
+      return this.encodeReply(id, less, parts);
+    }
   }
 
   #encode(value: unknown, parts: Parts | undefined, writing: Request | number | undefined): Uint8Array {
@@ -362,10 +368,21 @@ function detachOnceSent(copied: readonly Moved[], reply: Promise<unknown>): void
 /** Values of one answer of a stream of which some are moved. */
 const batches = new WeakSet<object>();
 
-/** Lets values of an answer of a stream be moved. */
-export function batchOf(values: unknown[], isOver: boolean): [values: unknown[], isOver: boolean] {
+/** What makes a shorter answer of a stream, if one of its values can't be copied. */
+const shorter = new WeakMap<object, () => [values: unknown[], isOver: boolean]>();
+
+/**
+ * Lets values of an answer of a stream be moved.
+ * @param shorten makes an answer of fewer values, from the first on; undefined: there is only one
+ */
+export function batchOf(
+  values: unknown[],
+  isOver: boolean,
+  shorten: (() => [values: unknown[], isOver: boolean]) | undefined,
+): [values: unknown[], isOver: boolean] {
   const batch: [unknown[], boolean] = [values, isOver];
   if (values.some(isMoved)) batches.add(batch);
+  if (shorten !== undefined) shorter.set(batch, shorten);
   return batch;
 }
 

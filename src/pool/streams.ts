@@ -25,6 +25,8 @@ class Source {
   iterator: AnyIterator | undefined;
   /** Whether it is no async iterator: then its values may be promises. */
   isSync = false;
+  /** Values that belong before all others: the last answer went without them. */
+  readonly kept: IteratorResult<unknown>[] = [];
   /** A value that was asked for and has not come when the last answer went. */
   pending: Promise<IteratorResult<unknown>> | undefined;
   /** The answer that it works on. */
@@ -100,7 +102,10 @@ export class ServedStreams {
       answer(arrived, (value) => {
         const source = this.#sources.get(origin)?.get(value as number);
         if (source === undefined) throw new PamiError("PAMIR_INVAL", `stream ${value} is over`);
-        source.pulling = this.#pull(source, () => this.#forget(origin, value as number));
+        source.pulling = this.#pull(source, {
+          forget: () => this.#forget(origin, value as number),
+          restore: () => void this.#sources.get(origin)?.set(value as number, source),
+        });
         return source.pulling;
       }),
     );
@@ -136,14 +141,15 @@ export class ServedStreams {
     if (source.isStopped) await source.iterator.return?.();
   }
 
-  async #pull(source: Source, forget: () => void): Promise<Pulled> {
+  async #pull(source: Source, { forget, restore }: { forget(): void; restore(): void }): Promise<Pulled> {
     const values: unknown[] = [];
     let late: Promise<undefined> | undefined;
     try {
       while (values.length < BATCH && !source.isStopped) {
-        const next = source.pending ?? source.next();
+        const kept = source.kept.shift();
+        const next = kept ?? source.pending ?? source.next();
         const awaited = promised(next) as Promise<IteratorResult<unknown>> | undefined;
-        source.pending = undefined;
+        if (kept === undefined) source.pending = undefined;
         let result = next as IteratorResult<unknown>;
         if (awaited !== undefined) {
           // The first value is awaited for as long as it takes, others for a moment.
@@ -160,11 +166,12 @@ export class ServedStreams {
           throw new TypeError(`next() of a stream's iterator gave ${shown(result)}, not an object`);
         if (result.done === true) {
           forget();
-          return batchOf(values, true);
+          return answerOf(source, values, restore);
         }
         // Answers that move something have nothing else: see mover.ts.
         if (values.length > 0 && isMoved(values[0]) !== isMoved(result.value)) {
-          source.pending = Promise.resolve(result);
+          if (kept === undefined) source.pending = Promise.resolve(result);
+          else source.kept.unshift(kept);
           break;
         }
         values.push(result.value);
@@ -178,7 +185,7 @@ export class ServedStreams {
       source.pending = Promise.reject(error as Error);
       source.pending.catch(() => {});
     }
-    return batchOf(values, false);
+    return answerOf(source, values, undefined);
   }
 
   #forget(origin: Endpoint, stream: number): void {
@@ -194,6 +201,23 @@ export class ServedStreams {
     this.#ending.set(ended, origin);
     void ended.then(() => this.#ending.delete(ended));
   }
+}
+
+/**
+ * An answer. If one of its values can't be copied, half of them go, and so on: those before that value come before its error.
+ * @param restore of a stream that is over: makes it one that is not
+ */
+function answerOf(source: Source, values: unknown[], restore: (() => void) | undefined): Pulled {
+  const half = values.length >> 1;
+  const shorten = (): Pulled => {
+    source.kept.unshift(...values.slice(half).map((value) => ({ value, done: false })));
+    if (restore !== undefined) {
+      source.kept.push({ value: undefined, done: true });
+      restore();
+    }
+    return answerOf(source, values.slice(0, half), undefined);
+  };
+  return batchOf(values, restore !== undefined, half > 0 ? shorten : undefined);
 }
 
 function isAsync(made: unknown): boolean {

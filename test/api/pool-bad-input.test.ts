@@ -1,4 +1,5 @@
 // pamir/pool with wrong input: what each mistake's error says, and that the pool goes on.
+import { Worker } from "node:worker_threads";
 import { connect, expose, move, type Pool, type PoolOptions, pool, proxy, serve } from "pamir/pool";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { api } from "./tasks/pool-worker.js";
@@ -303,5 +304,25 @@ describe("a pool", () => {
     expect(error).toMatchObject({ code, message: expect.stringMatching(text) });
     expect(await workers.square(3)).toBe(9);
     expect(workers.stats).toMatchObject({ running: 0, queued: 0 });
+  });
+});
+
+describe("connect() to a worker that ends before it serves", () => {
+  it.each([
+    ["by itself", "process.exit(3)", /has ended with exit code 3, before it served$/],
+    ["at its end", "1", /has ended with exit code 0, before it served$/],
+  ])("%s rejects at once, with its exit code", async (_, code, message) => {
+    const connected = connect(new Worker(code, { eval: true }));
+    await expect(connected).rejects.toMatchObject({ code: "PAMIR_SHUTDOWN", message: expect.stringMatching(message) });
+  });
+
+  it("and long before connect() says that it has ended", async () => {
+    const worker = new Worker("1", { eval: true });
+    await new Promise((resolve) => worker.once("exit", resolve));
+    await expect(connect(worker)).rejects.toMatchObject({
+      code: "PAMIR_SHUTDOWN",
+      message: expect.stringContaining("has ended"),
+    });
+    expect(worker.listenerCount("exit")).toBe(0);
   });
 });

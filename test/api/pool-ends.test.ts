@@ -214,6 +214,26 @@ describe("a stream", () => {
     expect(await workers.square(3)).toBe(9);
   });
 
+  it("gives the values before one that can't be copied, whichever of an answer that is, and whether more come", async () => {
+    const workers = await start({ workers: 1 });
+    for (const [place, count] of [
+      [0, 1],
+      [1, 2],
+      [5, 9],
+      [63, 64],
+      [64, 65],
+      [100, 300],
+    ] as const) {
+      const values: unknown[] = [];
+      const read = async (): Promise<void> => {
+        for await (const value of workers.refused.stream(count, place)) values.push(value);
+      };
+      await expect(read()).rejects.toMatchObject({ code: "PAMIR_CLONE" });
+      expect(values).toEqual(Array.from({ length: place }, (_, i) => i));
+    }
+    expect(await workers.square(3)).toBe(9);
+  });
+
   it("calls callbacks and hears signals until it is over", async () => {
     const workers = await start({ workers: 1 });
     const controller = new AbortController();

@@ -58,6 +58,10 @@ export const api = serve({
       stopped++;
     }
   },
+  /** Numbers, of which one is a function instead. */
+  *refused(/** @type {number} */ count, /** @type {number} */ place) {
+    for (let i = 0; i < count; i++) yield i === place ? () => i : i;
+  },
   /** An iterator whose second result is no object. @returns {AsyncIterable<number>} */
   malformed: () => {
     let count = 0;
