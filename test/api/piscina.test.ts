@@ -232,7 +232,11 @@ const PROGRAMS: Program[] = [
       const errors: unknown[] = [];
       idle.on("error", (error) => errors.push(error));
       const destroyed = once(idle, "workerDestroy");
-      say(await endOf(idle.run(1, { name: "exitLater" })));
+      const word = new Int32Array(new SharedArrayBuffer(4));
+      say(await endOf(idle.run(word, { name: "exitLater" })));
+      // Its answer has come: then it exits.
+      Atomics.store(word, 0, 1);
+      Atomics.notify(word, 0);
       await destroyed;
       say(errors.length, await endOf(idle.run({ a: 1, b: 2 })));
     },

@@ -26,8 +26,11 @@ module.exports = Object.assign(async (/** @type {{ a: number, b: number }} */ { 
     Atomics.notify(word, 0);
   },
   exit: (code = 3) => process.exit(code),
-  exitLater: () => {
-    setImmediate(() => process.exit(4));
+  exitLater: (/** @type {Int32Array} */ word) => {
+    setImmediate(() => {
+      Atomics.wait(word, 0, 0);
+      process.exit(4);
+    });
     return "before the exit";
   },
   uncaught: () => {
