@@ -121,11 +121,12 @@ function page(entry, file) {
     "",
     "Made from the docstrings by `npm run docs`: change those. [The first ten functions](README.md) are on a page of their own.",
     "",
-    "| topic | functions and classes, then types |",
-    "| --- | --- |",
-    ...filled.map(([title, sections]) => {
+    "The topics, each with its functions and classes, then its types:",
+    "",
+    ...filled.flatMap(([title, sections]) => {
       const links = [...sections.keys()].map((name) => `[\`${name}\`](#${anchors.get(`### ${name}`)})`);
-      return `| [${title}](#${anchors.get(`## ${title}`)}) | ${links.join(", ")} |`;
+      const [first, ...rest] = wrap(`- **[${title}](#${anchors.get(`## ${title}`)})**: ${links.join(", ")}`);
+      return [first, ...rest.map((line) => `  ${line}`)];
     }),
     "",
     ...body,

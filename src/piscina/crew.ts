@@ -2,8 +2,8 @@
 import type { MessagePort } from "node:worker_threads";
 import { type Context, type Endpoint, type Job, launch, type PamiError } from "../index.js";
 
-/** Tasks of a job over its life: another one is made when they are used up. */
-const JOB_TASKS = 256;
+/** Tasks of a job over its life: another one is made when they are used up. As few as in pamir/pool: they share the heap. */
+const JOB_TASKS = 16;
 
 /** How a worker is called. */
 export interface Link {
@@ -83,12 +83,6 @@ export class Crews {
     const all = [...this.#all];
     this.#all.clear();
     this.#current = undefined;
-    await Promise.allSettled(
-      all.map(async (promise) => {
-        const { job } = await promise;
-        job.ref();
-        await job.terminate();
-      }),
-    );
+    await Promise.allSettled(all.map(async (crew) => (await crew).job.terminate()));
   }
 }

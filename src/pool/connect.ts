@@ -69,7 +69,7 @@ export async function connect<Api>(target: AdoptTarget | Context, to?: Endpoint)
     connected.catch(() => {});
     return await Promise.race([connected, end.ended]);
   } catch (error) {
-    if (job !== undefined) await ended(job);
+    await job?.terminate();
     throw error;
   } finally {
     end.forget();
@@ -80,7 +80,7 @@ async function adopted<Api>(job: Job, target: AdoptTarget): Promise<Connection<A
   const exchange = exchangeOf(job.client.createContext());
   const task = job.adopt(target);
   const port = job.port(task) as MessagePort | undefined;
-  return connectionOf<Api>(exchange.lineTo(job.client.endpoint(task)), port, () => ended(job));
+  return connectionOf<Api>(exchange.lineTo(job.client.endpoint(task)), port, async () => void (await job.terminate()));
 }
 
 /** What connect() uses of a worker of Node; one of a browser has no event when it ends. */
@@ -105,12 +105,6 @@ function endOf(worker: Partial<NodeWorker>): { readonly ended: Promise<never>; f
   ended.catch(() => {});
   worker.once("exit", hear);
   return { ended, forget: () => worker.off?.("exit", hear) };
-}
-
-/** Ends a job, and keeps the program running until it has ended. */
-async function ended(job: Job): Promise<void> {
-  job.ref();
-  await job.terminate();
 }
 
 /** Drops what a function moves back once its call was given up. A function that goes on for longer is not waited for. */

@@ -111,7 +111,7 @@ export class Crews {
     crew = { job, exchange: exchangeOf(job.client.createContext()), workers: new Map(), onEmpty: undefined };
     this.#all.add(crew);
     if (this.isTerminated) {
-      await terminated(crew);
+      await job.terminate();
       throw closedError();
     }
     job.unref();
@@ -168,16 +168,11 @@ export class Crews {
     await Promise.all(ends);
   }
 
-  /** Ends all crews now, and keeps the program running until they have ended. */
+  /** Ends all crews now. */
   async terminate(): Promise<void> {
     this.isTerminated = true;
-    await Promise.all([...this.#all].map(terminated));
+    await Promise.all([...this.#all].map(({ job }) => job.terminate()));
   }
-}
-
-async function terminated({ job }: Crew): Promise<void> {
-  job.ref();
-  await job.terminate();
 }
 
 export const closedError = (): PamiError => new PamiError("PAMIR_CLOSED", "the pool is closed");

@@ -8,6 +8,7 @@ import {
   type DispatchId,
   dispatchId,
   EAGAIN,
+  type InPlaceCodec,
   type Received,
   RemoteError,
   SUCCESS,
@@ -101,6 +102,31 @@ describe.each(LINKED_VARIANTS)("calls: $name", (variant) => {
       expect(ended).toEqual([1, 0, 2]);
       context.close();
       expect(await Promise.all(longer)).toEqual(["PAMIR_CLOSED", "PAMIR_CLOSED"]);
+    }));
+
+  it("take a large ArrayBuffer apart from the rest, where both sides have codecs for that, and are refused elsewhere", () =>
+    withJob(variant, { tasks: 1 }, async ({ context }) => {
+      const apart = (): InPlaceCodec<unknown> => ({ ...codecs.clone(), hasParts: true });
+      const whole = (): InPlaceCodec<unknown> => codecs.clone();
+      const value = { name: "large", bytes: pattern(100_000), again: [1, "2"] };
+      const to = context.endpoint;
+      const same = (given: unknown): unknown => given;
+      context.dispatch(dispatchId(DATA, apart(), apart()), same);
+      context.dispatch(dispatchId(OTHER, apart(), apart()), same, { delivery: "early" });
+      context.dispatch(dispatchId(40, whole(), apart()), same);
+      for (const id of [DATA, OTHER]) {
+        const back = (await context.call(to, dispatchId(id, apart(), apart()), value)) as typeof value;
+        expect(sameBytes(back.bytes, value.bytes)).toBe(true);
+        expect({ ...back, bytes: 0 }).toEqual({ ...value, bytes: 0 });
+      }
+      const refused = [
+        // The handler's codec takes none; the caller's does not; the caller has no codec.
+        context.call(to, dispatchId(40, apart(), apart()), value),
+        context.call(to, dispatchId(DATA, apart(), whole()), value),
+        context.call(to, DATA, whole().encode(value).slice()),
+      ];
+      for (const error of await Promise.all(refused.map((call) => call.catch((why: unknown) => why))))
+        expect(error).toMatchObject({ code: "PAMIR_INVAL", message: expect.stringMatching(/a value in two parts/) });
     }));
 
   it("have one listener on a signal, as have all waits, however many there are", () =>
