@@ -1,5 +1,5 @@
 // Watches the clock on a thread of its own: see ../crowd.ts.
 import { parentPort } from "node:worker_threads";
-import { missedShare } from "../crowd.js";
+import { usualShare } from "../crowd.js";
 
-parentPort?.on("message", (milliseconds: number) => parentPort?.postMessage(missedShare(milliseconds)));
+parentPort?.on("message", (milliseconds: number) => parentPort?.postMessage(usualShare(milliseconds)));
