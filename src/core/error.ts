@@ -23,7 +23,7 @@
  * - `PAMIR_NO_WORKERS`: several tasks on a host without workers
  * - `PAMIR_ADDRESS`: an address that does not resolve, or at which no socket can be opened
  * - `PAMIR_NO_PROCESSES`: processes can't share memory on this host
- * - `PAMIR_DESCRIPTORS`: a process can't be started, since its launcher has no descriptor left
+ * - `PAMIR_DESCRIPTORS`: a process has no descriptor left, for itself or for another that it starts
  * - `PAMIR_NOT_ISOLATED`: a call that needs shared memory, on a page that is not cross-origin isolated
  * - `PAMIR_WOULD_BLOCK`: a blocking wait on a page's own thread, which must not block
  * - `PAMIR_TIMEDOUT`: a wait reached its `timeout`

@@ -30,15 +30,18 @@ export function descriptorsReason(what: string): string {
  * a task takes more; where they run out later, the text is descriptorsText().
  */
 const FREE_MIN = 5;
+/** More for detached processes: each has a thread that sees the others end (5), an event, a process, and its task a pipe. */
+const DETACHED_MIN = 9;
 
 /**
  * Why no job can start with so few descriptors; undefined: it can.
  * @param limits the text of /proc/self/limits @param open descriptors: those of Node are about 20
  */
-export function fewDescriptorsText(limits: string, open: number): string | undefined {
+export function fewDescriptorsText(limits: string, open: number, isDetached: boolean): string | undefined {
   const limit = /^Max open files\s+(\d+)/m.exec(limits)?.[1];
-  if (limit === undefined || Number(limit) >= open + FREE_MIN) return undefined;
-  const least = `pamir run needs ${open + FREE_MIN} at least, and some more for each task`;
+  const needed = open + FREE_MIN + (isDetached ? DETACHED_MIN : 0);
+  if (limit === undefined || Number(limit) >= needed) return undefined;
+  const least = `pamir run needs ${needed} at least, and some more for each task`;
   return `this process may have ${limit} descriptors (ulimit -n): ${least} (${DESCRIPTORS_CODE})`;
 }
 

@@ -47,6 +47,7 @@ const [PROT_READ_WRITE, MAP_SHARED_FIXED] = [1 | 2, 1 | 16];
 const [MFD_CLOEXEC, MFD_ALLOW_SEALING] = [1, 2];
 const MADV_POPULATE_WRITE = 23;
 const EINTR = 4;
+const EMFILE = 24;
 /** A file mode. Linux gives a memory 0777. */
 const OWNER_ONLY = 0o600;
 const [F_ADD_SEALS, F_DUPFD_CLOEXEC] = [1033, 1030];
@@ -194,7 +195,10 @@ export function openFfi(path: string): Ffi {
   const syscall = c.func("syscall", "int64_t", ["int64_t", "uintptr_t", "int64_t", "int64_t", "void *"]);
   const check = (call: string, result: number): number => {
     if (result >= 0) return result;
-    throw noProcesses(`${call} fails with errno ${c.errno()}`);
+    const errno = c.errno();
+    if (errno === EMFILE)
+      throw new PamiError("PAMIR_DESCRIPTORS", `${call} fails: this process has no descriptor left, raise ulimit -n`);
+    throw noProcesses(`${call} fails with errno ${errno}`);
   };
   const openFile = (path: string): number => open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
   /** struct timespec: seconds and nanoseconds. */

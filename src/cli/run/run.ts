@@ -50,7 +50,7 @@ export async function run(args: string[]): Promise<number> {
     return 0;
   }
   if (app === undefined) throw new UsageError("a program is missing: pamir run [OPTION]… APP; see pamir run --help");
-  checkDescriptors();
+  checkDescriptors(values.detach === true);
   const time = seconds("--timeout", values.timeout);
   // In a folder that is gone, this throws: tasks would.
   if (values.cwd === undefined) process.cwd();
@@ -92,10 +92,11 @@ function holdSignals(): () => void {
 }
 
 /** @throws UsageError this process may have so few descriptors that no job starts */
-function checkDescriptors(): void {
+function checkDescriptors(isDetached: boolean): void {
   let why: string | undefined;
   try {
-    why = fewDescriptorsText(readFileSync("/proc/self/limits", "latin1"), readdirSync("/proc/self/fd").length);
+    const open = readdirSync("/proc/self/fd").length;
+    why = fewDescriptorsText(readFileSync("/proc/self/limits", "latin1"), open, isDetached);
   } catch {
     // Another system; or none is left, which the next file says.
   }

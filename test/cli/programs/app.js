@@ -25,7 +25,7 @@ context.dispatch(2, () => {
   heard++;
 });
 for (let to = 0; to < client.size; to++) {
-  while (context.sendImmediate(to, 1, null, new Int32Array([client.task])) !== 0) context.advance();
+  await context.sendWhenRoom({ to, dispatch: 1, payload: new Int32Array([client.task]) });
 }
 await context.progress({ timeout: 20_000 });
 while (came < client.size) await context.progress({ timeout: 20_000 });
