@@ -74,7 +74,7 @@ export async function tour(args: string[]): Promise<number> {
   printSystems(rows);
   write(verdict(rows, files, streamed, crowd.missed));
   write("\nNext:");
-  write("  less docs/tutorial.md           ten programs, from two workers to four machines");
+  write("  less docs/tutorial.md           ten programs, from two workers to several machines");
   write(`  node ${pathOf("../examples/first.js")}          the program of step 1: change it, and run it again`);
   write("  npx pamir perf                  these figures at length, beside MPI and UCX");
   if (wrong > 0) say(`pamir tour: ${wrong} digests differ from what was sent`);

@@ -1,7 +1,8 @@
-// docs/tutorial.md, step 10: the page as it stands there, over the package as it is built.
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+// docs/tutorial.md, step 10: the page and its server as they stand there, over the package as it is built.
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
 import type { Browser } from "playwright";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { filesOf, onPage, openBrowser, serve } from "./support.js";
@@ -14,39 +15,43 @@ function recipe(heading: string): string[] {
 }
 
 let browser: Browser;
+/** In the project, so that the server finds the package by its name. */
 let folder: string;
+let server: ChildProcess | undefined;
 
 beforeAll(async () => {
   browser = await openBrowser();
-  folder = mkdtempSync(join(tmpdir(), "pamir-tutorial-"));
-  const [html, main, worker] = recipe("10. A page") as [string, string, string];
-  mkdirSync(join(folder, "app"));
-  writeFileSync(join(folder, "app", "index.html"), html);
-  writeFileSync(join(folder, "app", "main.js"), main);
-  writeFileSync(join(folder, "app", "worker.js"), worker);
-  cpSync("dist", join(folder, "pamir"), { recursive: true });
+  folder = mkdtempSync(resolve("test/.tmp-tutorial-page-"));
+  const blocks = recipe("10. A page");
+  expect(blocks.length).toBe(4);
+  for (const [i, name] of ["index.html", "main.js", "worker.js", "server.js"].entries()) {
+    writeFileSync(join(folder, name), blocks[i] as string);
+  }
 });
 afterAll(async () => {
+  server?.kill();
   await browser.close();
   rmSync(folder, { recursive: true });
 });
 
-it.each([true, false])("calls a worker by name, isolated: %s", async (isIsolated) => {
-  const files = filesOf(folder);
-  const text = await serve(
-    (request, response) => {
-      if (isIsolated) {
-        response.setHeader("Cross-Origin-Opener-Policy", "same-origin");
-        response.setHeader("Cross-Origin-Embedder-Policy", "require-corp");
-      }
-      files(request, response);
-    },
-    (url) =>
-      onPage(browser, `${url}app/index.html`, async (page) => {
-        await page.waitForFunction("document.querySelector('#out').textContent !== ''", undefined, { timeout: 30_000 });
-        expect(await page.evaluate(() => crossOriginIsolated)).toBe(isIsolated);
-        return page.textContent("#out");
-      }),
-  );
-  expect(text).toBe("12 squared is 144");
+/** What the page at an address says, and whether its threads may share memory. */
+function pageAt(url: string) {
+  return onPage(browser, url, async (page) => {
+    await page.waitForFunction("document.querySelector('#out').textContent !== ''", undefined, { timeout: 30_000 });
+    return { text: await page.textContent("#out"), isIsolated: await page.evaluate(() => crossOriginIsolated) };
+  });
+}
+
+it("calls a worker by name", async () => {
+  server = spawn(process.execPath, [join(folder, "server.js")], {
+    env: { ...process.env, PORT: "0" },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const [address] = await once(server.stdout as NodeJS.ReadableStream, "data");
+  expect(await pageAt(String(address).trim())).toEqual({ text: "12 squared is 144", isIsolated: true });
+});
+
+it("calls a worker by name without the two headers", async () => {
+  cpSync("dist", join(folder, "pamir"), { recursive: true });
+  expect(await serve(filesOf(folder), pageAt)).toEqual({ text: "12 squared is 144", isIsolated: false });
 });
