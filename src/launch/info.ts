@@ -84,13 +84,21 @@ export function bareScope(): string | undefined {
   return undefined;
 }
 
+function hasSharedMemory(): boolean {
+  return typeof SharedArrayBuffer !== "undefined";
+}
+
 /** Whether this thread may start others that share its memory, and why not. */
 export function hostModeOf(): { readonly mode: HostMode; readonly why: string } {
   const { isSecureContext = true } = globalThis as { isSecureContext?: boolean };
   if (!isNode() && typeof Worker === "undefined") {
     return { mode: "alone", why: bareScope() ?? "this host has no workers" };
   }
-  if (isIsolated()) return { mode: "shared", why: "" };
+  if (isIsolated()) {
+    // WebKitGTK counts a page as isolated, and clones no shared memory.
+    if (!hasSharedMemory()) return { mode: "messages", why: "this host has no SharedArrayBuffer" };
+    return { mode: "shared", why: "" };
+  }
   const why = isSecureContext
     ? `this page is not cross-origin isolated, so its threads can't share memory: serve it with ${HEADERS}`
     : "this page came neither by https nor from localhost, and so can't be cross-origin isolated";
@@ -124,7 +132,7 @@ export function info(): Info {
     mode,
     why: [why, whyTwin(), whyLink].filter((reason) => reason !== "").join("; "),
     kernel: wasmAllowed() ? "wasm" : "ts",
-    sharedMemory: typeof SharedArrayBuffer !== "undefined",
+    sharedMemory: hasSharedMemory(),
     isolated: isIsolated(),
     simd: typeof WebAssembly !== "undefined" && WebAssembly.validate(new Uint8Array(SIMD_PROBE)),
     workerThreads: isNode(),

@@ -2,7 +2,9 @@
 
 /** A built-in module of Node, or undefined elsewhere: no static `node:` import, so bundlers see none. */
 export function nodeModule<Name extends keyof NodeModules>(name: Name): NodeModules[Name] | undefined {
-  const { process } = globalThis as { process?: { getBuiltinModule?: (id: string) => unknown } };
+  const { process } = globalThis as { process?: { type?: string; getBuiltinModule?: (id: string) => unknown } };
+  // With nodeIntegration, pages of Electron and their Web Workers have Node's modules, and can't start its threads.
+  if (process?.type === "renderer" || process?.type === "worker") return undefined;
   return process?.getBuiltinModule?.(`node:${name}`) as NodeModules[Name] | undefined;
 }
 
