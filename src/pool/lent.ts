@@ -1,6 +1,7 @@
 // What stays where it is: functions, signals, and objects that a program has marked by proxy(). Each side lends to the other
 // under a number; the other side has a function, a signal or an object that calls back.
 import { type AbortSignalLike, type InPlaceCodec, PamiError, type Parts } from "../index.js";
+import { promised } from "../support/promise.js";
 import { NotCome } from "./mover.js";
 
 /** The kind of what is lent, in the lowest bits of its number. */
@@ -37,6 +38,10 @@ interface Lent {
   messages: number;
   /** Ends listening to a signal. */
   readonly forget: (() => void) | undefined;
+  /** What the call lends that has lent this function. */
+  readonly call: readonly Lent[] | undefined;
+  /** Rejections of the function's promises that the other side awaits. */
+  readonly awaited: Set<(error: PamiError) => void>;
 }
 
 /** What the other side has lent, and in how many messages it came. */
@@ -83,6 +88,9 @@ export function proxy<T extends object>(what: T): T {
   }
   return new Kept(what) as unknown as T;
 }
+
+/** Ends what a call has lent. @param error with which the call has rejected, if it has */
+export type End = (error?: unknown) => void;
 
 /** What one side has lent to another one, and what it has borrowed. */
 export class Loans {
@@ -155,23 +163,29 @@ export class Loans {
   }
 
   /** What is lent while `encode` runs belongs to a call. @returns what ends that, if anything was lent */
-  during<T>(encode: () => T): { readonly value: T; readonly end: (() => void) | undefined } {
+  during<T>(encode: () => T): { readonly value: T; readonly end: End | undefined } {
     const before = this.#ofCall;
     const lent: Lent[] = [];
     this.#ofCall = lent;
     try {
       const value = encode();
-      return { value, end: lent.length === 0 ? undefined : () => this.#endOf(lent) };
+      return { value, end: lent.length === 0 ? undefined : (error) => this.#endOf(lent, error) };
     } catch (error) {
-      this.#endOf(lent);
+      this.#endOf(lent, error);
       throw error;
     } finally {
       this.#ofCall = before;
     }
   }
 
-  #endOf(all: readonly Lent[]): void {
-    for (const lent of all) if (--lent.uses <= 0) this.#forget(lent);
+  /** A call is over. If it was given up, its function awaits no callback any more: one may never settle. */
+  #endOf(all: readonly Lent[], error: unknown): void {
+    const isGivenUp = error instanceof PamiError && GIVEN_UP.has(error.code);
+    for (const lent of all) {
+      if (--lent.uses > 0) continue;
+      this.#forget(lent);
+      if (isGivenUp) for (const reject of lent.awaited) reject(givenUp(lent.number, error));
+    }
   }
 
   /** So many messages with a thing are returned, or were not sent. */
@@ -182,7 +196,7 @@ export class Loans {
 
   #forget({ number, what, forget }: Lent): void {
     this.#lent.delete(number);
-    this.#numbers.delete(what);
+    if (this.#numbers.get(what)?.number === number) this.#numbers.delete(what);
     forget?.();
   }
 
@@ -204,7 +218,9 @@ export class Loans {
     // A function of a result or a message has no call that would end it.
     if (!isKept && this.#ofCall === undefined) return undefined;
     let lent = this.#numbers.get(what);
-    if (lent === undefined) {
+    // Each call lends a function anew: so the end of one of them is that of its own callbacks.
+    const isAnew = kind === FUNCTION && !isKept && lent?.call !== this.#ofCall;
+    if (lent === undefined || (isAnew && lent.uses !== Number.POSITIVE_INFINITY)) {
       const number = this.#next++ * KINDS + kind;
       lent = {
         number,
@@ -212,6 +228,8 @@ export class Loans {
         uses: 0,
         messages: 0,
         forget: kind === SIGNAL ? this.#hear(what as AbortSignalLike, number) : undefined,
+        call: this.#ofCall,
+        awaited: new Set(),
       };
       this.#lent.set(number, lent);
       this.#numbers.set(what, lent);
@@ -350,10 +368,12 @@ export class Loans {
 
   /** The other side calls. @throws PAMIR_INVAL if what it calls is lent no more */
   call(number: number, name: string | null, args: readonly unknown[]): unknown {
-    const what = this.#lent.get(number)?.what;
-    if (what === undefined) throw lentNoMore(number);
+    const lent = this.#lent.get(number);
+    if (lent === undefined) throw lentNoMore(number);
+    const { what } = lent;
     const kind = number % KINDS;
-    if (kind === FUNCTION && name === null) return (what as (...args: readonly unknown[]) => unknown)(...args);
+    if (kind === FUNCTION && name === null)
+      return untilGivenUp(lent, (what as (...args: readonly unknown[]) => unknown)(...args));
     const method = kind === OBJECT ? methodOf(what, name) : undefined;
     if (method === undefined) {
       throw new PamiError("PAMIR_INVAL", `what is lent has no method ${JSON.stringify(name) ?? String(name)}`);
@@ -387,6 +407,23 @@ function methodOf(what: object, name: unknown): ((...args: readonly unknown[]) =
 
 const NOTHING: ReadonlySet<Lent> = new Set();
 
+/** Codes with which a caller gives a call up. */
+const GIVEN_UP: ReadonlySet<string> = new Set(["PAMIR_CANCELED", "PAMIR_TIMEDOUT", "PAMIR_INTERRUPTED"]);
+
+/** What a lent function has given. A promise of it rejects once the call is given up that has lent the function. */
+function untilGivenUp({ uses, awaited }: Lent, made: unknown): unknown {
+  const settled = uses === Number.POSITIVE_INFINITY ? undefined : promised(made);
+  if (settled === undefined) return made;
+  return new Promise((resolve, reject) => {
+    awaited.add(reject);
+    settled.finally(() => awaited.delete(reject)).then(resolve, reject);
+  });
+}
+
+function givenUp(number: number, error: PamiError): PamiError {
+  return new PamiError(error.code, `callback ${number} is lent no more: its call was given up`, { cause: error });
+}
+
 function lentNoMore(number: number): PamiError {
   const why = "its call has ended, and proxy() would have kept it";
   return new PamiError("PAMIR_INVAL", `callback ${number} is lent no more: ${why}`);
@@ -400,7 +437,7 @@ const LENT_NO_MORE = /^callback \d+ is lent no more: /;
  */
 function isTooLate(error: unknown, isOfCall: boolean): boolean {
   const { code, message } = Object(error) as { code?: unknown; message?: unknown };
-  if (code === "PAMIR_INVAL") return LENT_NO_MORE.test(String(message));
+  if (typeof code === "string" && LENT_NO_MORE.test(String(message))) return true;
   return isOfCall && error instanceof PamiError && (code === "PAMIR_SHUTDOWN" || code === "PAMIR_CLOSED");
 }
 

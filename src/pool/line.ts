@@ -14,7 +14,7 @@ import {
   type Place,
 } from "../index.js";
 import { promised } from "../support/promise.js";
-import { Loans, movedOf, numberOfMoved } from "./lent.js";
+import { type End, Loans, movedOf, numberOfMoved } from "./lent.js";
 import { checkCopied, checkMoved, detachMoved, isMoved, type Moved, nested, postMoved } from "./move.js";
 import { Mover, NotCome } from "./mover.js";
 import { ABORTED, argsOf, HELLO, LENT, placesOfReply, placesOfRequest, RETURNED, SETTLED, withArgs } from "./wire.js";
@@ -129,7 +129,17 @@ export class Line {
   /** Calls a dispatch id of the other side. */
   ask(id: number, value: unknown, options?: CallOptions): Promise<unknown> {
     const { reply, end } = this.askOpen(id, value, options);
-    return end === undefined ? reply : reply.finally(end);
+    if (end === undefined) return reply;
+    return reply.then(
+      (value) => {
+        end();
+        return value;
+      },
+      (error) => {
+        end(error);
+        throw error;
+      },
+    );
   }
 
   /** As ask(). What the value lends stays lent until `end` is called. */
@@ -137,7 +147,7 @@ export class Line {
     id: number,
     value: unknown,
     options?: CallOptions,
-  ): { readonly reply: Promise<unknown>; readonly end: (() => void) | undefined } {
+  ): { readonly reply: Promise<unknown>; readonly end: End | undefined } {
     let typed = this.#ids[id];
     if (typed === undefined) {
       typed = { id, request: this.codec, reply: this.codec };

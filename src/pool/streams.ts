@@ -61,7 +61,7 @@ class Source {
 
   /** Ends the iterator. @returns a promise of its end, if that takes longer */
   stop(): Promise<unknown> | undefined {
-    this.#stopped.abort(new PamiError("PAMIR_CANCELED", "the reader of a stream has left it"));
+    this.#stopped.abort(left());
     const { pulling } = this;
     // What the iterator throws concerns no one: its reader has gone.
     const ended = promised(this.#return())?.catch(() => {});
@@ -76,6 +76,8 @@ class Source {
     }
   }
 }
+
+const left = (): PamiError => new PamiError("PAMIR_CANCELED", "the reader of a stream has left it");
 
 /** The iterators of a worker that others read. */
 export class ServedStreams {
@@ -248,6 +250,7 @@ export async function* readStream(
 ): AsyncGenerator<unknown, void> {
   const stream = line.nextStream();
   let isOver = false;
+  let failure: unknown;
   const { reply, end } = line.askOpen(STREAM, [stream, number, args], options);
   try {
     await reply;
@@ -262,9 +265,12 @@ export async function* readStream(
       }
       yield* values;
     }
+  } catch (error) {
+    failure = error;
+    throw error;
   } finally {
-    end?.();
     if (!isOver) line.tell(STOP, stream);
+    end?.(isOver ? undefined : (failure ?? left()));
   }
 }
 

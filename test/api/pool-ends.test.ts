@@ -334,6 +334,54 @@ describe("what stays where it is:", () => {
   });
 });
 
+describe("a callback that never settles", () => {
+  const never = (): Promise<number> => new Promise(() => {});
+
+  it("rejects in the worker once its call was given up, with the code of that, and the worker comes free", async () => {
+    const workers = await start({ workers: 1 });
+    const controller = new AbortController();
+    const called = new Promise<void>((resolve) => {
+      const call = (): Promise<number> => {
+        resolve();
+        return never();
+      };
+      void endOf(workers.with({ signal: controller.signal }).awaits(call));
+    });
+    await called;
+    controller.abort(new Error("the user has left"));
+    expect(await workers.lastError()).toMatch(
+      /^PAMIR_CANCELED callback \d+ is lent no more: its call was given up PAMIR_CANCELED the user has left$/,
+    );
+    expect(await endOf(workers.with({ timeout: 50 }).awaits(never))).toBe("PAMIR_TIMEDOUT");
+    expect(await workers.lastError()).toMatch(/^PAMIR_TIMEDOUT callback/);
+    expect(await workers.square(3)).toBe(9);
+  });
+
+  it("rejects for a loop that is left, and not for another call that has the same function", async () => {
+    const workers = await start({ workers: 1, concurrency: 2 });
+    for await (const value of workers.awaiting.stream(never)) if (value === 1) break;
+    while (workers.stats.running > 0) await new Promise((resolve) => setTimeout(resolve, 1));
+    let open = (_: number): void => {};
+    const gate = new Promise<number>((resolve) => {
+      open = resolve;
+    });
+    const call = (): Promise<number> => gate;
+    const long = workers.sumOf(1, call);
+    expect(await endOf(workers.with({ timeout: 50 }).sumOf(1, call))).toBe("PAMIR_TIMEDOUT");
+    while (workers.stats.running > 1) await new Promise((resolve) => setTimeout(resolve, 1));
+    open(7);
+    expect(await endOf(long)).toBe(7);
+  });
+
+  it("ends no worker that does not await it", async () => {
+    const workers = await start({ workers: 1 });
+    expect(await workers.count()).toBe(1);
+    expect(await endOf(workers.with({ timeout: 50 }).tellsLate(never))).toBe("PAMIR_TIMEDOUT");
+    expect(await endOf(workers.with({ timeout: 50 }).tellsOften(never))).toBe("PAMIR_TIMEDOUT");
+    expect(await workers.count()).toBe(2);
+  });
+});
+
 describe("a late callback that nobody awaits", () => {
   it("does not end its worker: its call was given up, or has ended", async () => {
     const workers = await start({ workers: 1 });

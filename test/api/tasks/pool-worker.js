@@ -153,6 +153,27 @@ export const api = serve({
     await aborted;
     call("late");
   },
+  /** Calls back, awaits nothing of that, and ends later. @param {() => unknown} call */
+  tellsOften: async (call) => {
+    for (let i = 0; i < 3; i++) call();
+    await sleep(100);
+  },
+  /** Awaits a callback, and keeps how that has ended. @param {() => unknown} call */
+  awaits: async (call) => {
+    try {
+      await call();
+    } catch (thrown) {
+      const error = /** @type {{ code: string, message: string, cause: { code: string, cause: Error } }} */ (thrown);
+      lastError = `${error.code} ${error.message} ${error.cause?.code} ${error.cause?.cause?.message}`;
+    }
+  },
+  /** Awaits a callback between its values. @param {() => unknown} call */
+  async *awaiting(call) {
+    for (;;) {
+      yield 1;
+      await call();
+    }
+  },
   /** Lends a function that throws. @param {(back: () => Promise<unknown>) => unknown} call */
   lends: (call) =>
     call(() => {
