@@ -49,7 +49,7 @@ export function shown(figure) {
 /** The tables, by name: a title for each row, and for each column the system's part of a figure's name. */
 export const TABLES = /** @type {const} */ ({
   first: {
-    head: ["", "pamir", "what you have"],
+    head: ["between two threads", "pamir", "without it"],
     rows: [
       ["a message of 8 bytes, one way", "message pamir", "message postMessage"],
       ["a call by name, and its result", "call pamir", "call Comlink"],
