@@ -98,6 +98,14 @@ export async function comparePools(quick, only = process.env.PAIR) {
       of: one,
     },
     {
+      what: "square(12), awaited",
+      ours: (i) => workers.square(i),
+      theirs: (i) => post(i),
+      name: "postMessage",
+      goal: undefined,
+      of: one,
+    },
+    {
       what: "square(12), awaited, pamir/piscina",
       ours: (i) => ourPiscina.run(i),
       theirs: (i) => theirPiscina.run(i),
