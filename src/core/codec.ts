@@ -81,7 +81,8 @@ export const codecs = {
    * ArrayBuffer, errors, cycles, undefined, -0, NaN, holes of arrays, lone surrogates. Instances of classes arrive as plain
    * objects. What its encode() gives is valid until the next encode() of such a codec, if it has at most 1 MiB. Errors keep
    * more than structured clone keeps: `cause`, `errors`, own fields, and a name of their own. Named properties of arrays of
-   * more than 1,024 elements are left out. Shared memory, functions, symbols and objects of the host (Blob, URL, Promise, …)
+   * more than 1,024 elements are left out. Getters are called once; but all of a value's anew where a view of a part of an
+   * ArrayBuffer turns out not to be its only one, and where a getter resizes an ArrayBuffer. Shared memory, functions, symbols and objects of the host (Blob, URL, Promise, …)
    * are refused with PAMIR_CLONE, which names their place in the value.
    * @param handles numbers for parts that stay where they are, such as functions
    */

@@ -132,6 +132,20 @@ it("keeps views of one ArrayBuffer together, and only those", () => {
   expect(copyOf<Uint8Array>(Buffer.from("four")).buffer.byteLength).toBe(4);
 });
 
+it("calls getters again where a view of a part turns out not to be the only one, and keeps what they give then", () => {
+  const { buffer } = Uint8Array.of(0, 1, 2, 3);
+  let asked = 0;
+  const value = {
+    get asked() {
+      return ++asked;
+    },
+    views: [new Uint8Array(buffer, 1, 1), new Uint8Array(buffer, 2, 2)],
+  };
+  const copy = copyOf<typeof value>(value);
+  expect(copy).toEqual({ asked: 2, views: [Uint8Array.of(1), Uint8Array.of(2, 3)] });
+  expect(copy.views[0]?.buffer).toBe(copy.views[1]?.buffer);
+});
+
 it("keeps the limits of an ArrayBuffer that can be resized, and views that follow it", () => {
   const buffer = new (ArrayBuffer as Resizable)(8, { maxByteLength: 32 });
   const copy = copyOf<{ all: Uint8Array; part: Uint8Array; buffer: InstanceType<Resizable> }>({

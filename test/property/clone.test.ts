@@ -87,6 +87,31 @@ describe.each(cloners)("codecs.clone() by %s", (_, cloner) => {
     );
   });
 
+  it("asks each getter of a value once, also of one with two large ArrayBuffers, or with much beside one", () => {
+    const large = (byte: number): Uint8Array => new Uint8Array(20_003).fill(byte);
+    const values: [name: string, value: () => object, isApart: boolean][] = [
+      ["one", () => ({ one: large(1) }), true],
+      ["two", () => ({ one: large(1), small: new Float64Array(9), two: large(2).buffer }), false],
+      [
+        "much beside one",
+        () => ({ text: "a".repeat(500), one: large(1), rest: ["ü".repeat(901), new Uint16Array(99)] }),
+        false,
+      ],
+      ["three, and bytes before", () => ({ bytes: new Uint8Array(1021), all: [large(1), large(2), large(3)] }), false],
+    ];
+    for (const [name, make, isApart] of values) {
+      let asked = 0;
+      const value = Object.defineProperty(make(), "last", { get: () => ++asked, enumerable: true });
+      const parts: Parts = { body: undefined };
+      const bytes = cloner.encode(value, parts).slice();
+      expect([name, asked, parts.body !== undefined]).toEqual([name, 1, isApart]);
+      expect([name, cloner.decode(bytes, parts.body)]).toStrictEqual([name, { ...make(), last: 1 }]);
+      if (isApart) continue;
+      expect(() => cloner.decode(bytes.subarray(0, -1))).toThrow(/no clone of a value/);
+      expect(() => cloner.decode(bytes, large(1))).toThrow(/no clone of a value/);
+    }
+  });
+
   it("refuses bytes that are bent or cut, or takes them for another value, and throws nothing else", () => {
     const bent = fc.tuple(anything, fc.array(fc.tuple(fc.nat(), fc.nat(255)), { maxLength: 4 }), fc.nat(3));
     fc.assert(

@@ -7,7 +7,7 @@ import { Writer } from "./writer.js";
 
 /** A buffer of more bytes is not kept: it goes with the value. */
 export const KEPT_BYTES_MAX: number = 1 << 20;
-/** Bytes of an encoding that lacks those of an ArrayBuffer: it is the header of a message. */
+/** Most bytes of an encoding whose body travels apart: it is the header of a message. Else the body stands behind it. */
 const HEAD_BYTES_MAX = 1024;
 
 /** Takes the bytes of an ArrayBuffer that an encoding lacks. */
@@ -41,7 +41,9 @@ export class Cloner {
     const { body } = writer;
     if (body !== undefined) {
       writer.body = undefined;
-      if (writer.at > HEAD_BYTES_MAX || body.length !== writer.bodyBytes) writer.write(value);
+      // A getter of the value has resized or detached it.
+      if (body.length !== writer.bodyBytes) writer.write(value);
+      else if (writer.at > HEAD_BYTES_MAX) writer.add(body);
       else (parts as Parts).body = body;
     }
     const bytes = writer.bytes.subarray(0, writer.at);

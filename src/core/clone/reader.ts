@@ -16,6 +16,8 @@ export class Reader {
   readonly #handles: Handles | undefined;
   #bytes: Uint8Array = EMPTY;
   #body: Uint8Array | undefined;
+  /** Bytes of a body behind the value. */
+  #behind = 0;
   #words: DataView = NO_WORDS;
   #at = 0;
   #objects: unknown[] = [];
@@ -33,10 +35,12 @@ export class Reader {
   read(bytes: Uint8Array, body?: Uint8Array): unknown {
     this.#bytes = bytes;
     this.#body = body;
+    this.#behind = 0;
     this.#words = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     this.#at = 0;
     try {
       const value = this.#value();
+      if (this.#behind > 0) this.#at = T.rawStart(this.#at, this.#behind) + this.#behind;
       if (this.#at !== bytes.length) throw this.#malformed(`${bytes.length - this.#at} bytes behind the value`);
       if (this.#body !== undefined) throw this.#malformed("a body that no ArrayBuffer has");
       return value;
@@ -343,12 +347,17 @@ export class Reader {
     return copyOf(this.#bytes.subarray(start, this.#at));
   }
 
-  /** The bytes that the writer has left out. */
+  /** The bytes of the body: they came apart, or stand behind the value. */
   #takeBody(count: number): Uint8Array<ArrayBuffer> {
+    const { length } = this.#bytes;
     const body = this.#body;
-    if (body?.length !== count) throw this.#malformed(`a body of ${count} bytes, where ${body?.length ?? 0} came`);
+    const left = body?.length ?? length - this.#at;
+    if (this.#behind > 0 || (body === undefined ? left < count : left !== count))
+      throw this.#malformed(`a body of ${count} bytes, where ${left} came`);
     this.#body = undefined;
-    return copyOf(body);
+    if (body !== undefined) return copyOf(body);
+    this.#behind = count;
+    return copyOf(this.#bytes.subarray(length - count));
   }
 
   #resizable(): ArrayBuffer {

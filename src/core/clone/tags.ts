@@ -98,7 +98,8 @@ export const VIEWS = [
 ] as const;
 
 // The bytes of an ArrayBuffer: twice their count, and they themselves, from rawStart() on; or twice the count plus 1: they
-// are the body, which travels apart, without a copy into the encoding.
+// are the body, which travels apart, without a copy into the encoding. If no body comes, it stands behind the value, from
+// rawStart() on: the writer knows the size of the rest too late, and asks no getter of the value twice.
 
 /** Bytes of an ArrayBuffer from which they may be the body. As many go in a buffer of the heap. */
 export const BODY_BYTES_MIN: number = 16_384;

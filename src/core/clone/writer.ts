@@ -30,9 +30,6 @@ class SharedBuffer {
   }
 }
 
-/** A value has several large ArrayBuffers: none is left out. */
-class SecondBody {}
-
 /** A part of a value that structured clone does not copy. */
 class Refused {
   readonly part: unknown;
@@ -86,9 +83,9 @@ export class Writer {
           this.#value(value);
           return;
         } catch (error) {
-          if (error instanceof SecondBody) this.#mayHaveBody = false;
-          else if (error instanceof SharedBuffer) this.#whole.add(error.buffer);
-          else throw explained(error, () => this.#handles?.placesOf?.(value) ?? [["value", value]]);
+          if (!(error instanceof SharedBuffer))
+            throw explained(error, () => this.#handles?.placesOf?.(value) ?? [["value", value]]);
+          this.#whole.add(error.buffer);
           this.#restart();
         }
       }
@@ -392,8 +389,7 @@ export class Writer {
   /** A count, and the bytes. */
   #raw(bytes: Uint8Array): void {
     const { length } = bytes;
-    if (this.#mayHaveBody && length >= T.BODY_BYTES_MIN) {
-      if (this.body !== undefined) throw new SecondBody();
+    if (this.#mayHaveBody && this.body === undefined && length >= T.BODY_BYTES_MIN) {
       this.body = bytes;
       this.bodyBytes = length;
       this.#reserve(9);
@@ -402,6 +398,13 @@ export class Writer {
     }
     this.#reserve(length + 17);
     this.#varint(2 * length);
+    this.add(bytes);
+  }
+
+  /** Writes bytes behind what is written: an ArrayBuffer's, or those of the body behind the value. */
+  add(bytes: Uint8Array): void {
+    const { length } = bytes;
+    this.#reserve(length + 8);
     const start = T.rawStart(this.at, length);
     this.bytes.fill(0, this.at, start);
     this.bytes.set(bytes, start);
