@@ -185,7 +185,7 @@ function beginPage(pages) {
   const lines = [
     "# The first ten functions",
     "",
-    "Made by `npm run docs`. The [tutorial](../tutorial.md) has programs with all of them.",
+    "Made by `npm run docs`. The [tutorial](../tutorial.md) has programs with most of them, and [coming-from.md](../coming-from.md) with calls.",
     "",
     "| call | what it does |",
     "| --- | --- |",
