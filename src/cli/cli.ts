@@ -3,7 +3,7 @@
 import { descriptorsText } from "../launch/start-limits.js";
 import { say, UsageError } from "./usage.js";
 
-const HELP = `: messaging at memory speed between the threads of a JavaScript program
+const HELP = `: calls, messages and shared memory between the threads and processes of a JavaScript program
 
 Usage: pamir COMMAND [OPTION]…
 
