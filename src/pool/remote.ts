@@ -14,7 +14,8 @@ export interface RemoteFunction<F extends AnyFunction> {
   (...args: Parameters<F>): Promise<Awaited<ReturnType<F>>>;
   /**
    * Calls it, and iterates over the iterable that it returns. The worker goes on while the loop works, by two answers of up to
-   * 64 values at the most. Leaving the loop ends the iterator there; so does dropping it, once it is collected.
+   * 64 values at the most. Leaving the loop ends the iterator there; so does dropping it, once it is collected. The loop waits
+   * neither for that end nor for its errors: the iterator is ahead, and may wait for a value that the loop never asked for.
    */
   stream(...args: Parameters<F>): AsyncGenerator<ElementOf<ReturnType<F>>, void>;
 }

@@ -266,6 +266,22 @@ describe("a stream", () => {
     expect(await killing.count()).toBe(1);
   });
 
+  it("that is left drops what its finally throws, however far the worker is ahead; one read to its end gives it", async () => {
+    const workers = await start({ workers: 1 });
+    for (const count of [1, 3, 1000]) {
+      for await (const value of workers.endsBadly.stream(count)) if (value === 0) break;
+    }
+    for await (const value of workers.endsBadlyLater.stream()) if (value === 0) break;
+    expect(await workers.stopped()).toBe(4);
+    const values: unknown[] = [];
+    const read = async (): Promise<void> => {
+      for await (const value of workers.endsBadly.stream(3)) values.push(value);
+    };
+    await expect(read()).rejects.toThrow("a finally's own");
+    expect(values).toEqual([0, 1, 2]);
+    expect(await workers.stopped()).toBe(5);
+  });
+
   it("awaits the promises of a sync generator, and ends that once one of them rejects", async () => {
     const workers = await start({ workers: 1 });
     const values: unknown[] = [];

@@ -6,6 +6,9 @@ import { currentCall, proxy, serve } from "pamir/pool";
 const sleep = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 let calls = 0;
 let stopped = 0;
+const badEnd = () => {
+  throw new Error("a finally's own");
+};
 /** @type {string | undefined} */
 let lastError;
 /** @type {(() => unknown) | undefined} */
@@ -67,6 +70,25 @@ export const api = serve({
     let count = 0;
     const next = async () => /** @type {any} */ (count++ === 0 ? { done: false, value: 0 } : 5);
     return { [Symbol.asyncIterator]: () => ({ next }) };
+  },
+  /** A generator whose end fails. @param {number} count */
+  *endsBadly(count) {
+    try {
+      for (let i = 0; i < count; i++) yield i;
+    } finally {
+      stopped++;
+      badEnd();
+    }
+  },
+  /** The same, at a later time. */
+  async *endsBadlyLater() {
+    try {
+      for (let i = 0; ; i++) yield i;
+    } finally {
+      await sleep(1);
+      stopped++;
+      badEnd();
+    }
   },
   *failing() {
     yield 1;
