@@ -12,7 +12,7 @@
  * in two parts, a third for ports to tasks. What is loaded later has its own bound; that all of this is one file saves what 2 KB take: names that files
  * give each other.
  */
-export const BUNDLE_MAX = 100_119;
+export const BUNDLE_MAX = 100_147;
 
 /**
  * Bytes of what is loaded when it is needed: 12 KB where tasks share no memory, 9 for the code of the monitor, by the thread

@@ -170,6 +170,17 @@ describe.each(Object.entries(strings))("by %s", (_, kind) => {
     }
   });
 
+  it("units of two bytes begin at an even offset, wherever the string is", () => {
+    // The lone surrogate keeps TextEncoder from UTF-8.
+    for (const wide of ["\u6587\ud800", `${"\u6587".repeat(20_000)}\ud800`]) {
+      for (const before of ["", "a", "ab"]) {
+        const bytes = cloner.encode([before, wide]);
+        expect(Buffer.from(bytes).indexOf("\u6587", "utf16le") % 2).toBe(0);
+        expect(cloner.decode(bytes)).toEqual([before, wide]);
+      }
+    }
+  });
+
   it("a count that takes more bytes than that of its characters", () => {
     // 127 characters are counted in one byte, their 128 bytes of UTF-8 in two.
     const text = `${"x".repeat(126)}é`;

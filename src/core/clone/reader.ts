@@ -221,12 +221,14 @@ export class Reader {
   }
 
   #text(tag: number): string {
-    const count = this.#count(tag === T.UTF16 ? 2 : 1);
-    const start = this.#at;
-    this.#at = start + (tag === T.UTF16 ? 2 * count : count);
-    if (tag === T.LATIN1) return this.#strings.readLatin1(this.#bytes, start, this.#at);
-    if (tag === T.UTF16) return this.#strings.readUtf16(this.#bytes, start, this.#at);
-    return this.#strings.readUtf8(this.#bytes, start, this.#at);
+    const bytes = this.#varint() * (tag === T.UTF16 ? 2 : 1);
+    const start = tag === T.UTF16 ? T.unitsStart(this.#at) : this.#at;
+    const end = start + bytes;
+    if (end > this.#bytes.length) throw this.#malformed(`a string of ${bytes} bytes beyond the bytes`);
+    this.#at = end;
+    if (tag === T.LATIN1) return this.#strings.readLatin1(this.#bytes, start, end);
+    if (tag === T.UTF16) return this.#strings.readUtf16(this.#bytes, start, end);
+    return this.#strings.readUtf8(this.#bytes, start, end);
   }
 
   #string(): string {

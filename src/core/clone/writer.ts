@@ -224,7 +224,7 @@ export class Writer {
       this.at = this.#strings.write(value, this.bytes, this.at);
       return;
     }
-    this.#reserve(length * 2 + 2);
+    this.#reserve(length * 2 + 3);
     const { bytes } = this;
     let at = this.at + 1;
     for (let i = 0; i < length; i++) {
@@ -243,6 +243,7 @@ export class Writer {
   #units(value: string): void {
     this.bytes[this.at++] = T.UTF16;
     this.bytes[this.at++] = value.length;
+    if (T.unitsStart(this.at) !== this.at) this.bytes[this.at++] = 0;
     for (let i = 0; i < value.length; i++) {
       this.#words.setUint16(this.at, value.charCodeAt(i), true);
       this.at += 2;
