@@ -412,6 +412,16 @@ it("the bench of everyday programs refuses a row that it does not have", () => {
   expect(stderr).toContain("--row nothing: one of call-256k, ");
 });
 
+it("the bench of starts tells of messages and barriers, and compares two builds", () => {
+  const { status, stdout, stderr } = node("bench/launch.bench.mjs", ["--quick", "--json", "--base", root]);
+  expect([status, stderr]).toEqual([0, ""]);
+  const { results } = JSON.parse(stdout);
+  const named = results.map(({ first, system }: { first: string; system: string }) => `${first}: ${system}`);
+  const systems = ["pamir", "base", "workers"];
+  expect(named).toEqual(["message", "barrier"].flatMap((first) => systems.map((system) => `${first}: ${system}`)));
+  for (const { time, processor, rss } of results) expect(Math.min(time, processor, rss)).toBeGreaterThan(0);
+});
+
 it("the bench of deaths tells of every way to end", () => {
   const { status, stdout, stderr } = node("bench/deaths.bench.mjs", ["--quick"]);
   expect(stderr).toBe("");
