@@ -15,17 +15,6 @@ import {
 } from "./layout";
 import { clearBits, loadWord, setBitsOf } from "./sync";
 
-/** Bytes of the mask words of all levels for a number of slots: a multiple of 64. */
-export function maskBytes(slots: u32): u32 {
-  let words: u32 = 0;
-  let level = slots;
-  do {
-    level = (level + 31) >>> 5;
-    words += level;
-  } while (level > MASK_TOP_WORDS);
-  return ((words << 2) + 63) & ~63;
-}
-
 /** Pointer to a slot. */
 export function slotOf(fifo: usize, slot: u32): usize {
   return load<usize>(fifo, INJECTION_FIRST_OFFSET) + (slot << DESCRIPTOR_SHIFT);

@@ -1,7 +1,7 @@
 // The engine: processes the descriptors of an injection FIFO strictly in order: moves their bytes, sets completion bits. It
 // loads each field of a descriptor once, checks it, and then uses that value. It refuses and counts a wrong descriptor, and
 // the completion says so. It runs inline, on the origin's thread, or on an engine thread (serve.ts).
-import { completionClear, completionSet, maskBytes, slotOf } from "./completion";
+import { completionClear, completionSet, slotOf } from "./completion";
 import { engineThread } from "./due";
 import {
   AWAY_FOUND,
@@ -25,9 +25,7 @@ import {
   INJECTION_AHEAD_OFFSET,
   INJECTION_AWAY_OFFSET,
   INJECTION_FAILED_OFFSET,
-  INJECTION_FIRST_OFFSET,
   INJECTION_HEAD_OFFSET,
-  INJECTION_MASK_OFFSET,
   INJECTION_MOVED_OFFSET,
   INJECTION_OLDEST_OFFSET,
   INJECTION_PENDING_OFFSET,
@@ -199,12 +197,6 @@ function elsewhere(job: usize, descriptor: usize, kind: u32): u32 {
   const bytes: u32 = (load<u32>(descriptor, DESCRIPTOR_BYTES_OFFSET) & RMW_WIDE) != 0 ? 8 : 4;
   const isAligned = (load<u32>(descriptor, DESCRIPTOR_REMOTE_OFFSET_OFFSET) & (bytes - 1)) == 0;
   return kind != DESCRIPTOR_RMW || isAligned ? TRANSFER_AWAY : TRANSFER_INVALID;
-}
-
-/** Writes an injection FIFO into zeroed memory. Called once, before any task starts. */
-export function injectionInit(fifo: usize, slots: u32): void {
-  store<u32>(fifo, slots, INJECTION_SLOTS_OFFSET);
-  store<usize>(fifo, fifo + INJECTION_MASK_OFFSET + maskBytes(slots), INJECTION_FIRST_OFFSET);
 }
 
 /** Executes a descriptor at once, wherever it lies. With `most` 0, it only checks it. Returns TRANSFER_…. */

@@ -23,11 +23,6 @@ import { exchangeIf, loadWord, storeWord } from "./sync";
 /** Attempts to take the lock before giving up: a holder that keeps it longer has been descheduled. */
 const LOCK_TRIES: u32 = 1000;
 
-/** Makes the whole heap one free extent. Called once, before any task starts. */
-export function heapInit(job: usize): void {
-  storeWord(load<usize>(job, JOB_HEAP_TABLE_OFFSET), load<u32>(job, JOB_HEAP_PAGES_OFFSET));
-}
-
 /**
  * Allocates an extent for a lane: first fit.
  * @returns its pointer; OPEN_NO_MEMORY; OPEN_BUSY if another task holds the lock (try again at the next advance).

@@ -20,12 +20,11 @@ export {
   engineGiveUp,
   engineRun,
   inject,
-  injectionInit,
   moveNow,
   perform,
   submit,
 } from "./engine";
-export { extentPass, heapAllocate, heapFree, heapFreePages, heapInit, heapReclaim, regionAllocate } from "./heap";
+export { extentPass, heapAllocate, heapFree, heapFreePages, heapReclaim, regionAllocate } from "./heap";
 export {
   copyBytes,
   fillBytes,

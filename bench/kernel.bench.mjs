@@ -67,7 +67,7 @@ function makeJob(modules, name) {
   const shared = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
   const memory = modules.memoryOf(/** @type {SharedArrayBuffer} */ (/** @type {unknown} */ (shared.buffer)));
   const kernel = name === "wasm" ? modules.wasmKernel(shared) : modules.twinPacketKernel(memory);
-  modules.formatMemory(map, memory, kernel, 2);
+  modules.formatMemory(map, memory, 2);
   return { map, memory, kernel, job: map.job };
 }
 
@@ -147,7 +147,7 @@ function scans(modules, name) {
     const memory = modules.memoryOf(/** @type {SharedArrayBuffer} */ (/** @type {unknown} */ (shared.buffer)));
     const { words } = memory;
     const kernel = name === "wasm" ? modules.wasmKernel(shared) : modules.twinPacketKernel(memory);
-    kernel.injectionInit(fifo, slots);
+    modules.formatInjection(memory, fifo, slots);
     words[(fifo + modules.INJECTION_STAGED_OFFSET) >>> 2] = modules.DESCRIPTOR_FENCE;
     for (let i = 0; i < pending; i++) if (kernel.inject(fifo, 0) !== i) throw new Error("the FIFO is full");
     // First word of each level, and a word that nobody reads for the levels that this FIFO does not have.

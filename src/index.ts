@@ -62,7 +62,8 @@ export { VERSION } from "./generated/version.js";
 export { type AttachPort, attach } from "./launch/attach.js";
 export { type HostMode, type Info, info } from "./launch/info.js";
 export type { AdoptOptions, AskOptions, Job, SpawnOptions } from "./launch/job.js";
-export { type LaunchOptions, launch, type TraceOptions } from "./launch/launch.js";
+export { launch } from "./launch/launch.js";
+export type { LaunchOptions, TraceOptions } from "./launch/launch-options.js";
 export type { AdoptTarget, TaskExit } from "./launch/monitor.js";
 export type { DebugOptions } from "./observe/debug.js";
 export type {

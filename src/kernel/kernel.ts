@@ -74,7 +74,6 @@ export interface Kernel {
   pause(divisions: number): number;
 
   // heap
-  heapInit(job: number): void;
   heapAllocate(job: number, pages: number, owner: number): number;
   heapFree(job: number, extent: number): void;
   regionAllocate(job: number, pages: number, owner: number): number;
@@ -124,7 +123,6 @@ export interface Kernel {
   regionOpen(job: number, index: number, base: number, bytes: number): number;
   regionClose(job: number, index: number): void;
   placeOf(job: number, index: number, generation: number, offset: number, bytes: number): number;
-  injectionInit(fifo: number, slots: number): void;
   perform(job: number, descriptor: number, most: number): number;
   inject(fifo: number, completions: number): number;
   submit(job: number, fifo: number, hasCallback: boolean): number;

@@ -6,7 +6,7 @@ import { PamiError, show } from "../core/error.js";
 import { textsOf } from "../core/thrown.js";
 import { VERSION } from "../generated/version.js";
 import type { Memory } from "../kernel/kernel.js";
-import { openMemory, type SharedMemory, selectKernel } from "../kernel/select.js";
+import { openKernel, openMemory, type SharedMemory } from "../kernel/open.js";
 import { readMap } from "../memory/map.js";
 import { type JobMemory, type JobMemoryRequest, kernelIn, makeJobMemory, taskErrorsIn } from "../node/memory.js";
 import type { Client, OnLeave } from "../pami/client.js";
@@ -78,7 +78,7 @@ async function join(): Promise<Client> {
     if (bootstrap === undefined) {
       if (!threads.isMainThread) throw notInJob();
       const { start, memory, onLeave, lookAtSlots, onClient, inline } = await joinMainThread();
-      const client = clientOf(start, memory, onLeave, lookAtSlots, inline);
+      const client = await clientOf(start, memory, onLeave, lookAtSlots, inline);
       onClient?.(client);
       return client;
     }
@@ -116,7 +116,7 @@ async function joinByPort(port: NodePort): Promise<Client> {
   const memory = await memoryOf(bootstrap);
   const stop = tellOfExit(life);
   // As long as this end is open, the monitor knows that the worker lives.
-  const client = clientOf(bootstrap, memory, () => {
+  const client = await clientOf(bootstrap, memory, () => {
     stop();
     life.close();
   });
@@ -174,7 +174,7 @@ async function joinByMessages(worker: TaskWorker | MessagePort): Promise<Client>
     stop = () => (worker as EventTarget).removeEventListener("message", take);
   };
   if (bootstrap.memory !== undefined || nodes === undefined) {
-    const client = clientOf(bootstrap, await memoryOf(bootstrap), onLeave);
+    const client = await clientOf(bootstrap, await memoryOf(bootstrap), onLeave);
     listen((news) => {
       if ("leave" in news) client.close();
     });
@@ -184,7 +184,7 @@ async function joinByMessages(worker: TaskWorker | MessagePort): Promise<Client>
     { ...(bootstrap.room as JobMemoryRequest), first: bootstrap.task },
     bootstrap.kernel === "wasm",
   );
-  const { client, hear } = portsNodeOf(nodes, bootstrap, room, tell, onLeave);
+  const { client, hear } = await portsNodeOf(nodes, bootstrap, room, tell, onLeave);
   listen(hear);
   return client;
 }
@@ -261,19 +261,19 @@ async function memoryOf({ memory, futex, isAdopted }: TaskBootstrap): Promise<Me
 }
 
 /** The client for a bootstrap, over the memory that all tasks share. */
-export function clientOf(
+export async function clientOf(
   bootstrap: TaskBootstrap,
   memory: Memory,
   onLeave?: OnLeave,
   lookAtSlots?: LookAtSlots,
   inline?: InlineParts,
-): Client {
+): Promise<Client> {
   const word = (offset: number): number => (memory.words[(bootstrap.job + offset) >>> 2] as number) >>> 0;
   const theirs = word(JOB_HASH_OFFSET);
   const isOurs = theirs === LAYOUT_HASH && bootstrap.layoutHash === LAYOUT_HASH;
   if (word(JOB_MAGIC_OFFSET) !== JOB_MAGIC || !isOurs) throw otherVersion(bootstrap, theirs);
-  const { kernel = selectKernel(bootstrap.kernel, bootstrap.memory as SharedMemory, memory, bootstrap.module) } =
-    inline ?? {};
+  const kernel =
+    inline?.kernel ?? (await openKernel(bootstrap.kernel, bootstrap.memory as SharedMemory, memory, bootstrap.module));
   const { args, debug, rank, first = 0, port } = bootstrap;
   const task = bootstrap.task - first;
   const map = readMap(memory, bootstrap.job);
@@ -287,17 +287,17 @@ export function clientOf(
 export type PrivateNodes = typeof import("./private-node.js");
 
 /** A client over a memory of its own, with the agent that stands for the other tasks. */
-export function portsNodeOf(
+export async function portsNodeOf(
   { makePortsNode }: PrivateNodes,
   bootstrap: TaskBootstrap,
   room: JobMemory,
   tell: Tell,
   onLeave?: () => void,
-): PortsNode {
+): Promise<PortsNode> {
   if (bootstrap.layoutHash !== LAYOUT_HASH) throw otherVersion(bootstrap, bootstrap.layoutHash);
   const { map, shared, memory } = room;
   const { args, debug, rank, started, why, port } = bootstrap;
-  const kernel = selectKernel(kernelIn(room, bootstrap.kernel), shared, memory, bootstrap.module);
+  const kernel = await openKernel(kernelIn(room, bootstrap.kernel), shared, memory, bootstrap.module);
   const node = makePortsNode({ kernel, memory, map, args, debug, rank, whyPrivate: why, onLeave, port }, started, tell);
   attachedAs(node.client);
   return node;

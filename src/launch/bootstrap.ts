@@ -2,7 +2,7 @@
 
 import type { KernelName } from "../core/kernel-name.js";
 import type { ErrorParts } from "../core/task-errors.js";
-import type { SharedMemory } from "../kernel/select.js";
+import type { SharedMemory } from "../kernel/open.js";
 import type { JobMemoryRequest } from "../node/memory.js";
 import type { DebugLimits } from "../observe/debug.js";
 import type { DumpData } from "../observe/dump.js";

@@ -1,7 +1,8 @@
 // The engine thread: a worker that serves all tasks of a job, and sleeps while there is nothing to do. Its code is a string,
 // so that no bundler can lose its file. The monitor starts it in Node; in a browser, the launching thread does.
 
-import { openMemory, type SharedMemory, selectEngineKernel } from "../kernel/select.js";
+import { openMemory, type SharedMemory } from "../kernel/open.js";
+import { selectEngineKernel } from "../kernel/select.js";
 import { serve } from "../node/serve.js";
 import { type FutexSetup, futexOf } from "../process/futex.js";
 import { nodeModule } from "../support/host.js";

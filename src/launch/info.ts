@@ -17,7 +17,7 @@ import {
 import { LAYOUT_HASH } from "../../assembly/layout-hash.js";
 import { VERSION } from "../generated/version.js";
 import { hasWaitAsync } from "../kernel/atomics.js";
-import { wasmAllowed } from "../kernel/select.js";
+import { wasmAllowed } from "../kernel/open.js";
 import { wasmBytes } from "../kernel/wasm.js";
 import { MEMORY_BYTES_MAX, memoryMap } from "../memory/map.js";
 import { socketFolder } from "../observe/visible.js";

@@ -1,6 +1,7 @@
 // An agent that works within the waits of its process's one task, on the task's thread. A packet then reaches its handler
 // without a second thread, which on two processors would share one with the task.
-import { openMemory, selectKernel } from "../kernel/select.js";
+import { openMemory } from "../kernel/open.js";
+import { selectKernel } from "../kernel/select.js";
 import type { UdpLink } from "../link/udp-link.js";
 import { readMap } from "../memory/map.js";
 import { openLink, ProcessNode, type ProcessNodeSetup } from "./process-node.js";

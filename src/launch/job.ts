@@ -4,7 +4,8 @@ import { NO_OPTIONS } from "../core/check.js";
 import { checkInteger, PamiError, RemoteError, show } from "../core/error.js";
 import type { KernelName } from "../core/kernel-name.js";
 import type { ErrorParts } from "../core/task-errors.js";
-import type { Kernel, Memory } from "../kernel/kernel.js";
+import type { SharedAtomics } from "../kernel/atomics.js";
+import type { Memory } from "../kernel/kernel.js";
 import { type MemoryMap, taskSlot } from "../memory/map.js";
 import {
   announceEnds,
@@ -80,7 +81,7 @@ export interface JobParts {
   readonly onError: OnError;
   readonly map: MemoryMap;
   readonly memory: Memory;
-  readonly kernel: Kernel;
+  readonly sync: SharedAtomics;
 }
 
 /** What waits for the end of a task, as far as it hears that the task goes on. */
@@ -170,9 +171,9 @@ export class Job {
    * `ended`: the engine thread has ended or could not start, and each task moves them in its `advance()`.
    */
   get engine(): "inline" | "thread" | "ended" {
-    const { kernel, map } = this.#parts;
+    const { sync, map } = this.#parts;
     if (!this.#parts.hasEngine) return "inline";
-    return hasEngineThread(kernel, map) ? "thread" : "ended";
+    return hasEngineThread(sync, map) ? "thread" : "ended";
   }
 
   /** Number of tasks that the job has had so far. */
@@ -239,7 +240,7 @@ export class Job {
   interrupt(task: number): void {
     checkInteger("task", task, 0, this.#tasks - 1);
     if (this.#monitor.interrupt !== undefined) this.#monitor.interrupt(task);
-    else interruptTask(this.#parts.kernel, this.#parts.map, task);
+    else interruptTask(this.#parts.sync, this.#parts.map, task);
   }
 
   /**
@@ -247,8 +248,8 @@ export class Job {
    * memory while the tasks run. If tasks share no memory, it covers this thread only: see `dumpAll()`.
    */
   dump(): Dump {
-    const { map, memory, kernel } = this.#parts;
-    return dumpJob(map, memory, kernel, systemClock);
+    const { map, memory, sync } = this.#parts;
+    return dumpJob(map, memory, sync, systemClock);
   }
 
   /**
@@ -282,9 +283,9 @@ export class Job {
    * @throws PAMIR_INVAL unless the job was launched with `trace`
    */
   trace(): Trace {
-    const { map, memory, kernel } = this.#parts;
+    const { map, memory, sync } = this.#parts;
     this.#checkTraced();
-    return traceOf(map, memory, kernel, this.#tasks);
+    return traceOf(map, memory, sync, this.#tasks);
   }
 
   #checkTraced(): void {
@@ -407,10 +408,10 @@ export class Job {
   }
 
   #added(): number {
-    const { kernel, map } = this.#parts;
+    const { sync, map } = this.#parts;
     this.#running++;
-    kernel.storeWord(map.job + JOB_STARTED_OFFSET, this.#tasks + 1);
-    announceStart(kernel, map);
+    sync.storeWord(map.job + JOB_STARTED_OFFSET, this.#tasks + 1);
+    announceStart(sync, map);
     if (this.#isReferenced) this.#monitor.ref();
     return this.#tasks++;
   }
@@ -465,9 +466,9 @@ export class Job {
 
   #engineEnded(error: string): void {
     if (this.#isClosing || this.#isTerminated) return;
-    const { kernel, map } = this.#parts;
+    const { sync, map } = this.#parts;
     console.warn(
-      hadEngineBegun(kernel, map)
+      hadEngineBegun(sync, map)
         ? `pamir: the engine thread has ended: ${error}. What it had not finished comes to ERROR; each task is its own engine now`
         : `pamir: there is no engine thread: ${error}. Each task is its own engine`,
     );
@@ -498,8 +499,8 @@ export class Job {
 
   /** Without its monitor, a job has no tasks: every task without an exit counts as dead. */
   #monitorEnded(error: string): void {
-    const { kernel, map } = this.#parts;
-    if (this.#parts.hasEngine) markEngineDead(kernel, map);
+    const { sync, map } = this.#parts;
+    if (this.#parts.hasEngine) markEngineDead(sync, map);
     const lost: number[] = [];
     for (let task = this.#joined; task < this.#tasks; task++) {
       if (this.#exits.has(task)) continue;
@@ -507,9 +508,9 @@ export class Job {
       const exit: TaskExit = { task, code: 1, cause: "monitor", error };
       this.#exits.set(task, exit);
       this.#failed(exit);
-      if (map.locals === map.jobTasks) kernel.storeWord(taskSlot(map, task) + TASK_STATE_OFFSET, TASK_DEAD);
+      if (map.locals === map.jobTasks) sync.storeWord(taskSlot(map, task) + TASK_STATE_OFFSET, TASK_DEAD);
     }
-    if (lost.length > 0 && map.locals === map.jobTasks) announceEnds(kernel, map, lost);
+    if (lost.length > 0 && map.locals === map.jobTasks) announceEnds(sync, map, lost);
     // In microtasks of their own: an error of one onExit() keeps no other task from being told.
     for (const task of lost) queueMicrotask(() => this.#tell(this.#exits.get(task) as TaskExit));
   }

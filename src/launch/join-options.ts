@@ -3,7 +3,7 @@ import { PACKET_BYTES_MAX } from "../../assembly/layout.js";
 import { checkKeys, checkObject, type Keys } from "../core/check.js";
 import { checkInteger, PamiError, show } from "../core/error.js";
 import type { KernelName } from "../core/kernel-name.js";
-import { checkedKernel } from "../kernel/select.js";
+import { checkedKernel } from "../kernel/open.js";
 import { PACKET_BYTES_MIN } from "../link/link.js";
 import type { Impairments } from "../link/lossy-link.js";
 import { SILENCE_DEFAULT } from "../session/sessions-options.js";

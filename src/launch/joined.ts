@@ -11,8 +11,9 @@ import type { BootstrapWait } from "../bootstrap/waits.js";
 import { PamiError } from "../core/error.js";
 import type { KernelName } from "../core/kernel-name.js";
 import { VERSION } from "../generated/version.js";
+import { sharedAtomics } from "../kernel/atomics.js";
 import type { Memory } from "../kernel/kernel.js";
-import { type SharedMemory, selectKernel, wasmAllowed } from "../kernel/select.js";
+import { type SharedMemory, wasmAllowed } from "../kernel/open.js";
 import type { Address } from "../link/link.js";
 import { nodeLimits } from "../node/limits.js";
 import { makeJobMemory } from "../node/memory.js";
@@ -398,9 +399,9 @@ function makeMemory(
     isWasm,
     memories?.make,
   );
-  const kernel = selectKernel("ts", shared, memory);
-  kernel.storeWord(map.job + JOB_STARTED_OFFSET, Math.max(world, first + 1));
-  kernel.storeWord(map.job + JOB_WORLD_OFFSET, world);
+  const sync = sharedAtomics(memory);
+  sync.storeWord(map.job + JOB_STARTED_OFFSET, Math.max(world, first + 1));
+  sync.storeWord(map.job + JOB_WORLD_OFFSET, world);
   const { job } = map;
   const mapped = { shared, futex: memories?.futex, job };
   const offer = memories?.setup && { descriptor: memories.setup.descriptor, bytes: memories.setup.bytes, job };

@@ -2,7 +2,7 @@
 // inherits the memory, and a variable says the rest.
 import type { Writable } from "node:stream";
 import { sharedAtomics } from "../kernel/atomics.js";
-import { openMemory } from "../kernel/select.js";
+import { openMemory } from "../kernel/open.js";
 import { readMap } from "../memory/map.js";
 import { noProcesses, openFfi } from "../process/ffi.js";
 import { LONG_SLEEP_MS } from "../process/futex.js";

@@ -1,6 +1,7 @@
 // The worker of a node's agent: it owns the node's link and sessions, and serves the node's tasks. Its code is a string, so
 // that no bundler can lose its file. It says its address first; once it knows those of the other nodes, it serves.
-import { openMemory, selectKernel } from "../kernel/select.js";
+import { openMemory } from "../kernel/open.js";
+import { selectKernel } from "../kernel/select.js";
 import type { Address } from "../link/link.js";
 import { readMap } from "../memory/map.js";
 import { futexWithBells } from "../process/pipe-bell.js";

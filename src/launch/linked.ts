@@ -5,7 +5,7 @@ import type { Later } from "../bootstrap/later.js";
 import { PamiError } from "../core/error.js";
 import type { KernelName } from "../core/kernel-name.js";
 import { sharedAtomics } from "../kernel/atomics.js";
-import { openMemory } from "../kernel/select.js";
+import { openMemory } from "../kernel/open.js";
 import { readMap } from "../memory/map.js";
 import { visibleProgram } from "../observe/visible.js";
 import type { Client } from "../pami/client.js";

@@ -5,7 +5,7 @@
 import { TASK_ABSENT, TASK_STATE_OFFSET } from "../../assembly/layout.js";
 import type { ErrorParts } from "../core/task-errors.js";
 import { sharedAtomics } from "../kernel/atomics.js";
-import { openMemory, type SharedMemory } from "../kernel/select.js";
+import { openMemory, type SharedMemory } from "../kernel/open.js";
 import { engineSlot, readMap, taskSlot } from "../memory/map.js";
 import { hasLeft, interruptTask, markDead, markEngineDead } from "../node/liveness.js";
 import { taskErrorsIn } from "../node/memory.js";

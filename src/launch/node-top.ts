@@ -1,7 +1,7 @@
 // The thread of a node that answers `pamir top`, where no monitor does: a launcher has started the node's processes, or a link joins
 // nodes. A thread of its own answers while the tasks block.
 import { sharedAtomics } from "../kernel/atomics.js";
-import { openMemory, type SharedMemory } from "../kernel/select.js";
+import { openMemory, type SharedMemory } from "../kernel/open.js";
 import { readMap } from "../memory/map.js";
 import { dumpData } from "../observe/dump.js";
 import { becomeVisible, type VisiblePlace } from "../observe/visible.js";

@@ -1,7 +1,7 @@
 // The monitor of a process of tasks: it runs on the main thread of the process, maps the job's memory, and starts the tasks as
 // workers. It marks its dead tasks itself, so the others learn of their end even if the launching process is stopped.
 import { sharedAtomics } from "../kernel/atomics.js";
-import { openMemory } from "../kernel/select.js";
+import { openMemory } from "../kernel/open.js";
 import { readMap } from "../memory/map.js";
 import { hasLeft, interruptTask, markDead } from "../node/liveness.js";
 import { taskErrorsIn } from "../node/memory.js";

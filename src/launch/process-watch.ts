@@ -2,7 +2,7 @@
 // the tasks go on without it. Each process has one. So no end of a process keeps the others from learning of the next one, nor
 // does a process that is stopped. Several may mark the same task dead: markDead() may run twice, also at once.
 import { sharedAtomics } from "../kernel/atomics.js";
-import { openMemory } from "../kernel/select.js";
+import { openMemory } from "../kernel/open.js";
 import { readMap } from "../memory/map.js";
 import { announceStart, markDead, markEngineDead } from "../node/liveness.js";
 import { openFfi } from "../process/ffi.js";

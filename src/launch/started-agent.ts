@@ -2,7 +2,7 @@
 import type { PamiError } from "../core/error.js";
 import { sharedAtomics } from "../kernel/atomics.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
-import { openMemory } from "../kernel/select.js";
+import { openMemory } from "../kernel/open.js";
 import type { Address } from "../link/link.js";
 import { readMap, taskSlot } from "../memory/map.js";
 import { sleepOn } from "../node/bell.js";

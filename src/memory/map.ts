@@ -35,7 +35,9 @@ import {
   ENDPOINT_COUNT_MAX,
   FALSE_SHARING_SIZE,
   FIFO_COUNT_DEFAULT,
+  INJECTION_FIRST_OFFSET,
   INJECTION_MASK_OFFSET,
+  INJECTION_SLOTS_OFFSET,
   JOB_CONTEXT_SIZE_OFFSET,
   JOB_CONTEXTS_BASE_OFFSET,
   JOB_CONTEXTS_OFFSET,
@@ -183,7 +185,7 @@ function traceSize(events: number): number {
   return events === 0 ? 0 : TRACE_EVENTS_OFFSET + (events << TRACE_EVENT_SHIFT);
 }
 
-/** Bytes of a completion bit mask with the levels above it, as maskBytes() of the kernels computes them. */
+/** Bytes of a completion bit mask with the levels above it: a multiple of 64. */
 function maskBytes(slots: number): number {
   let words = 0;
   let level = slots;
@@ -196,6 +198,12 @@ function maskBytes(slots: number): number {
 
 /** An entry opens 128 times before its generation is one of the next task's first. */
 const GENERATION_SHIFT = 8;
+
+/** Writes an injection FIFO into zeroed memory. Called once, before any task starts. */
+export function formatInjection({ words }: Pick<Memory, "words">, fifo: number, slots: number): void {
+  words[(fifo + INJECTION_SLOTS_OFFSET) >>> 2] = slots;
+  words[(fifo + INJECTION_FIRST_OFFSET) >>> 2] = fifo + INJECTION_MASK_OFFSET + maskBytes(slots);
+}
 
 /** Pointer to a task's slot. */
 export function taskSlot(map: MemoryMap, task: number): number {
@@ -237,7 +245,8 @@ export function traceRing(map: MemoryMap, task: number): number {
  * Writes the constant words of a new job into zeroed memory, which no other thread sees yet.
  * @param first number of the node's first own task
  */
-export function formatMemory(map: MemoryMap, { words }: Memory, kernel: Kernel, cores: number, first = 0): void {
+export function formatMemory(map: MemoryMap, memory: Memory, cores: number, first = 0): void {
+  const { words } = memory;
   const header: [offset: number, value: number][] = [
     [JOB_MAGIC_OFFSET, JOB_MAGIC],
     [JOB_VERSION_OFFSET, LAYOUT_VERSION],
@@ -279,11 +288,13 @@ export function formatMemory(map: MemoryMap, { words }: Memory, kernel: Kernel, 
       words[(map.endpointsBase >>> 2) + ordinal] = isLocal ? endpointOf(first + task, context) : NONE;
       words[(block + CONTEXT_LANE_COUNT_OFFSET) >>> 2] = map.tasks * map.contexts;
       if (!isLocal) continue;
-      for (let fifo = 0; fifo < map.fifos; fifo++) kernel.injectionInit(injectionFifo(map, ordinal, fifo), map.slots);
+      for (let fifo = 0; fifo < map.fifos; fifo++)
+        formatInjection(memory, injectionFifo(map, ordinal, fifo), map.slots);
     }
   }
   if (map.locals < map.tasks) saltGenerations(map, words, first);
-  kernel.heapInit(map.job);
+  // The whole heap is one free extent.
+  words[map.heapTable >>> 2] = map.heapPages;
 }
 
 /** Begins the generations of each task's regions elsewhere, so that a handle is refused by any other node's task. */

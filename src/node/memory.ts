@@ -4,8 +4,8 @@ import { taskOf } from "../core/endpoint.js";
 import { PamiError } from "../core/error.js";
 import type { KernelName } from "../core/kernel-name.js";
 import { TaskErrors } from "../core/task-errors.js";
-import type { Futex, Kernel, Memory } from "../kernel/kernel.js";
-import { openMemory, type SharedMemory, selectKernel } from "../kernel/select.js";
+import type { Futex, Memory } from "../kernel/kernel.js";
+import { openMemory, type SharedMemory } from "../kernel/open.js";
 import { formatMemory, type Limits, MEMORY_BYTES_MAX, type MemoryMap, memoryMap } from "../memory/map.js";
 import { hardwareThreads } from "../support/cores.js";
 
@@ -42,8 +42,6 @@ export interface JobMemory {
   readonly map: MemoryMap;
   readonly shared: SharedMemory;
   readonly memory: Memory;
-  /** The twin's kernels, which have formatted it. */
-  readonly kernel: Kernel;
   /** Whether wasm kernels can run in it. */
   readonly isWasm: boolean;
 }
@@ -70,9 +68,8 @@ export function makeJobMemory(request: JobMemoryRequest, wasm: boolean, forProce
   // All but the heap, whose extents get their pages when they are allocated.
   provide?.(map.job, map.heapBase);
   provide?.(map.end, memory.buffer.byteLength);
-  const kernel = selectKernel("ts", shared, memory);
-  formatMemory(map, memory, kernel, hardwareThreads(), request.first);
-  return { map, shared, memory, kernel, isWasm: "buffer" in shared };
+  formatMemory(map, memory, hardwareThreads(), request.first);
+  return { map, shared, memory, isWasm: "buffer" in shared };
 }
 
 /**

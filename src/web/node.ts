@@ -1,7 +1,8 @@
 // A node of one task whose link is that of a page or of its host. Its agent works within the task's waits, on their thread.
 import { JOB_STARTED_OFFSET, JOB_WORLD_OFFSET } from "../../assembly/layout.js";
 import { type Kernel, type Memory, memoryOf } from "../kernel/kernel.js";
-import { selectKernel, selectPacketKernel, wasmAllowed } from "../kernel/select.js";
+import { wasmAllowed } from "../kernel/open.js";
+import { selectKernel, selectPacketKernel } from "../kernel/select.js";
 import { checkLimits, type LimitOptions } from "../launch/limits.js";
 import { LinkHost } from "../launch/link-host.js";
 import { LinkNode } from "../launch/link-node.js";

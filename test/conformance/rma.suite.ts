@@ -71,6 +71,7 @@ import {
   TRANSFER_REMOTE_CLOSED,
 } from "../../assembly/layout.js";
 import type { Kernel } from "../../src/kernel/kernel.js";
+import { formatInjection } from "../../src/memory/map.js";
 import { word } from "../support/arbitraries.js";
 import { bytesFrom } from "../support/bytes.js";
 import { makeRig, type Rig, type RigOptions } from "../support/kernels.js";
@@ -1274,7 +1275,7 @@ export function rmaSuite(name: string, options: RigOptions): void {
         );
         const property = fc.property(start, steps, (first, sequence) => {
           rig.memory.bytes.fill(0, fifo, fifo + INJECTION_MASK_OFFSET + maskBytes);
-          owner.injectionInit(fifo, slots);
+          formatInjection(rig.memory, fifo, slots);
           startAt(first);
           /** Positions of completions that are not taken, whether processed or not; and the model's own positions. */
           const listed: number[] = [];

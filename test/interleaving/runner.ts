@@ -148,7 +148,7 @@ class Driver implements Runner {
       turnstile.hasEnded.bind(turnstile),
     );
     words.fill(0, 0, JOB_WORDS);
-    formatMemory(ofJob, memory, this.#checker.kernel, 2);
+    formatMemory(ofJob, memory, 2);
     // The heap of a few pages is for the scenario alone: none is kept for lanes of tasks that have started.
     words[(map.job + JOB_STARTED_OFFSET) >>> 2] = 0;
     words.fill(0xa5a5a5a5 | 0, map.heapBase >>> 2, JOB_WORDS); // what lies in free memory means nothing

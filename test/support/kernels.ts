@@ -317,7 +317,7 @@ export function makeRig(options: RigOptions = {}): Rig {
   const rig = new Rig(kernelOf(place, producer), kernelOf(place, consumer), place.memory, map);
   // What lies in free memory means nothing: were it read as a commit word, it would be a record.
   place.memory.bytes.fill(0xa5, map.heapBase, map.end);
-  formatMemory(map, place.memory, rig.producer, 2, first);
+  formatMemory(map, place.memory, 2, first);
   if (engine) bringUp(rig);
   return rig;
 }

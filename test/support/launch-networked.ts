@@ -8,8 +8,9 @@ import {
   SLOT_COUNT_DEFAULT,
 } from "../../assembly/layout.js";
 import type { KernelName } from "../../src/core/kernel-name.js";
+import { sharedAtomics } from "../../src/kernel/atomics.js";
 import { Job } from "../../src/launch/job.js";
-import type { LaunchOptions } from "../../src/launch/launch.js";
+import type { LaunchOptions } from "../../src/launch/launch-options.js";
 import type { Monitor, MonitorEvents, TaskExit } from "../../src/launch/monitor.js";
 import type { Limits } from "../../src/memory/map.js";
 import type { Client } from "../../src/pami/client.js";
@@ -67,7 +68,7 @@ export function launchNetworked(network: NetworkedLaunch): (entry: URL, options:
     };
     const wire = await network.open?.(Math.ceil(limits.tasks / (network.tasksPerNode ?? 1)));
     const nodes = new NetworkedJob({ ...network, wire, limits, kernels, args: options.args, onLeave });
-    const { map, memory, kernel, client } = nodes.tasks[CALLER] as Networked;
+    const { map, memory, client } = nodes.tasks[CALLER] as Networked;
     job = new Job({
       monitor: (events) => startMonitor(nodes, `${entry.href}?job=${jobs}`, events, () => wire?.close()),
       client,
@@ -80,7 +81,7 @@ export function launchNetworked(network: NetworkedLaunch): (entry: URL, options:
       onError: options.onError ?? "ignore",
       map,
       memory,
-      kernel,
+      sync: sharedAtomics(memory),
     });
     await job.started;
     return job;

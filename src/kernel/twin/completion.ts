@@ -12,23 +12,12 @@ import {
   MASK_TOP_WORDS,
   NONE,
 } from "../../../assembly/layout.js";
-import { alignUp } from "../../../assembly/seq.js";
 import type { SharedAtomics } from "../atomics.js";
 import type { Memory } from "../kernel.js";
 
 export type Completion = ReturnType<typeof twinCompletion>;
 
 export function twinCompletion({ words }: Memory, { clearBits, loadWord, setBitsOf }: SharedAtomics) {
-  function maskBytes(slots: number): number {
-    let total = 0;
-    let level = slots;
-    do {
-      level = (level + 31) >>> 5;
-      total += level;
-    } while (level > MASK_TOP_WORDS);
-    return alignUp(4 * total, 64);
-  }
-
   function slotOf(fifo: number, slot: number): number {
     return ((words[(fifo + INJECTION_FIRST_OFFSET) >>> 2] >>> 0) + (slot << DESCRIPTOR_SHIFT)) >>> 0;
   }
@@ -110,5 +99,5 @@ export function twinCompletion({ words }: Memory, { clearBits, loadWord, setBits
     return (slot | (result << COMPLETION_RESULT_SHIFT)) >>> 0;
   }
 
-  return { maskBytes, slotOf, completionSet, completionClear, completionTake };
+  return { slotOf, completionSet, completionClear, completionTake };
 }

@@ -21,9 +21,7 @@ import {
   INJECTION_AHEAD_OFFSET,
   INJECTION_AWAY_OFFSET,
   INJECTION_FAILED_OFFSET,
-  INJECTION_FIRST_OFFSET,
   INJECTION_HEAD_OFFSET,
-  INJECTION_MASK_OFFSET,
   INJECTION_MOVED_OFFSET,
   INJECTION_OLDEST_OFFSET,
   INJECTION_PENDING_OFFSET,
@@ -81,7 +79,7 @@ export function twinEngine(
 ) {
   const { changeWide, changeWord, loadWord, storeWord } = sync;
   const { isAway, isOwnerUp, regionOf, regionPlace, ringOwner } = regions;
-  const { completionClear, completionSet, maskBytes, slotOf } = completion;
+  const { completionClear, completionSet, slotOf } = completion;
 
   function move(to: number, from: number, length: number): void {
     if (length <= WORDS_MAX && ((to | from | length) & 3) === 0) {
@@ -184,11 +182,6 @@ export function twinEngine(
     const bytes = (words[own + (DESCRIPTOR_BYTES_OFFSET >>> 2)] & RMW_WIDE) !== 0 ? 8 : 4;
     const isAligned = (words[own + (DESCRIPTOR_REMOTE_OFFSET_OFFSET >>> 2)] & (bytes - 1)) === 0;
     return kind !== DESCRIPTOR_RMW || isAligned ? TRANSFER_AWAY : TRANSFER_INVALID;
-  }
-
-  function injectionInit(fifo: number, slots: number): void {
-    words[(fifo + INJECTION_SLOTS_OFFSET) >>> 2] = slots;
-    words[(fifo + INJECTION_FIRST_OFFSET) >>> 2] = fifo + INJECTION_MASK_OFFSET + maskBytes(slots);
   }
 
   function perform(job: number, descriptor: number, most: number): number {
@@ -413,7 +406,6 @@ export function twinEngine(
   return {
     transferPart,
     perform,
-    injectionInit,
     inject,
     submit,
     moveNow,

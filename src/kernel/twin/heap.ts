@@ -24,10 +24,6 @@ const LOCK_TRIES = 1000;
 export type Heap = ReturnType<typeof twinHeap>;
 
 export function twinHeap({ words, futex }: Memory, { exchangeIf, loadWord, storeWord }: SharedAtomics) {
-  function heapInit(job: number): void {
-    storeWord(words[(job + JOB_HEAP_TABLE_OFFSET) >>> 2], words[(job + JOB_HEAP_PAGES_OFFSET) >>> 2]);
-  }
-
   function heapAllocate(job: number, pages: number, owner: number): number {
     return allocate(job, pages, owner, EXTENT_LANE);
   }
@@ -135,5 +131,5 @@ export function twinHeap({ words, futex }: Memory, { exchangeIf, loadWord, store
     return free;
   }
 
-  return { heapInit, heapAllocate, regionAllocate, heapFree, extentPass, isLaneOf, heapReclaim, heapFreePages };
+  return { heapAllocate, regionAllocate, heapFree, extentPass, isLaneOf, heapReclaim, heapFreePages };
 }

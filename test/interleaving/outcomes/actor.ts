@@ -29,7 +29,7 @@ const other = 1 - me;
 const counts: Record<string, number> = {};
 
 if (me === 0) {
-  formatMemory(map, views, kernel, 2);
+  formatMemory(map, views, 2);
   litmus.setup(rig);
 }
 let jitter = 1 + me;

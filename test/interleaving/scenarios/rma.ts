@@ -12,6 +12,7 @@ import {
 } from "../../../assembly/layout.js";
 import { endpointOf } from "../../../src/core/endpoint.js";
 import { MemRegion } from "../../../src/core/region.js";
+import { formatInjection } from "../../../src/memory/map.js";
 import { map } from "../control.js";
 import type { Scenario } from "../scenario.js";
 import type { World } from "../world.js";
@@ -27,7 +28,7 @@ function setupFifo(world: World, slots: number): void {
   const pages = Math.ceil((512 + slots * (DESCRIPTOR_SIZE + 1)) / PAGE);
   const fifo = kernel.heapAllocate(map.job, pages, 1);
   for (let at = 0; at < pages * PAGE; at += 4) world.setWord(fifo + at, 0);
-  kernel.injectionInit(fifo, slots);
+  formatInjection(world.memory, fifo, slots);
   world.setWord(world.task(2), fifo); // a word to remember it by
   for (const [index, fill] of [
     [LOCAL, 1],
