@@ -1,4 +1,4 @@
-// `pamir tour`, what `npm start` runs: a first program, real files, and figures beside postMessage(), in 40 lines.
+// `pamir tour`, what `npm start` runs: a first program, real files, and figures beside postMessage(), in 40 lines of 80 columns.
 import { spawnSync } from "node:child_process";
 import { relative } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -50,11 +50,11 @@ export async function tour(args: string[]): Promise<number> {
   process.cwd();
   const files = filesOf(positionals);
   write("pamir: the threads of a program call, message and share memory with each other.");
-  write("Three steps follow, some ten seconds: a program, real files, and figures beside postMessage().\n");
+  write("Three steps, ten seconds: a program, real files, figures beside postMessage().\n");
   if (!runFirstProgram()) return 1;
   const crowd = new Crowd();
   await crowd.look(LOOK_MS);
-  write(`\n2. Real files from one thread to another: the largest is ${largestOf(files)}.`);
+  write(`\n2. Real files from one thread to another, the largest of them\n   ${largestOf(files)}`);
   const streamed = await streamAll(
     files,
     WAYS.filter(({ kernel }) => kernel !== "ts"),
@@ -74,9 +74,9 @@ export async function tour(args: string[]): Promise<number> {
   printSystems(rows);
   write(verdict(rows, files, streamed, crowd.missed));
   write("\nNext:");
-  write("  less docs/tutorial.md           ten programs, from two workers to several machines");
-  write(`  node ${pathOf("../examples/first.js")}          the program of step 1: change it, and run it again`);
-  write("  npx pamir perf                  these figures at length, beside MPI and UCX");
+  write("  less docs/tutorial.md      ten programs, from two workers to several machines");
+  write(`  node ${pathOf("../examples/first.js").padEnd(21)} the program of step 1: change it, run it again`);
+  write("  npx pamir perf             these figures at length, beside MPI and UCX");
   if (wrong > 0) say(`pamir tour: ${wrong} digests differ from what was sent`);
   return wrong > 0 ? 1 : 0;
 }
@@ -101,7 +101,7 @@ function runFirstProgram(): boolean {
 function largestOf(files: readonly StreamedFile[]): string {
   const [largest] = files.toSorted((a, b) => b.content.length - a.content.length);
   const name = relative(process.cwd(), largest?.path ?? "");
-  return name.length > 40 ? `…${name.slice(-39)}` : name;
+  return name.length > 70 ? `…${name.slice(-69)}` : name;
 }
 
 export interface Row extends Speed {
@@ -169,7 +169,7 @@ export function verdict(
 ): string {
   if (missed > CROWDED) {
     const share = Math.round(missed * 100);
-    return `This machine is busy: a thread had no core for ${share} % of the time. These figures say little.`;
+    return `This machine is busy: a thread had no core for ${share} % of the time.\nThese figures say little.`;
   }
   const [own, other] = rows as [Row, Row];
   const rateBy = (move: string): number => {
@@ -179,7 +179,7 @@ export function verdict(
   const call = times(other.call / own.call);
   const message = times((other.nanoseconds ?? Number.NaN) / (own.nanoseconds ?? Number.NaN));
   const file = times(rateBy("put") / Math.max(rateBy("clone"), rateBy("transfer")));
-  return `On this machine, against postMessage(): calls ${call}, messages ${message}, files ${file} as fast.`;
+  return `Against postMessage(), on this machine:\ncalls ${call}, messages ${message}, files ${file} as fast.`;
 }
 
 const times = (ratio: number): string => `${ratio < 10 ? ratio.toFixed(1) : Math.round(ratio)} times`;
