@@ -10,7 +10,11 @@ import { describe, expect, it } from "vitest";
 const RUN_ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
   "docs/headers.md": ["test/pages/headers.test.ts"],
   "docs/recipes/pool.md#In a page": ["test/pages/bundles.test.ts"],
-  "docs/recipes/pool.md#Pixels of a canvas": ["test/pages/bundles.test.ts"],
+  "docs/recipes/progress.md#In a page": ["test/pages/recipes.test.ts"],
+  "docs/recipes/canvas.md": ["test/pages/recipes.test.ts"],
+  "docs/recipes/vite.md": ["test/pages/recipes.test.ts"],
+  "docs/recipes/nextjs.md": ["test/pages/next.test.ts"],
+  "docs/recipes/electron.md": ["test/pages/electron.test.ts"],
   "docs/recipes/tests.md#Vitest and jest": ["test/docs/recipes.test.ts"],
   "docs/tutorial.md#9. Processes and machines": ["test/docs/tutorial.test.ts"],
   "docs/tutorial.md#10. A page": ["test/pages/tutorial.test.ts"],

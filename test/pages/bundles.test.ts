@@ -69,7 +69,6 @@ function recipe(heading: string): [main: string, worker: string] {
 }
 
 const [POOL_MAIN, POOL_WORKER] = recipe("In a page");
-const [CANVAS_MAIN, CANVAS_WORKER] = recipe("Pixels of a canvas");
 const POOL: Program = {
   name: "pool",
   extension: "js",
@@ -80,13 +79,6 @@ const POOL: Program = {
   },
   worker: POOL_WORKER,
   result: "144 4950",
-};
-const CANVAS: Program = {
-  name: "canvas",
-  extension: "js",
-  main: () => `${CANVAS_MAIN}globalThis.result = document.title;\n`,
-  worker: CANVAS_WORKER,
-  result: "153 102 51 255",
 };
 const TYPED: Program = {
   ...POOL,
@@ -161,7 +153,6 @@ it.each([
   { program: JOB, entry: URL_ENTRY },
   { program: POOL, entry: URL_ENTRY },
   { program: TYPED, entry: WORKER_ENTRY },
-  { program: CANVAS, entry: WORKER_ENTRY },
 ])("esbuild: $program.name by $entry", async ({ program, entry }) => {
   const folder = app("esbuild", program, entry);
   const { metafile } = await esbuild.build({
