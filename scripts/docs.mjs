@@ -22,7 +22,7 @@ const TOPICS = {
       ["launch", "attach", "Job", "Client", "LaunchOptions", "TaskExit", "KernelName", "HostMessagePort", "VERSION"],
     ],
     ["Messages and calls", ["Context", "Message", "SendParameters", "CallOptions", "Handler", "WaitOptions"]],
-    ["Values", ["dispatchId", "codecs", "Codec", "InPlaceCodec", "DispatchId"]],
+    ["Values", ["dispatchId", "codecs", "recycle", "Codec", "InPlaceCodec", "DispatchId"]],
     [
       "Regions, put and get",
       ["MemRegion", "PutParameters", "RmwParameters", "TransferParameters", "RegionHandle", "RegionWord"],

@@ -17,6 +17,7 @@ export type { AlgorithmInfo } from "./collective/select.js";
 export type { CollectiveType } from "./collective/signature.js";
 export type { CallScope } from "./core/call-scope.js";
 export type { Handles, Place } from "./core/clone/handles.js";
+export { recycle } from "./core/clone/spare.js";
 export {
   type Codec,
   codecs,

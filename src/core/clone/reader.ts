@@ -1,8 +1,9 @@
 // Reads values in the encoding of tags.ts. The bytes may come from a peer that lies: each count is compared with the bytes that
 // are left before anything is made of it.
-import { copyOf } from "../../support/copy.js";
+
 import { PamiError } from "../error.js";
 import type { Handles } from "./handles.js";
+import { copyInSpare } from "./spare.js";
 import type { Strings } from "./strings.js";
 import * as T from "./tags.js";
 
@@ -346,7 +347,7 @@ export class Reader {
     const start = T.rawStart(this.#at, count);
     if (start + count > this.#bytes.length) throw this.#malformed(`${count} bytes beyond the bytes`);
     this.#at = start + count;
-    return copyOf(this.#bytes.subarray(start, this.#at));
+    return copyInSpare(this.#bytes.subarray(start, this.#at));
   }
 
   /** The bytes of the body: they came apart, or stand behind the value. */
@@ -357,9 +358,9 @@ export class Reader {
     if (this.#behind > 0 || (body === undefined ? left < count : left !== count))
       throw this.#malformed(`a body of ${count} bytes, where ${left} came`);
     this.#body = undefined;
-    if (body !== undefined) return copyOf(body);
+    if (body !== undefined) return copyInSpare(body);
     this.#behind = count;
-    return copyOf(this.#bytes.subarray(length - count));
+    return copyInSpare(this.#bytes.subarray(length - count));
   }
 
   #resizable(): ArrayBuffer {
