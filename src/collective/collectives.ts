@@ -294,7 +294,7 @@ export class Collectives implements ProgressSource, GeometryHost, CreationHost {
 
   polling(geometry: GeometryCore, change: 1 | -1): void {
     this.busy += change;
-    this.#activity.busy += change;
+    this.#activity.add(change);
     geometry.polling += change;
     if (change === -1 || geometry.isListed) return;
     geometry.isListed = true;

@@ -31,7 +31,7 @@ export class CompletionQueue {
 
   push(callback: Callback, cookie: unknown, result: Result): void {
     const place = this.length++;
-    this.#activity.busy++;
+    this.#activity.add(1);
     if (place === this.#entries.length) this.#entries.push({ callback: undefined, cookie: undefined, result: SUCCESS });
     const entry = this.#entries[place] as Due;
     entry.callback = callback;
@@ -70,7 +70,7 @@ export class CompletionQueue {
     }
     this.#ran = 0;
     this.length = rest;
-    this.#activity.busy -= count;
+    this.#activity.add(-count);
     return count;
   }
 }

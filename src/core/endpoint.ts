@@ -37,7 +37,8 @@ export function checkEndpoint(endpoint: unknown, tasks: number, contexts: number
   if (typeof endpoint !== "number") {
     throw new PamiError("PAMIR_INVAL", `endpoint is ${show(endpoint)}, not a number from client.endpoint()`);
   }
-  if (endpoint === endpoint >>> 0 && taskOf(endpoint) < tasks && contextOf(endpoint) < contexts) return;
+  // taskOf() and contextOf(), written out: each call checks its endpoint.
+  if (endpoint === endpoint >>> 0 && (endpoint & 0xffffff) < tasks && endpoint >>> 24 < contexts) return;
   throw new PamiError(
     "PAMIR_INVAL",
     endpoint === endpoint >>> 0

@@ -319,16 +319,16 @@ export class Message {
    * @param maker makes its scope if a handler asks for it
    */
   takeCall(maker: ScopeMaker): number {
-    const number = this.headerWord(0);
+    const at = this.headerOffset >>> 2;
+    const number = (this.#words[at] as number) >>> 0;
+    const word = this.#words[at + 1] as number;
     this.#call = number;
     this.#maker = maker;
     this.typed = undefined;
-    const word = this.headerWord(4);
     this.hasParts = (word & CALL_HAS_PARTS) !== 0;
-    const meta = ((this.headerBytes - 8) << META_HEADER_SHIFT) | (word & DISPATCH_ID_MAX);
-    const { payloadOffset } = this;
-    this.set(meta, this.headerOffset + 8, this.payloadBytes, this.#origin, this.immediate);
-    this.payloadOffset = payloadOffset;
+    this.headerBytes -= 8;
+    this.headerOffset += 8;
+    this.#meta = (this.headerBytes << META_HEADER_SHIFT) | (word & DISPATCH_ID_MAX);
     return number;
   }
 

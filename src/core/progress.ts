@@ -12,31 +12,29 @@ export interface Sleepers {
  * thread may begin something while a progress() sleeps. Nothing else wakes that, so this does.
  */
 export class Activity {
+  /** A field, which each round reads. Written by add(). */
+  busy = 0;
   readonly #thread: Sleepers | undefined;
-  #busy = 0;
 
   constructor(thread?: Sleepers) {
     this.#thread = thread;
   }
 
-  get busy(): number {
-    return this.#busy;
-  }
-
-  set busy(busy: number) {
-    if (busy > this.#busy && this.#thread !== undefined && this.#thread.sleepers > 0) this.#thread.ring();
-    this.#busy = busy;
+  /** There is more to do, or less, by `change`. */
+  add(change: number): void {
+    if (change > 0 && this.#thread !== undefined && this.#thread.sleepers > 0) this.#thread.ring();
+    this.busy += change;
   }
 }
 
 /**
- * A protocol that makes progress in `advance()`. It counts each change of `busy` in the context's Activity too: see add() of
+ * A protocol that makes progress in `advance()`. It tells each change of `busy` to its context's Activity: see add() of
  * protocol/context-core.ts.
  */
 export interface ProgressSource {
   /** What it has to do: at 0 its advance() is not called. A field, which each round reads. */
   readonly busy: number;
-  /** Whether advance() would find something to do now: asked before the thread sleeps. */
+  /** Whether advance() would find something to do now: asked before the thread sleeps, while some source is busy. */
   readonly hasWork: boolean;
   /** Whether all that was issued here is out. What others have begun here does not count. */
   readonly isDrained: boolean;

@@ -26,7 +26,7 @@ export class WorkQueue {
 
   push(work: Work): void {
     this.#waiting.push(work);
-    this.#activity.busy++;
+    this.#activity.add(1);
     this.#fresh = true;
   }
 
@@ -48,7 +48,7 @@ export class WorkQueue {
     // Functions that stay keep their place before those posted meanwhile.
     if (again.length > 0) this.#waiting = [...again, ...this.#waiting];
     const done = round.length - again.length;
-    this.#activity.busy -= done;
+    this.#activity.add(-done);
     return done;
   }
 

@@ -14,7 +14,7 @@ import { bellWaitAsync, hasWaitAsync } from "../kernel/atomics.js";
 import type { Bell, Kernel, Memory } from "../kernel/kernel.js";
 import type { MemoryMap } from "../memory/map.js";
 import { taskSlot } from "../memory/map.js";
-import { type Clock, stampOf } from "../support/clock.js";
+import type { Clock } from "../support/clock.js";
 import { isNode, mayBlock, nextTurn } from "../support/host.js";
 import type { Keepalive } from "../support/keepalive.js";
 import { after } from "../support/timers.js";
@@ -92,6 +92,8 @@ export class Parker {
   readonly #slot: number;
   readonly #cores: number;
   readonly #clock: Clock;
+  /** The clock's: see stampOf(). */
+  readonly #origin: number;
   readonly #keepalive: Keepalive;
   readonly #witness: ParkerWitness;
   /** Whether this thread may block in wait(). */
@@ -107,6 +109,8 @@ export class Parker {
   #turning: Promise<void> | undefined;
   #isTurnAsked = false;
   #endTurn = (): void => {};
+  /** Whether this thread sleeps by Atomics.waitAsync, and not by a doorbell. */
+  readonly #isBellAsync: boolean;
   /** The one asynchronous sleep of this thread. All its asynchronous waits share it. */
   #asleep: Promise<unknown> | undefined;
   /** Waits in that sleep. */
@@ -144,11 +148,13 @@ export class Parker {
     this.#slot = taskSlot(map, task);
     this.#cores = cores;
     this.#clock = clock;
+    this.#origin = clock.origin;
     this.#keepalive = keepalive;
     this.#witness = witness;
     this.whyPrivate = whyPrivate;
     this.#receive = receive;
     this.#isAlone = whyPrivate !== "" && map.locals === 1;
+    this.#isBellAsync = !this.#isAlone && memory.futex === undefined && hasWaitAsync();
     this.mayBlock = mayBlock();
   }
 
@@ -196,7 +202,8 @@ export class Parker {
   }
 
   /**
-   * As wait(), without blocking the thread. To end it early, make `isStopped` true, and ring.
+   * As wait(), without blocking the thread. To end it early, make `isStopped` true, and ring. While nothing comes it enters as
+   * few functions as can be: a program that waits now and then is interpreted. `bench -- counts` counts them.
    * @param spun whether the caller has called spin() for it already
    */
   async waitAsync(
@@ -207,45 +214,51 @@ export class Parker {
     spun = false,
   ): Promise<boolean> {
     const deadline = timeout === Number.POSITIVE_INFINITY ? timeout : this.#clock.now() + timeout;
+    const most = spin < timeout ? spin : timeout;
     /** Set at the first sleep and cleared after the last, so that no timer work delays a woken wait. */
     let stopTimer: (() => void) | undefined;
-    const timeUp = () => {
-      stopTimer = undefined;
-      this.ring();
-    };
     const { patience } = this.#witness;
     const stopTelling = patience < timeout ? after(patience, () => awaited.lasts?.()) : undefined;
+    /** Whether the event loop has just had a turn. */
+    let hasSlept = false;
     try {
       for (let hasSpun = spun; ; hasSpun = false) {
-        if (!hasSpun && this.spin(awaited, Math.min(spin, timeout))) return true;
-        if (this.#mayTurn(awaited.spins, spin) && (await this.#spinTurns(awaited, Math.min(spin, timeout))))
+        if (!hasSpun && this.spin(awaited, most)) {
+          hasSlept = false;
           return true;
+        }
+        if (this.#isAlone && this.#mayTurn(awaited.spins, spin) && (await this.#spinTurns(awaited, most))) return true;
         if (isStopped()) return false;
         if (deadline !== Number.POSITIVE_INFINITY) {
           const left = deadline - this.#clock.now();
           if (left <= 0) return false;
-          stopTimer ??= after(left, timeUp);
+          stopTimer ??= after(left, () => {
+            stopTimer = undefined;
+            this.ring();
+          });
         }
         // No further promise between the ring and the caller: with three more, a call on one core took 59.5 µs, not 56.5.
         const rung = this.#armAsync(awaited);
+        hasSlept = rung !== undefined && !this.#isAlone;
         if (rung === undefined) {
           // There is work already; other microtasks of the caller run first.
           await undefined;
         } else {
-          const start = this.#clock.now();
-          const restless = this.#beginSleep(awaited, start);
+          const start = this.#beginSleep(awaited);
+          const stopRestless = awaited.restless() ? after(RESTLESS_MS, () => this.ring()) : undefined;
           await rung;
-          this.#endSleep(awaited, start, rung, restless);
+          stopRestless?.();
+          this.#endSleep(awaited, start, rung);
         }
         if (awaited.poll(1)) return true;
         if (isStopped()) return false;
-        const turn = this.turn();
+        const turn = hasSlept ? undefined : this.turn();
         if (turn !== undefined) await turn;
       }
     } finally {
       stopTimer?.();
       stopTelling?.();
-      const turn = this.turn();
+      const turn = hasSlept ? undefined : this.turn();
       if (turn !== undefined) await turn;
     }
   }
@@ -318,24 +331,24 @@ export class Parker {
     const seen = this.#kernel.bellArm(this.#slot);
     if (!awaited.peek()) {
       // The one sleep of this thread, shared by all of its waits.
-      this.#asleep ??= this.#bell(seen);
+      this.#asleep ??= this.#isBellAsync ? bellWaitAsync(this.#memory, this.#slot, seen) : this.#bell(seen);
       if (this.#asleep !== undefined) return this.#asleep;
     }
     if (this.sleepers === 0) this.#kernel.bellDisarm(this.#slot);
     return undefined;
   }
 
-  /** Begins an asynchronous sleep. Returns what stops the timer that ends it, if the wait is restless(). */
-  #beginSleep(awaited: Awaited, now: number): (() => void) | undefined {
+  /** Begins an asynchronous sleep. Returns the current time. */
+  #beginSleep(awaited: Awaited): number {
     this.sleepers++;
     this.#keepalive.begin();
+    const now = this.#clock.now();
     this.#fallsAsleep(awaited, now);
-    return awaited.restless() ? after(RESTLESS_MS, () => this.ring()) : undefined;
+    return now;
   }
 
   /** Ends an asynchronous sleep. */
-  #endSleep(awaited: Awaited, start: number, rung: Promise<unknown>, stopTimer: (() => void) | undefined): void {
-    stopTimer?.();
+  #endSleep(awaited: Awaited, start: number, rung: Promise<unknown>): void {
     if (this.#asleep === rung) this.#asleep = undefined;
     this.#keepalive.end();
     this.sleepers--;
@@ -354,7 +367,6 @@ export class Parker {
       });
     }
     const { futex, words } = this.#memory;
-    if (futex === undefined && hasWaitAsync()) return bellWaitAsync(this.#memory, this.#slot, seen);
     this.#doorbell ??= futex?.doorbell?.(this.#slot) ?? new Doorbell(words, (this.#slot + TASK_BELL_OFFSET) >>> 2);
     return this.#doorbell.wait(seen);
   }
@@ -461,12 +473,14 @@ export class Parker {
     return Number.isNaN(this.#awake) || (this.#slept < BUSY_MS && this.#clock.now() - this.#awake < BUSY_MS);
   }
 
-  /** Notes in shared memory that the thread falls asleep, and in which wait. */
+  /** Notes in shared memory that the thread falls asleep, and in which wait. Only this thread writes these words. */
   #fallsAsleep(awaited: Awaited, now: number): void {
     const { words } = this.#memory;
-    words[(this.#slot + TASK_SINCE_OFFSET) >>> 2] = stampOf(this.#clock, now);
-    this.#addTo(this.#slot + TASK_SLEEPS_OFFSET, 1);
-    this.#addTo(awaited.block + CONTEXT_ASLEEP_OFFSET + 4 * awaited.kind, 1);
+    const sleeps = (this.#slot + TASK_SLEEPS_OFFSET) >>> 2;
+    const asleep = (awaited.block + CONTEXT_ASLEEP_OFFSET + 4 * awaited.kind) >>> 2;
+    words[(this.#slot + TASK_SINCE_OFFSET) >>> 2] = this.#origin + now;
+    words[sleeps] = (words[sleeps] as number) + 1;
+    words[asleep] = (words[asleep] as number) + 1;
     this.#witness.tracer?.instant(TRACE_PARK, awaited.kind, now);
   }
 
@@ -475,8 +489,10 @@ export class Parker {
     const now = this.#clock.now();
     this.#awake = now;
     this.#slept = now - start;
-    this.#memory.words[(this.#slot + TASK_SINCE_OFFSET) >>> 2] = stampOf(this.#clock, now);
-    this.#addTo(awaited.block + CONTEXT_ASLEEP_OFFSET + 4 * awaited.kind, -1);
+    const { words } = this.#memory;
+    const asleep = (awaited.block + CONTEXT_ASLEEP_OFFSET + 4 * awaited.kind) >>> 2;
+    words[(this.#slot + TASK_SINCE_OFFSET) >>> 2] = this.#origin + now;
+    words[asleep] = (words[asleep] as number) - 1;
     this.#witness.tracer?.instant(TRACE_WAKE, awaited.kind, now);
     this.#witness.slept?.();
     return now;

@@ -370,11 +370,15 @@ export class Context {
     this.#sender.checkEndpoint(to);
     const dispatch = numberOf(id);
     const typed = typeof id === "object" ? id : undefined;
-    checkKeys(`options of ${name}`, options, CALL_KEYS);
     const { timeout, signal, header } = options;
-    checkSignal(name, signal);
-    const milliseconds = checkTimeout(timeout);
-    let headerBytes = viewBytes("header", header);
+    let milliseconds = Number.POSITIVE_INFINITY;
+    let headerBytes: Uint8Array | undefined;
+    if (options !== NO_OPTIONS) {
+      checkKeys(`options of ${name}`, options, CALL_KEYS);
+      checkSignal(name, signal);
+      milliseconds = checkTimeout(timeout);
+      headerBytes = viewBytes("header", header);
+    }
     let payload: Uint8Array | undefined;
     let kind = 0;
     if (typed === undefined) payload = viewBytes("request", request);

@@ -28,23 +28,196 @@ export interface ProgressOptions extends WaitOptions {
 export const PROGRESS_KEYS: Keys<ProgressOptions> = { timeout: true, signal: true };
 const WAIT_KEYS: Keys<WaitOptions> = { timeout: true };
 
+/** What a wait needs of its context. */
+interface WaitHost {
+  readonly core: ContextCore;
+  readonly task: Task;
+  readonly spins: Spins;
+  /** As that of the context, which may be closed, or advanced already. */
+  advance(rounds: number): number;
+}
+
+/** A wait of a context that does not block its thread. A class, since closures would be made and compiled anew for each wait. */
+abstract class ContextWait implements Awaited {
+  readonly name: WaitName;
+  readonly kind: number;
+  readonly block: number;
+  readonly spins: Spins;
+  readonly lasts: (() => void) | undefined;
+  found = false;
+  /** Count of the task's interrupts that do not end it. */
+  interrupts: number;
+  protected readonly host: WaitHost;
+  protected readonly core: ContextCore;
+
+  constructor(host: WaitHost, name: WaitName) {
+    const { core, task, spins } = host;
+    this.name = name;
+    this.kind = WAITS[name];
+    this.block = core.block;
+    this.spins = spins;
+    this.lasts = task.observers.isStrict ? task.observers.whenLasting(name, core.endpoint) : undefined;
+    this.interrupts = task.interruptsTaken;
+    this.host = host;
+    this.core = core;
+  }
+
+  abstract poll(rounds: number): boolean;
+  abstract peek(): boolean;
+
+  get isInterrupted(): boolean {
+    return this.host.task.interrupts !== this.interrupts;
+  }
+
+  restless(): boolean {
+    return this.core.isRestless();
+  }
+
+  protected advance(rounds: number): number {
+    const { core } = this;
+    return core.isAdvancing || core.isClosed ? this.host.advance(rounds) : core.advance(rounds);
+  }
+}
+
+/** The wait for the replies to all calls of a context. */
+class CallsWait extends ContextWait {
+  /** The earliest deadline when it fell asleep: a call that begins meanwhile may have to end before that. */
+  sleepEnd = Number.POSITIVE_INFINITY;
+  readonly isStopped = (): boolean => this.core.isClosed || this.isInterrupted;
+
+  #isOver(): boolean {
+    const { calls, isClosed } = this.core;
+    if (calls.settled > 0 || calls.size === 0 || isClosed) return true;
+    return calls.soonest < this.sleepEnd || this.host.task.interrupts !== this.interrupts;
+  }
+
+  poll(rounds: number): boolean {
+    return this.#isOver() || (this.advance(rounds) > 0 && this.#isOver());
+  }
+
+  peek(): boolean {
+    return this.#isOver() || this.core.hasWork();
+  }
+}
+
+/** A wait whose promise the program has. */
+abstract class EventWait<Value> extends ContextWait {
+  signal: AbortSignalLike | undefined;
+  readonly isStopped = (): boolean =>
+    this.core.isClosed || this.host.task.interrupts !== this.interrupts || this.signal?.aborted === true;
+
+  /** What its promise resolves with, once it is over. */
+  abstract readonly value: Value;
+  /** It is over, or has failed. */
+  abstract end(): void;
+}
+
+class ProgressWait extends EventWait<number> {
+  readonly #waits: Waits;
+  #before = 0;
+  #settledBefore = 0;
+
+  constructor(host: WaitHost, waits: Waits) {
+    super(host, "progress()");
+    this.#waits = waits;
+  }
+
+  /** From now on it waits for an event. */
+  begin(): void {
+    this.#before = this.core.events;
+    this.#settledBefore = this.#waits.settlings;
+    this.signal = undefined;
+  }
+
+  #isOver(): boolean {
+    return this.core.events !== this.#before || this.#waits.settlings !== this.#settledBefore;
+  }
+
+  poll(rounds: number): boolean {
+    return !this.isStopped() && (this.#isOver() || this.advance(rounds) > 0);
+  }
+
+  peek(): boolean {
+    return this.#isOver() || this.isStopped() || this.core.hasWork();
+  }
+
+  get value(): number {
+    return (this.core.events - this.#before) | 0;
+  }
+
+  end(): void {
+    this.#waits.progressed(this);
+  }
+}
+
+class ConditionWait extends EventWait<void> {
+  readonly value = undefined;
+  readonly #waits: Waits;
+  readonly #condition: () => boolean;
+  readonly #keepsErrors: boolean;
+  #hasLooked = false;
+  #over = false;
+
+  constructor(host: WaitHost, waits: Waits, name: WaitName, condition: () => boolean, keepsErrors: boolean) {
+    super(host, name);
+    this.#waits = waits;
+    this.#condition = condition;
+    this.#keepsErrors = keepsErrors;
+  }
+
+  #isOver(): boolean {
+    this.#over ||= this.#condition();
+    return this.#over;
+  }
+
+  poll(rounds: number): boolean {
+    if (this.isStopped()) return false;
+    if (!this.#hasLooked && this.#isOver()) return true;
+    this.#hasLooked = true;
+    if (!this.#over) this.#advance(rounds);
+    return this.#isOver();
+  }
+
+  #advance(rounds: number): void {
+    const { core } = this;
+    core.keepsErrors = this.#keepsErrors;
+    try {
+      this.advance(rounds);
+    } finally {
+      core.keepsErrors = false;
+    }
+  }
+
+  peek(): boolean {
+    return this.isStopped() || this.#isOver() || this.core.hasWork();
+  }
+
+  end(): void {
+    this.#waits.settled();
+    if (this.#keepsErrors) this.core.throwKept();
+  }
+}
+
 export class Waits {
   readonly #task: Task;
   readonly #core: ContextCore;
   /** Milliseconds of spinning before a sleep. */
   readonly #spin: number;
   readonly #checkOpen: (call: string) => void;
-  readonly #advance: (rounds: number) => number;
+  readonly #host: WaitHost;
   /** Statistics of the spins of this context's waits. */
   readonly spins = new Spins();
   readonly #restless = () => this.#core.isRestless();
   /** Count of progress() calls that are under way. */
   #progressing = 0;
   /** How many times progress() calls ended because another wait ended. */
-  #settlings = 0;
+  settlings = 0;
   #isSettling = false;
   /** The parker's `turns` when a promise was last settled while no progress() was under way. */
   #settledAt = -1;
+  /** The wait of an earlier progress(): a server needs only one. */
+  #spare: ProgressWait | undefined;
+  #callsWait: CallsWait | undefined;
   /** Whether #awaitCalls() is running. */
   #areCallsAwaited = false;
 
@@ -65,22 +238,23 @@ export class Waits {
     this.#core = core;
     this.#spin = spin;
     this.#checkOpen = checkOpen;
-    this.#advance = advance;
+    this.#host = { core, task, spins: this.spins, advance };
   }
 
   /** See `Context.progress`. */
-  async progress(options: ProgressOptions = {}): Promise<number> {
-    const before = this.#core.events;
-    const settledBefore = this.#settlings;
-    const isOver = () => this.#core.events !== before || this.#settlings !== settledBefore;
+  progress(options: ProgressOptions = NO_OPTIONS): Promise<number> {
     this.#progressing++;
     if (this.#settledAt === this.#task.parker.turns) this.#settleSoon();
-    try {
-      await this.#wait("progress()", options, (rounds) => isOver() || this.#advance(rounds) > 0, isOver);
-    } finally {
-      this.#progressing--;
-    }
-    return (this.#core.events - before) | 0;
+    const wait = this.#spare ?? new ProgressWait(this.#host, this);
+    this.#spare = undefined;
+    wait.begin();
+    return this.#await(wait, options);
+  }
+
+  /** @internal The wait of a progress() is over, and the next one takes it. */
+  progressed(wait: ProgressWait): void {
+    this.#progressing--;
+    this.#spare = wait;
   }
 
   /**
@@ -89,32 +263,7 @@ export class Waits {
    * @param keepsErrors whether what handlers throw meanwhile does not end the wait: the context throws it after that
    */
   async until(wait: WaitName, condition: () => boolean, options: ProgressOptions, keepsErrors = false): Promise<void> {
-    const core = this.#core;
-    let over = false;
-    const isOver = (): boolean => {
-      over ||= condition();
-      return over;
-    };
-    let isFirst = true;
-    const poll = (rounds: number): boolean => {
-      if (isFirst && isOver()) return true;
-      isFirst = false;
-      if (!over) {
-        core.keepsErrors = keepsErrors;
-        try {
-          this.#advance(rounds);
-        } finally {
-          core.keepsErrors = false;
-        }
-      }
-      return isOver();
-    };
-    try {
-      await this.#wait(wait, options, poll, isOver);
-    } finally {
-      this.settled();
-      if (keepsErrors) core.throwKept();
-    }
+    await this.#await(new ConditionWait(this.#host, this, wait, condition, keepsErrors), options);
   }
 
   /** Called when a promise of this context is settled: code behind it may do what a progress() awaits, so that ends too. */
@@ -133,7 +282,7 @@ export class Waits {
     void nextTurn().then(() => {
       this.#isSettling = false;
       if (this.#progressing === 0) return;
-      this.#settlings++;
+      this.settlings++;
       this.#task.parker.ring();
     });
   }
@@ -153,31 +302,27 @@ export class Waits {
   async #awaitCalls(): Promise<void> {
     const { calls } = this.#core;
     const { parker, clock } = this.#task;
-    let interrupts = this.#task.interruptsTaken;
-    const isStopped = () => this.#core.isClosed || this.#task.interrupts !== interrupts;
-    // A call that began during the sleep may have to end before it.
-    let sleepEnd = Number.POSITIVE_INFINITY;
-    const isOver = () => calls.settled > 0 || calls.size === 0 || calls.soonest < sleepEnd || isStopped();
-    const awaited = this.awaited(
-      "call()",
-      (rounds) => isOver() || (this.#advance(rounds) > 0 && isOver()),
-      () => isOver() || this.#core.hasWork(),
-    );
+    this.#callsWait ??= new CallsWait(this.#host, "call()");
+    const wait = this.#callsWait;
+    wait.interrupts = this.#task.interruptsTaken;
     while (calls.size > 0 && !this.#core.isClosed) {
       calls.settled = 0;
-      sleepEnd = calls.soonest;
+      wait.sleepEnd = calls.soonest;
       try {
         // If the reply comes during the spin, there is no sleep to prepare.
-        if (parker.spin(awaited, this.#spin)) await parker.turn();
-        else await parker.waitAsync(awaited, sleepEnd - clock.now(), 0, isStopped, true);
+        if (parker.spin(wait, this.#spin)) await parker.turn();
+        else {
+          const left = wait.sleepEnd === Number.POSITIVE_INFINITY ? wait.sleepEnd : wait.sleepEnd - clock.now();
+          await parker.waitAsync(wait, left, 0, wait.isStopped, true);
+        }
       } catch (error) {
         // A handler threw it, not a call.
         throwUncaught(error);
         await nextTurn();
       }
-      if (!this.#core.isClosed && isStopped()) {
+      if (!this.#core.isClosed && wait.isInterrupted) {
         this.#task.takeInterrupts();
-        interrupts = this.#task.interruptsTaken;
+        wait.interrupts = this.#task.interruptsTaken;
         calls.interrupt(() => new PamiError("PAMIR_INTERRUPTED", `${this.#nameOf("call()")} was interrupted`));
       }
       if (calls.soonest !== Number.POSITIVE_INFINITY) calls.expire(clock.now(), ({ to }) => this.#late(to));
@@ -204,47 +349,33 @@ export class Waits {
     return new PamiError("PAMIR_CANCELED", `${this.#nameOf(call)} was canceled`, { cause: signal.reason });
   }
 
-  /**
-   * Waits without blocking the thread until `poll` says that the wait is over.
-   * @param isOver as `poll`, without an advance
-   * @throws as progress()
-   */
-  async #wait(
-    wait: WaitName,
-    options: ProgressOptions,
-    poll: (rounds: number) => boolean,
-    isOver = () => false,
-  ): Promise<void> {
-    checkProgress(wait, options);
-    const { timeout, signal } = options;
-    const milliseconds = checkTimeout(timeout);
-    this.#checkOpen(wait.slice(0, -2));
-    // If a handler began this wait, its round is over after a microtask.
-    if (this.#core.isAdvancing) await undefined;
-    const interrupts = this.#task.interruptsTaken;
-    const isStopped = () => this.#core.isClosed || signal?.aborted === true || this.#task.interrupts !== interrupts;
-    const wake = () => this.#task.parker.ring();
-    const forget = hearAbort(signal, wake);
-    let over = false;
+  /** Waits without blocking the thread. @returns the wait's value @throws as progress() */
+  async #await<Value>(wait: EventWait<Value>, options: ProgressOptions): Promise<Value> {
+    const { signal } = options;
+    let milliseconds = Number.POSITIVE_INFINITY;
+    let forget: (() => void) | undefined;
     try {
-      over = await this.#task.parker.waitAsync(
-        this.awaited(
-          wait,
-          (rounds) => !isStopped() && poll(rounds),
-          () => isStopped() || isOver() || this.#core.hasWork(),
-        ),
-        milliseconds,
-        this.#spin,
-        isStopped,
-      );
+      if (options !== NO_OPTIONS) {
+        checkProgress(wait.name, options);
+        milliseconds = checkTimeout(options.timeout);
+      }
+      if (this.#core.isClosed) this.#checkOpen(wait.name.slice(0, -2));
+      // If a handler began this wait, its round is over after a microtask.
+      if (this.#core.isAdvancing) await undefined;
+      wait.interrupts = this.#task.interruptsTaken;
+      if (signal !== undefined) {
+        wait.signal = signal;
+        forget = hearAbort(signal, () => this.#task.parker.ring());
+      }
+      if (await this.#task.parker.waitAsync(wait, milliseconds, this.#spin, wait.isStopped)) return wait.value;
     } finally {
-      forget();
+      forget?.();
+      wait.end();
     }
-    if (over) return;
-    const what = this.#nameOf(wait);
-    if (signal?.aborted) throw this.canceled(wait, signal);
+    const what = this.#nameOf(wait.name);
+    if (signal?.aborted) throw this.canceled(wait.name, signal);
     if (this.#core.isClosed) throw new PamiError("PAMIR_CLOSED", `${what}: the context was closed`);
-    if (isStopped()) {
+    if (wait.isInterrupted) {
       this.#task.takeInterrupts();
       throw new PamiError("PAMIR_INTERRUPTED", `${what} was interrupted`);
     }

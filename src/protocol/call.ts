@@ -22,9 +22,10 @@ import { type DispatchId, encoded, isTransient, type JsonCheck, type Parts } fro
 import type { Handler, HandlerTable } from "../core/dispatch.js";
 import { type Endpoint, nameOf } from "../core/endpoint.js";
 import { PamiError, show } from "../core/error.js";
-import { bodyBytes, type Message } from "../core/message.js";
+import type { Message } from "../core/message.js";
 import { type Callback, ERROR, type Result, SHUTDOWN, SUCCESS } from "../core/result.js";
 import { thrownBytes, thrownIn } from "../core/thrown.js";
+import type { Memory } from "../kernel/kernel.js";
 import { isDetached } from "../support/copy.js";
 import { promised } from "../support/promise.js";
 import { ABORT_INTERRUPTED, ABORT_TIMEDOUT, ServedCall, ServedCalls } from "./served-calls.js";
@@ -47,8 +48,9 @@ export interface CallHost {
    * @param onSent gets the result if the message had to wait; for a reply, only if it is too large to be copied
    */
   send(to: Endpoint, dispatch: number, header: Uint8Array, payload: Uint8Array | undefined, onSent?: Callback): Result;
-  /** Publishes the number of pending calls. */
-  pending(count: number): void;
+  /** Where the number of pending calls is published: a word, by its index in the memory. */
+  readonly memory: Memory;
+  readonly countWord: number;
   /** Makes the context advance while calls are pending. `isSooner`: a call has an earlier deadline than all others. */
   advanceSoon(isSooner: boolean): void;
   /** In debug mode: see Observers. */
@@ -78,6 +80,10 @@ export interface PendingCall {
 export class Calls {
   /** Calls that were settled since the owner set this to 0. */
   settled = 0;
+  /** Calls whose reply has not come. A field, as the next one, since each look of a wait reads both. */
+  size = 0;
+  /** No pending call is given up before this, on the context's clock. */
+  soonest = Number.POSITIVE_INFINITY;
 
   readonly #host: CallHost;
   readonly #served: ServedCalls;
@@ -88,8 +94,6 @@ export class Calls {
   readonly #words = new Uint32Array(2);
   readonly #bytes = new Uint8Array(this.#words.buffer);
   #number = 0;
-  /** No pending call's deadline is before this. */
-  #soonest = Number.POSITIVE_INFINITY;
 
   constructor(host: CallHost, handlers: HandlerTable) {
     this.#host = host;
@@ -100,19 +104,9 @@ export class Calls {
     handlers.handle(DISPATCH_ID_ABORT, (message) => this.#onAbort(message));
   }
 
-  /** Calls whose reply has not come. */
-  get size(): number {
-    return this.#pending.size;
-  }
-
   /** Whether the reply of a call has not come. */
   isPending(number: number): boolean {
     return this.#pending.has(number);
-  }
-
-  /** No pending call is given up before this. */
-  get soonest(): number {
-    return this.#soonest;
   }
 
   /**
@@ -138,20 +132,20 @@ export class Calls {
       return number;
     }
     this.#pending.set(number, call);
-    this.#host.pending(this.#pending.size);
-    const isSooner = call.deadline < this.#soonest;
-    if (isSooner) this.#soonest = call.deadline;
+    this.#count(1);
+    const isSooner = call.deadline < this.soonest;
+    if (isSooner) this.soonest = call.deadline;
     this.#host.advanceSoon(isSooner);
     return number;
   }
 
   /** Gives up the calls whose time is over. */
   expire(now: number, late: (call: PendingCall) => Error): void {
-    if (now < this.#soonest) return;
-    this.#soonest = Number.POSITIVE_INFINITY;
+    if (now < this.soonest) return;
+    this.soonest = Number.POSITIVE_INFINITY;
     for (const [number, call] of this.#pending) {
       if (call.deadline <= now) this.abandon(number, late(call), ABORT_TIMEDOUT);
-      else if (call.deadline < this.#soonest) this.#soonest = call.deadline;
+      else if (call.deadline < this.soonest) this.soonest = call.deadline;
     }
   }
 
@@ -241,9 +235,14 @@ export class Calls {
     const call = this.#pending.get(number);
     if (call === undefined) return undefined;
     this.#pending.delete(number);
-    this.#host.pending(this.#pending.size);
+    this.#count(-1);
     this.settled++;
     return call;
+  }
+
+  #count(change: 1 | -1): void {
+    this.size += change;
+    this.#host.memory.words[this.#host.countWord] = this.size;
   }
 
   /** As giveUp(), and tells the target, by a message behind the call. @param why ABORT_… */
@@ -265,7 +264,7 @@ export class Calls {
    * @param scope the call's, if anybody asked for it @param typed the dispatch id of a handler of values
    */
   reply(to: Endpoint, number: number, value: unknown, scope: ServedCall | undefined, typed: Typed): void {
-    const promise = promised(value);
+    const promise = value === undefined || ArrayBuffer.isView(value) ? undefined : promised(value);
     if (promise === undefined) {
       scope?.answered();
       this.#replyValue(to, number, value, typed);
@@ -294,7 +293,8 @@ export class Calls {
       this.replyError(to, number, new PamiError("PAMIR_INVAL", what));
       return;
     }
-    if (value != null && isDetached(value.buffer)) {
+    // A detached view has 0 bytes.
+    if (value != null && value.byteLength === 0 && isDetached(value.buffer)) {
       this.replyError(to, number, new PamiError("PAMIR_INVAL", "the buffer of a handler's reply is detached"));
       return;
     }
@@ -337,7 +337,7 @@ export class Calls {
   ): void {
     this.#served.forget(to, number);
     const bytes = payload?.length ?? 0;
-    const isCopied = isTransient || bodyBytes(PREFIX_BYTES, bytes) <= RECV_IMMEDIATE_MAX;
+    const isCopied = isTransient || PREFIX_BYTES + bytes <= RECV_IMMEDIATE_MAX;
     const onSent = isCopied ? undefined : (_: unknown, result: Result) => this.#replySent(to, number, bytes, result);
     this.#host.send(to, DISPATCH_ID_REPLY, this.#prefix(number, status, head), payload, onSent);
   }

@@ -21,6 +21,7 @@ import type { Pacing } from "../core/pacing.js";
 import { Activity, type ProgressSource } from "../core/progress.js";
 import { type Callback, SHUTDOWN } from "../core/result.js";
 import type { WorkQueue } from "../core/work.js";
+import type { Kernel } from "../kernel/kernel.js";
 import { contextBlock, isClosed, ordinalOf } from "../memory/map.js";
 import { endpointCount, taskAt } from "../node/address.js";
 import { ContextEngine } from "../node/engine.js";
@@ -68,7 +69,7 @@ class InlineAgent implements ProgressSource {
 
   constructor(remote: Remote, activity: Activity) {
     this.#remote = remote;
-    activity.busy++;
+    activity.add(1);
   }
 
   get hasWork(): boolean {
@@ -120,6 +121,9 @@ export class ContextCore {
   readonly #task: Task;
   readonly #owner: CoreOwner;
   readonly #engine: ContextEngine;
+  readonly #kernel: Kernel;
+  /** The agent of this thread, if the node's has none of its own. */
+  readonly #remote: Remote | undefined;
   readonly #lanes: Lanes;
   /** Callbacks for the ends of endpoints. */
   #watchers: { readonly to: Endpoint; readonly callback: Callback; readonly cookie: unknown }[] = [];
@@ -173,6 +177,8 @@ export class ContextCore {
     this.#task = task;
     this.#owner = owner;
     this.#engine = engine;
+    this.#kernel = kernel;
+    this.#remote = remote;
     this.#lanes = lanes;
     this.#endedSeen = new Uint8Array(map.tasks);
     this.completions = completions;
@@ -185,9 +191,8 @@ export class ContextCore {
     const callHost: CallHost = {
       checkJson: task.observers.checkJson,
       send: (to, id, header, payload, onSent) => this.sender.sendOwn(to, id, header, payload, onSent),
-      pending: (count) => {
-        memory.words[(block + CONTEXT_CALLS_OFFSET) >>> 2] = count;
-      },
+      memory,
+      countWord: (block + CONTEXT_CALLS_OFFSET) >>> 2,
       advanceSoon: (isSooner) => owner.advanceSoon(isSooner),
       keepsCall: (origin, number) => this.receiver.keepsCall(origin, number),
       isGone: (to) => this.receiver.isGone(to),
@@ -306,15 +311,18 @@ export class ContextCore {
 
   /** Whether an advance would do something. */
   hasWork(): boolean {
+    return (this.#activity.busy !== 0 && this.#hasOwnWork()) || this.#kernel.peek(this.block) !== 0;
+  }
+
+  #hasOwnWork(): boolean {
     if (this.completions.length > 0 || this.work.fresh || this.receiver.hasDeliverable()) return true;
-    if (this.#sources.some((source) => source.hasWork)) return true;
-    if (this.sender.hasRoom()) return true;
-    return this.#task.kernel.peek(this.block) !== 0;
+    return this.#sources.some((source) => source.hasWork) || this.sender.hasRoom();
   }
 
   /** Whether the context awaits something for which no task rings the bell. */
   isRestless(): boolean {
-    return this.sender.takeRetrySoon() || this.work.length > 0 || this.#task.remote?.isRestless === true;
+    if (this.#remote?.isRestless === true) return true;
+    return this.sender.takeRetrySoon() || (this.#activity.busy !== 0 && this.work.length > 0);
   }
 
   /** Whether everything sent is out, and all its callbacks have run. */

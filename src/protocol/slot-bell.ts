@@ -46,7 +46,7 @@ class SlotBell implements ProgressSource, SlotWatch {
 
   #count(): void {
     const busy = this.#held.size + this.#lanes.size + Number(this.#isNoticed);
-    this.#activity.busy += busy - this.busy;
+    this.#activity.add(busy - this.busy);
     this.busy = busy;
   }
 

@@ -14,12 +14,12 @@ export class Keepalive {
 
   begin(): void {
     this.#waits++;
-    this.#update();
+    if (!this.#isHeld) this.#update();
   }
 
   end(): void {
     this.#waits--;
-    this.#update();
+    if (this.#isHeld) this.#update();
   }
 
   /** Whether waits keep the thread running from now on. */

@@ -16,6 +16,7 @@ import {
 import { describe, expect, it } from "vitest";
 import { HandlerTable } from "../../src/core/dispatch.js";
 import type { Endpoint } from "../../src/core/endpoint.js";
+import type { Memory } from "../../src/kernel/kernel.js";
 import { Calls } from "../../src/protocol/call.js";
 import {
   ASK,
@@ -43,7 +44,8 @@ it("a call that is refused before it is sent is not pending: nobody would wait f
     send: () => {
       throw new RangeError("no such endpoint");
     },
-    pending: () => {},
+    memory: { words: new Int32Array(1) } as unknown as Memory,
+    countWord: 0,
     checkJson: undefined,
     advanceSoon: () => {},
     keepsCall: () => false,

@@ -540,7 +540,7 @@ describe.each(["wasm", "ts"] as const)("%s", (kernel) => {
 
       work(count: number): void {
         this.busy += count;
-        this.#activity.busy += count;
+        this.#activity.add(count);
       }
 
       advance(): number {
@@ -586,7 +586,12 @@ describe.each(["wasm", "ts"] as const)("%s", (kernel) => {
       const source = target.add((activity) => new Source(activity));
       expect(target.hasWork()).toBe(false);
       source.hasWork = true;
+      // It is busy with nothing: no advance would ask it.
+      expect(target.hasWork()).toBe(false);
+      source.work(1);
       expect(target.hasWork()).toBe(true);
+      source.hasWork = false;
+      expect(target.hasWork()).toBe(false);
     });
 
     it("that throws stops nothing else: its error comes out of each round, beside others'", () => {

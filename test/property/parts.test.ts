@@ -95,7 +95,7 @@ class Source implements ProgressSource {
 
   count(change: 1 | -1): void {
     this.busy += change;
-    this.#activity.busy += change;
+    this.#activity.add(change);
   }
 
   advance(): number {

@@ -182,7 +182,7 @@ export class PeerSet {
   /** One target more, or one fewer, has pending messages or waiters for room. */
   count(change: 1 | -1): void {
     this.busy += change;
-    this.#activity.busy += change;
+    this.#activity.add(change);
   }
 
   /**

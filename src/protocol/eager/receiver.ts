@@ -234,7 +234,7 @@ export class Receiver {
 
   #count(change: 1 | -1): void {
     this.busy += change;
-    this.#activity.busy += change;
+    this.#activity.add(change);
   }
 
   get unexpectedBytes(): number {
@@ -580,6 +580,15 @@ export class Receiver {
         const returned = handler(message);
         if (returned !== undefined) promised(returned);
         return;
+      }
+      if ((meta & META_DISPATCH_MASK) === DISPATCH_ID_CALL) {
+        const called = this.#direct[(words[(body + 4) >>> 2] as number) & DISPATCH_ID_MAX];
+        if (called !== undefined) {
+          const rest = (commit & RECORD_LENGTH_MASK) - (((meta >>> META_HEADER_SHIFT) + 7) & ~7);
+          this.#message.set(meta, body, Math.max(rest, 0), origin, true);
+          this.serve(called, this.#message);
+          return;
+        }
       }
     }
     if (!this.#stopped && !this.#paused.has(origin)) this.#rareEvent(commit, meta, body, origin);

@@ -293,10 +293,11 @@ export class Sender {
   ): Result {
     if (this.#closed) return SHUTDOWN;
     const payloadBytes = payload?.length ?? 0;
-    const total = bodyBytes(header.length, payloadBytes);
+    const total = payloadBytes === 0 ? header.length : ((header.length + 7) & ~7) + payloadBytes;
     const lane = this.#directLane(to);
-    if (lane !== 0 && total <= this.#directMax) {
-      if (this.#sendDirectly(lane, dispatch, header, header.length, payload, payloadBytes, total)) return SUCCESS;
+    if (lane !== 0 && total <= this.#directMax && total > 0) {
+      const meta = (header.length << META_HEADER_SHIFT) | dispatch;
+      if (this.#lanes.send(lane, meta, header, payload, total)) return SUCCESS;
     }
     const isSmall = total <= RECV_IMMEDIATE_MAX;
     const callbacks = { onLocal, onRemote: undefined, cookie: undefined, offer: undefined, gift: undefined };

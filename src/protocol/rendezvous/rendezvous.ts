@@ -22,7 +22,7 @@ export class Rendezvous implements ProgressSource {
   constructor(base: Base, regions: RegionTable, pacing: Pacing) {
     const count = (change: 1 | -1): void => {
       this.busy += change;
-      base.activity.busy += change;
+      base.activity.add(change);
     };
     this.#transfers = new TransferTable(base, regions, count);
     this.sender = new RendezvousSender(base, regions, this.#transfers);

@@ -288,7 +288,7 @@ export class Rma implements ProgressSource {
 
   #changeBusy(change: 1 | -1): void {
     this.busy += change;
-    this.#activity.busy += change;
+    this.#activity.add(change);
   }
 
   /** Whether an advance would do something. Not if only other threads can process what is left. */

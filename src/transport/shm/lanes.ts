@@ -117,7 +117,7 @@ export class ShmLanes implements Lanes {
     const body = this.#place(lane, total);
     if (body === 0) return false;
     if (header !== undefined) this.copyIn(header, body);
-    if (payload !== undefined) this.copyIn(payload, body + total - payload.length);
+    if (payload !== undefined && payload.length > 0) this.copyIn(payload, body + total - payload.length);
     this.#kernel.laneCommit(lane, KIND_MESSAGE, total, meta);
     return true;
   }

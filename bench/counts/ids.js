@@ -1,0 +1,7 @@
+// @ts-check
+export const CALL = 1;
+export const SEND = 2;
+export const BEGIN = 3;
+export const END = 4;
+export const PUT = 5;
+export const ALLREDUCE = 6;
