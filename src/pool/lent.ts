@@ -105,6 +105,8 @@ export class Loans {
   #next = 0;
   /** What the call that is being written lends until it ends. */
   #ofCall: Lent[] | undefined;
+  /** That of a call that has lent nothing, for the next one. */
+  #unused: Lent[] | undefined;
   /** What the message lends that is being written. */
   #written: Set<Lent> | undefined;
   /** Numbers of what came with the message that is being read. */
@@ -162,20 +164,21 @@ export class Loans {
     if (borrowed !== undefined) borrowed.messages--;
   }
 
-  /** What is lent while `encode` runs belongs to a call. @returns what ends that, if anything was lent */
-  during<T>(encode: () => T): { readonly value: T; readonly end: End | undefined } {
+  /** What is lent from here on belongs to a call, until leave(). @returns what leave() takes */
+  enter(): Lent[] | undefined {
     const before = this.#ofCall;
-    const lent: Lent[] = [];
-    this.#ofCall = lent;
-    try {
-      const value = encode();
-      return { value, end: lent.length === 0 ? undefined : (error) => this.#endOf(lent, error) };
-    } catch (error) {
-      this.#endOf(lent, error);
-      throw error;
-    } finally {
-      this.#ofCall = before;
-    }
+    this.#ofCall = this.#unused ?? [];
+    this.#unused = undefined;
+    return before;
+  }
+
+  /** @returns what ends what the call lends, if it lends anything */
+  leave(before: Lent[] | undefined): End | undefined {
+    const lent = this.#ofCall as Lent[];
+    this.#ofCall = before;
+    if (lent.length > 0) return (error) => this.#endOf(lent, error);
+    this.#unused = lent;
+    return undefined;
   }
 
   /** A call is over. If it was given up, its function awaits no callback any more: one may never settle. */

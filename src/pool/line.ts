@@ -155,9 +155,13 @@ export class Line {
     }
     const known = typed;
     const request: Request = { id, value, options, copied: undefined };
-    const { value: reply, end } = this.loans.during(() =>
-      this.#sending(request, () => this.#context.call(this.to, known, value, options)),
-    );
+    const before = this.#request;
+    this.#request = request;
+    const outer = this.loans.enter();
+    // It throws nothing, but rejects.
+    const reply = this.#context.call(this.to, known, value, options);
+    const end = this.loans.leave(outer);
+    this.#request = before;
     if (request.copied !== undefined) detachOnceSent(request.copied, reply);
     if (this.loans.size > 0) this.#onLent();
     return { reply: this.mover.isLate ? reply.then(wholeOf) : reply, end };
@@ -167,18 +171,22 @@ export class Line {
   askSync(id: number, value: unknown, options: CallSyncOptions): unknown {
     const typed = { id, request: this.codec, reply: this.codec };
     const request: Request = { id, value, options: undefined, copied: undefined };
-    let isRefused = false;
-    const { value: reply, end } = this.loans.during(() => {
-      try {
-        return this.#sending(request, () => this.#context.callSync(this.to, typed, value, options));
-      } catch (error) {
-        isRefused = (error as PamiError).code === "PAMIR_TOO_LARGE";
-        throw error;
-      } finally {
-        if (request.copied !== undefined) settleCopied(request.copied, isRefused);
-      }
-    });
-    end?.();
+    const before = this.#request;
+    this.#request = request;
+    const outer = this.loans.enter();
+    let reply: unknown;
+    let failure: unknown;
+    try {
+      reply = this.#context.callSync(this.to, typed, value, options);
+    } catch (error) {
+      failure = error;
+      throw error;
+    } finally {
+      this.loans.leave(outer)?.(failure);
+      this.#request = before;
+      const isRefused = (failure as PamiError | undefined)?.code === "PAMIR_TOO_LARGE";
+      if (request.copied !== undefined) settleCopied(request.copied, isRefused);
+    }
     if (!(reply instanceof Late)) return reply;
     reply.whole.catch(() => {});
     const text = "sync: the result is moved, and an event brings it here: await the call, or let the function copy it";
@@ -195,17 +203,6 @@ export class Line {
   /** Resolves once all calls have ended on the other side that were given up here. */
   async settled(options?: CallOptions): Promise<void> {
     this.mover.dropTo((await this.ask(SETTLED, undefined, options)) as number);
-  }
-
-  /** Sends a request, which its codec knows meanwhile. */
-  #sending<T>(request: Request, send: () => T): T {
-    const before = this.#request;
-    this.#request = request;
-    try {
-      return send();
-    } finally {
-      this.#request = before;
-    }
   }
 
   /** Writes a reply to a call of a dispatch id. */

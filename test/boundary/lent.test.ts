@@ -30,10 +30,9 @@ const OF_SIGNALS = ["addEventListener", "dispatchEvent", "throwIfAborted", "onab
 /** Lends one thing, and calls it as a message of the other side says. */
 function called(what: object, name: string | null): unknown {
   const loans = new Loans(host);
-  let number: number | undefined;
-  loans.during(() => {
-    number = loans.numberOf(what);
-  });
+  const before = loans.enter();
+  const number = loans.numberOf(what);
+  loans.leave(before);
   return loans.call(number as number, name, ["return 1", () => 1]);
 }
 
