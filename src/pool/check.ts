@@ -4,6 +4,7 @@ import { type AbortSignalLike, type Context, PamiError } from "../index.js";
 /** A value in an error's text. */
 export function shown(value: unknown): string {
   if (typeof value === "string") return JSON.stringify(value);
+  if (typeof value === "bigint") return `${value}n`;
   if (typeof value === "function") return "a function";
   return typeof value === "object" && value !== null ? "an object" : String(value);
 }

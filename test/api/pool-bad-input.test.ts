@@ -51,6 +51,7 @@ describe("an option of the wrong type or range:", () => {
     [{ workerOptions: 5 }, "workerOptions are 5, not an object"],
     [{ onError: "ignor" }, 'onError is "ignor", not "report"'],
     [{ top: 1 }, "top is 1, not a boolean"],
+    [{ timeout: 5n }, "timeout of pool() is 5n, not a number of milliseconds"],
   ])("%o", async (options, text) => {
     await expect(pool(ENTRY, options as PoolOptions)).rejects.toMatchObject({
       code: INVALID,
