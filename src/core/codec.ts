@@ -66,7 +66,7 @@ export const codecs = {
    * Makes a codec for JSON values and `undefined`. As JSON.stringify(), it changes or leaves out what JSON lacks: a Map
    * becomes {}, NaN null, and `undefined` goes from an object. Of a job with `debug: true`, calls, messages and replies throw
    * PAMIR_CLONE instead, with the place of that part. There, an object with a method `toJSON` passes; a Date does not, since
-   * it would arrive as a string.
+   * it would arrive as a string. What is posted to a port of `pamir/port` is not looked at.
    */
   json<T = unknown>(): Codec<T> {
     const codec: Codec<T> = {
