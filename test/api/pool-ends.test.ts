@@ -1,25 +1,14 @@
 // How calls of a pool end: each one once, whatever happens to its worker, its signal, its pool and its neighbors.
-import { type Pool, type PoolOptions, pool, proxy } from "pamir/pool";
-import { afterEach, describe, expect, it } from "vitest";
+import { type Pool, pool, proxy } from "pamir/pool";
+import { describe, expect, it } from "vitest";
+import { endOf, starter } from "./pools.js";
 import { run } from "./run-program.js";
 import type { api } from "./tasks/pool-worker.js";
 
 type Api = typeof api;
 const ENTRY = new URL("./tasks/pool-worker.js", import.meta.url);
-const open: Pool<Api>[] = [];
+const { start, open } = starter<Api>(ENTRY, { workers: 2 });
 
-async function start(options: PoolOptions = {}): Promise<Pool<Api>> {
-  const workers = await pool<Api>(ENTRY, { workers: 2, ...options });
-  open.push(workers);
-  return workers;
-}
-
-afterEach(async () => {
-  for (const workers of open.splice(0)) await workers.terminate();
-});
-
-/** What a call gives, or the code of its error. */
-const endOf = (promise: Promise<unknown>): Promise<unknown> => promise.catch((error: { code?: string }) => error.code);
 const LONG = 600_000;
 
 describe("a call that waits", () => {
@@ -434,6 +423,21 @@ describe("a late callback that nobody awaits", () => {
       process.removeAllListeners("unhandledRejection");
       for (const listener of before) process.on("unhandledRejection", listener);
     }
+  });
+});
+
+describe("a pool that ends while workers start", () => {
+  it("close() lets the calls end that wait for them; terminate() refuses those; warmUp() ends in both cases", async () => {
+    const workers = await start({ min: 1, max: 3 });
+    const warm = endOf(workers.warmUp());
+    const calls = [workers.square(2), workers[2]?.square(3), workers[1]?.square(4)];
+    await workers.close();
+    expect([await warm, ...(await Promise.all(calls))]).toEqual([undefined, 4, 9, 16]);
+    const other = await start({ min: 1, max: 3 });
+    const cold = endOf(other.warmUp());
+    const refused = [other[2]?.square(3), other[1]?.square(4)].map((call) => endOf(call as Promise<unknown>));
+    await other.terminate();
+    expect(await Promise.all([cold, ...refused])).toEqual(["PAMIR_CLOSED", "PAMIR_CLOSED", "PAMIR_CLOSED"]);
   });
 });
 

@@ -1,23 +1,14 @@
 // move() of pamir/pool: what is transferred instead of copied, as arguments, results, values of streams.
 import { MessageChannel, type MessagePort, Worker } from "node:worker_threads";
-import { connect, move, type Pool, type PoolOptions, pool } from "pamir/pool";
-import { afterEach, describe, expect, it } from "vitest";
+import { connect, move, type PoolOptions } from "pamir/pool";
+import { describe, expect, it } from "vitest";
+import { starter } from "./pools.js";
 import { run } from "./run-program.js";
 import type { api } from "./tasks/move-worker.js";
 
 type Api = typeof api;
 const ENTRY = new URL("./tasks/move-worker.js", import.meta.url);
-const open: Pool<Api>[] = [];
-
-async function start(options: PoolOptions = {}): Promise<Pool<Api>> {
-  const workers = await pool<Api>(ENTRY, { workers: 1, onError: "ignore", ...options });
-  open.push(workers);
-  return workers;
-}
-
-afterEach(async () => {
-  for (const workers of open.splice(0)) await workers.terminate();
-});
+const { start } = starter<Api>(ENTRY, { workers: 1, onError: "ignore" });
 
 /** How a call ends: its error's code and text. */
 const endOf = (promise: Promise<unknown>): Promise<unknown> =>

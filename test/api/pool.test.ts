@@ -2,29 +2,14 @@
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
-import { connect, type Pool, type PoolOptions, pool, proxy } from "pamir/pool";
-import { afterEach, describe, expect, it } from "vitest";
+import { connect, type PoolOptions, pool, proxy } from "pamir/pool";
+import { describe, expect, it } from "vitest";
+import { endOf, starter } from "./pools.js";
 import type { api } from "./tasks/pool-worker.js";
 
 type Api = typeof api;
 const ENTRY = new URL("./tasks/pool-worker.js", import.meta.url);
-const open: Pool<Api>[] = [];
-
-async function start(options: PoolOptions = {}): Promise<Pool<Api>> {
-  const workers = await pool<Api>(ENTRY, { workers: 2, ...options });
-  open.push(workers);
-  return workers;
-}
-
-afterEach(async () => {
-  for (const workers of open.splice(0)) await workers.terminate();
-});
-
-const codeOf = (promise: Promise<unknown>): Promise<unknown> =>
-  promise.then(
-    () => "no error",
-    (error: { code?: string }) => error.code,
-  );
+const { start } = starter<Api>(ENTRY, { workers: 2 });
 
 /** Whether an array is what fill() makes: in no time, where toEqual() takes 300 ms. */
 const isFilled = (array: Uint8Array | Uint8ClampedArray, length: number, byte: number): boolean =>
@@ -139,10 +124,10 @@ describe.each(WAYS)("a pool of %s", (_, options) => {
     const reason = workers.reasonOf(controller.signal);
     controller.abort("because");
     expect(await reason).toBe("because");
-    expect(await codeOf(workers.with({ timeout: 20 }).untilAborted(60_000))).toBe("PAMIR_TIMEDOUT");
+    expect(await endOf(workers.with({ timeout: 20 }).untilAborted(60_000))).toBe("PAMIR_TIMEDOUT");
     expect(await workers.stopped()).toBe(1);
     const other = new AbortController();
-    const call = codeOf(workers.with({ signal: other.signal }).untilAborted(60_000));
+    const call = endOf(workers.with({ signal: other.signal }).untilAborted(60_000));
     other.abort();
     expect(await call).toBe("PAMIR_CANCELED");
     expect(await workers.stopped()).toBe(2);
@@ -152,14 +137,14 @@ describe.each(WAYS)("a pool of %s", (_, options) => {
     const workers = await start(options);
     await expect(workers.exit(3)).rejects.toMatchObject({ code: "PAMIR_SHUTDOWN", cause: { exitCode: 3 } });
     expect(await Promise.all([1, 2, 3, 4].map((number) => workers.square(number)))).toEqual([1, 4, 9, 16]);
-    expect(await codeOf(workers.with({ retries: 2 }).exit(4))).toBe("PAMIR_SHUTDOWN");
+    expect(await endOf(workers.with({ retries: 2 }).exit(4))).toBe("PAMIR_SHUTDOWN");
     expect(await workers.square(5)).toBe(25);
   });
 
   it("ends a worker that goes on after its call was given up", async () => {
     const workers = await start({ ...options, workers: 1, killAfter: 50 });
     const first = await workers.pid();
-    expect(await codeOf(workers.with({ timeout: 30 }).spin(600_000))).toBe("PAMIR_TIMEDOUT");
+    expect(await endOf(workers.with({ timeout: 30 }).spin(600_000))).toBe("PAMIR_TIMEDOUT");
     const second = await workers.pid();
     expect(options.processes === true ? first !== second : first === second).toBe(true);
   });
@@ -203,7 +188,7 @@ describe("a pool", () => {
       .square(2)
       .then(() => order.push("high"));
     const next = workers.square(3).then(() => order.push("next"));
-    expect(await codeOf(workers.square(4))).toBe("PAMIR_QUEUE_FULL");
+    expect(await endOf(workers.square(4))).toBe("PAMIR_QUEUE_FULL");
     await Promise.all([busy, low, high, next]);
     expect(order).toEqual(["busy", "high", "low", "next"]);
     expect(workers.stats).toMatchObject({ queued: 0, running: 0, completed: 4, workers: 1, idle: 1 });
@@ -234,11 +219,11 @@ describe("a pool", () => {
     const workers = await start({ workers: 1 });
     const calls = [workers.spin(20), workers.square(3)];
     const closed = workers.close();
-    expect(await codeOf(workers.square(1))).toBe("PAMIR_CLOSED");
+    expect(await endOf(workers.square(1))).toBe("PAMIR_CLOSED");
     expect(await Promise.all(calls)).toEqual(["spun", 9]);
     await closed;
     const other = await start({ workers: 1 });
-    const waiting = [codeOf(other.spin(600_000)), codeOf(other.square(3))];
+    const waiting = [endOf(other.spin(600_000)), endOf(other.square(3))];
     await other.terminate();
     expect(await Promise.all(waiting)).toEqual(["PAMIR_SHUTDOWN", "PAMIR_CLOSED"]);
   });
