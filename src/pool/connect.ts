@@ -62,7 +62,9 @@ export async function connect<Api>(target: AdoptTarget | Context, to?: Endpoint)
   const end = endOf(target as Partial<NodeWorker>);
   let job: Job | undefined;
   try {
-    job = await launch(null, { tasks: 1, maxTasks: 2, join: true, contexts: 2, ports: true });
+    // The worker is the program's: its end is no failure that pamir reports, and calls reject.
+    const onExit = (): void => {};
+    job = await launch(null, { tasks: 1, maxTasks: 2, join: true, contexts: 2, ports: true, onExit });
     job.unref();
     const connected = adopted<Api>(job, target as AdoptTarget);
     // If the worker ends before.

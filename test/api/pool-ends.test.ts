@@ -500,6 +500,8 @@ describe("a pool", () => {
     ["print", "9\ntrue\nover\n"],
     ["given up", "9\nPAMIR_TIMEDOUT\nover\n"],
     ["absent", "PAMIR_ENTRY\nover\n"],
+    ["connected", "PAMIR_SHUTDOWN\nover\n"],
+    ["connecting", "PAMIR_SHUTDOWN\nover\n"],
   ])("lets its program end: %s", async (how, out) => {
     expect(await run([], [how], {}, "pool.js")).toMatchObject({ out, err: "", code: 0 });
   });

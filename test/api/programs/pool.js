@@ -1,7 +1,8 @@
 // @ts-check
 // What a pool does to the process that made it: argv names how it ends. "dropped" needs --expose-gc. Prints what came of it.
 import { inspect } from "node:util";
-import { pool } from "pamir/pool";
+import { Worker } from "node:worker_threads";
+import { connect, pool } from "pamir/pool";
 
 const [, , how] = process.argv;
 const entry = new URL("../tasks/pool-worker.js", import.meta.url);
@@ -10,6 +11,12 @@ if (how === "absent") {
   await pool(new URL("absent.js", import.meta.url), { workers: 1, onError: "ignore" }).catch(({ code }) =>
     console.log(code),
   );
+} else if (how === "connected" || how === "connecting") {
+  const worker = new Worker(new URL("../tasks/pool-connected.js", import.meta.url));
+  const connecting = connect(worker);
+  if (how === "connected") await connecting;
+  await worker.terminate();
+  await connecting.then((connection) => /** @type {any} */ (connection).one()).catch(({ code }) => console.log(code));
 } else {
   const workers = /** @type {import("pamir/pool").Pool<Api>} */ (await pool(entry, { workers: 1 }));
   console.log(await workers.square(3));
