@@ -10,9 +10,9 @@
  * loops over messages that end, sends that wait for room, how tasks ended, and calls that no handler takes, a half for texts,
  * views of regions and names that are nearest, 6 for values that are cloned, a half for what JSON would lose, a half for values
  * in two parts, a third for memory that is given back, a third for ports to tasks. What is
- * loaded later has its own bound: the twin and launch() are there, since each task loads anew what is here.
+ * loaded later has its own bound: the twin is there, since each task loads anew what is here.
  */
-export const BUNDLE_MAX = 84_051;
+export const BUNDLE_MAX = 92_510;
 
 /**
  * Bytes of what is loaded when it is needed: 12 KB where tasks share no memory, 9 for the code of the monitor, by the thread
@@ -24,18 +24,18 @@ export const BUNDLE_MAX = 84_051;
  * for types of transfers, 10 for shared regions, counters, grids and aggregators, 1 of them for items of several kinds and
  * lengths, a half for comparing what members give, a quarter for the output of failed processes and for tasks that lack
  * descriptors, a quarter for frames that are not copied, a quarter for folders that are one user's alone, 50 bytes for ports to
- * tasks, 9 KB for launch(), 13 for the twin. What only Node can
+ * tasks, 13 for the twin. What only Node can
  * use is not counted: bundlers for browsers get dist/absent.js for it.
  */
-export const LATER_MAX = 121_246;
+export const LATER_MAX = 112_427;
 
 /**
  * Bytes that `pamir/web` adds on a page, minified and gzipped: 8 KB for seals, 22 for sessions, links and the agent of a node,
  * a third of one for round trips that are longer than a context's turn, a third for frames and packets that are not copied, a
- * sixth for strangers that hold all connections, a sixth for finding ws, a quarter for acknowledgments that go with data, and 15 for the
- * twin, to which a page falls back if it is refused a memory, and for what `launch()` has too, which `import "pamir"` has not at first.
+ * sixth for strangers that hold all connections, a sixth for finding ws, a quarter for acknowledgments that go with data, and 13 for the
+ * twin, to which a page falls back if it is refused a memory, which `import "pamir"` has not at first.
  */
-export const WEB_MAX = 49_702;
+export const WEB_MAX = 37_175;
 
 /**
  * Bytes that `pamir/pool` adds to `import "pamir"`, minified and gzipped, without what values are encoded with: a sixth for

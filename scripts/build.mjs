@@ -144,7 +144,7 @@ function dropMap(file) {
  * to load (Zen 5, a busy virtual machine).
  * @param {string} folder with what esbuild has made
  * @param {string[]} entries @param {RegExp} external
- * @param {[entry: string, file?: string, most?: number][]} groups what an entry needs is one file, but for what an earlier one needs; an
+ * @param {[entry: string, file?: string][]} groups what an entry needs is one file, but for what an earlier one needs; an
  *   earlier one without a file leaves it as it is. The entry itself is a part of a file of its name
  */
 async function merge(folder, entries, external, groups) {
@@ -193,9 +193,9 @@ async function merge(folder, entries, external, groups) {
         return all;
       };
       let isApart = false;
-      for (const [entry, file, most = Number.POSITIVE_INFINITY] of groups) {
+      for (const [entry, file] of groups) {
         const name = files.find((one) => nameOf(one) === entry) ?? "";
-        if (!neededBy(join(folder, name)).has(id) || statSync(id).size > most) continue;
+        if (!neededBy(join(folder, name)).has(id)) continue;
         if (file === undefined) isApart = true;
         else if (isApart) return relative(folder, id).slice(0, -3);
         else return id === join(folder, name) && file !== entry ? undefined : file;
@@ -252,8 +252,6 @@ await build({
 const { output } = await merge(pieces, Object.keys(entries), /^#node\//, [
   ["protocol", "protocol"],
   ["index", "chunk"],
-  // launch() would wait longer for a small file than each task takes to read it.
-  ["start-job", "chunk", 8000],
   ["node/launched", "node/launched"],
   // What pages load has nothing of what only Node can use.
   ["web"],
