@@ -38,13 +38,14 @@ export function openMemory(shared: SharedMemory, futex?: Futex): Memory {
   return memoryOf(shared.buffer as unknown as SharedArrayBuffer, futex, shared);
 }
 
-/** The kernels over a job's memory. The twin is loaded on demand: it is an eighth of the code, and few tasks run it. */
-export async function openKernel(
-  name: KernelName,
-  shared: SharedMemory,
-  memory: Memory,
-  module?: WebAssembly.Module,
-): Promise<Kernel> {
-  if (name === "wasm") return wasmKernel(shared as WebAssembly.Memory, module, memory.futex);
-  return (await import("./twin/index.js")).twinKernel(memory);
+/** Makes kernels over a job's memory. */
+export type OpenKernel = (shared: SharedMemory, memory: Memory, module?: WebAssembly.Module) => Kernel;
+
+/** What makes the kernels of a name. The twin is loaded on demand: it is an eighth of the code, and few tasks run it. */
+export async function kernelOpener(name: KernelName): Promise<OpenKernel> {
+  if (name === "wasm") {
+    return (shared, memory, module) => wasmKernel(shared as WebAssembly.Memory, module, memory.futex);
+  }
+  const { twinKernel } = await import("./twin/index.js");
+  return (_, memory) => twinKernel(memory);
 }

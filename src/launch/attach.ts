@@ -6,7 +6,7 @@ import { PamiError, show } from "../core/error.js";
 import { textsOf } from "../core/thrown.js";
 import { VERSION } from "../generated/version.js";
 import type { Memory } from "../kernel/kernel.js";
-import { openKernel, openMemory, type SharedMemory } from "../kernel/open.js";
+import { kernelOpener, type OpenKernel, openMemory, type SharedMemory } from "../kernel/open.js";
 import { readMap } from "../memory/map.js";
 import { type JobMemory, type JobMemoryRequest, kernelIn, makeJobMemory, taskErrorsIn } from "../node/memory.js";
 import type { Client, OnLeave } from "../pami/client.js";
@@ -78,14 +78,16 @@ async function join(): Promise<Client> {
     if (bootstrap === undefined) {
       if (!threads.isMainThread) throw notInJob();
       const { start, memory, onLeave, lookAtSlots, onClient, inline } = await joinMainThread();
-      const client = await clientOf(start, memory, onLeave, lookAtSlots, inline);
+      const openKernel = await kernelOpener(start.kernel);
+      const client = clientOf(start, memory, openKernel, onLeave, lookAtSlots, inline);
       onClient?.(client);
       return client;
     }
     if (bootstrap.input !== undefined) (await import("./input.js")).openInput(bootstrap.input);
     // Loaded on demand: programs whose tasks share memory do not need it.
     const nodes = bootstrap.first === undefined ? undefined : await import("./private-node.js");
-    return clientOf(bootstrap, await memoryOf(bootstrap), undefined, nodes?.lookAtSlots);
+    const openKernel = await kernelOpener(bootstrap.kernel);
+    return clientOf(bootstrap, await memoryOf(bootstrap), openKernel, undefined, nodes?.lookAtSlots);
   }
   const worker = globalThis as unknown as TaskWorker;
   // A page has a postMessage() too, of another kind.
@@ -114,9 +116,10 @@ async function joinByPort(port: NodePort): Promise<Client> {
     port.on("message", hear);
   });
   const memory = await memoryOf(bootstrap);
+  const openKernel = await kernelOpener(bootstrap.kernel);
   const stop = tellOfExit(life);
   // As long as this end is open, the monitor knows that the worker lives.
-  const client = await clientOf(bootstrap, memory, () => {
+  const client = clientOf(bootstrap, memory, openKernel, () => {
     stop();
     life.close();
   });
@@ -154,6 +157,7 @@ async function joinByMessages(worker: TaskWorker | MessagePort): Promise<Client>
   const release = await (early ?? holdLock(bootstrap.lock));
   // Loaded before "held" is posted: the news that follow must find a listener.
   const nodes = bootstrap.memory === undefined ? await import("./private-node.js") : undefined;
+  const openKernel = await kernelOpener(bootstrap.kernel);
   tell("held");
   let stop = (): void => {};
   const onLeave = (): void => {
@@ -174,7 +178,7 @@ async function joinByMessages(worker: TaskWorker | MessagePort): Promise<Client>
     stop = () => (worker as EventTarget).removeEventListener("message", take);
   };
   if (bootstrap.memory !== undefined || nodes === undefined) {
-    const client = await clientOf(bootstrap, await memoryOf(bootstrap), onLeave);
+    const client = clientOf(bootstrap, await memoryOf(bootstrap), openKernel, onLeave);
     listen((news) => {
       if ("leave" in news) client.close();
     });
@@ -184,7 +188,7 @@ async function joinByMessages(worker: TaskWorker | MessagePort): Promise<Client>
     { ...(bootstrap.room as JobMemoryRequest), first: bootstrap.task },
     bootstrap.kernel === "wasm",
   );
-  const { client, hear } = await portsNodeOf(nodes, bootstrap, room, tell, onLeave);
+  const { client, hear } = portsNodeOf(nodes, bootstrap, room, tell, onLeave);
   listen(hear);
   return client;
 }
@@ -261,19 +265,19 @@ async function memoryOf({ memory, futex, isAdopted }: TaskBootstrap): Promise<Me
 }
 
 /** The client for a bootstrap, over the memory that all tasks share. */
-export async function clientOf(
+export function clientOf(
   bootstrap: TaskBootstrap,
   memory: Memory,
+  openKernel: OpenKernel,
   onLeave?: OnLeave,
   lookAtSlots?: LookAtSlots,
   inline?: InlineParts,
-): Promise<Client> {
+): Client {
   const word = (offset: number): number => (memory.words[(bootstrap.job + offset) >>> 2] as number) >>> 0;
   const theirs = word(JOB_HASH_OFFSET);
   const isOurs = theirs === LAYOUT_HASH && bootstrap.layoutHash === LAYOUT_HASH;
   if (word(JOB_MAGIC_OFFSET) !== JOB_MAGIC || !isOurs) throw otherVersion(bootstrap, theirs);
-  const kernel =
-    inline?.kernel ?? (await openKernel(bootstrap.kernel, bootstrap.memory as SharedMemory, memory, bootstrap.module));
+  const kernel = inline?.kernel ?? openKernel(bootstrap.memory as SharedMemory, memory, bootstrap.module);
   const { args, debug, rank, first = 0, port } = bootstrap;
   const task = bootstrap.task - first;
   const map = readMap(memory, bootstrap.job);
@@ -287,17 +291,17 @@ export async function clientOf(
 export type PrivateNodes = typeof import("./private-node.js");
 
 /** A client over a memory of its own, with the agent that stands for the other tasks. */
-export async function portsNodeOf(
-  { makePortsNode }: PrivateNodes,
+export function portsNodeOf(
+  { makePortsNode, selectKernel }: PrivateNodes,
   bootstrap: TaskBootstrap,
   room: JobMemory,
   tell: Tell,
   onLeave?: () => void,
-): Promise<PortsNode> {
+): PortsNode {
   if (bootstrap.layoutHash !== LAYOUT_HASH) throw otherVersion(bootstrap, bootstrap.layoutHash);
   const { map, shared, memory } = room;
   const { args, debug, rank, started, why, port } = bootstrap;
-  const kernel = await openKernel(kernelIn(room, bootstrap.kernel), shared, memory, bootstrap.module);
+  const kernel = selectKernel(kernelIn(room, bootstrap.kernel), shared, memory, bootstrap.module);
   const node = makePortsNode({ kernel, memory, map, args, debug, rank, whyPrivate: why, onLeave, port }, started, tell);
   attachedAs(node.client);
   return node;

@@ -7,7 +7,7 @@ import { checkInteger, PamiError, show } from "../core/error.js";
 import type { KernelName } from "../core/kernel-name.js";
 import { VERSION } from "../generated/version.js";
 import { sharedAtomics } from "../kernel/atomics.js";
-import { checkedKernel, wasmAllowed } from "../kernel/open.js";
+import { checkedKernel, kernelOpener, type OpenKernel, wasmAllowed } from "../kernel/open.js";
 import { wasmModule } from "../kernel/wasm.js";
 import { type Limits, MEMORY_BYTES_MAX } from "../memory/map.js";
 import { makeJobMemory, taskErrorsIn } from "../node/memory.js";
@@ -106,18 +106,7 @@ export async function launch(
     const { processes, link }: Shared =
       options.processes === undefined ? {} : await loadProcesses(options, tasks, checked);
     try {
-      const { job, mapped } = await makeJob(
-        checked,
-        tasks,
-        limits,
-        options,
-        names,
-        [],
-        sources,
-        undefined,
-        processes,
-        link,
-      );
+      const { job, mapped } = makeJob(checked, tasks, limits, options, names, [], sources, undefined, processes, link);
       void job.exited.then(() => processes?.close());
       await started(job, signal);
       if (join) await link?.join(job, mapped);
@@ -137,7 +126,7 @@ export async function launch(
   const workers = checked === null ? [] : makeWorkers(checked, workerOptions, names.slice(first, tasks));
   try {
     sayMode();
-    const { job } = await makeJob(checked, tasks, limits, options, names, workers, sources, nodes);
+    const { job } = makeJob(checked, tasks, limits, options, names, workers, sources, nodes);
     return await started(job, signal);
   } catch (error) {
     for (const worker of workers) worker.terminate();
@@ -153,11 +142,12 @@ function checkMode(tasks: number, join: boolean): HostMode {
   throw new PamiError("PAMIR_NO_WORKERS", `launch() of ${tasks} tasks: ${why}${wayOut}`);
 }
 
-/** The code of the threads that a job has besides its tasks. Only the launching thread loads it. */
+/** The code of the threads that a job has besides its tasks, and the kernels of a caller that joins. */
 interface Sources {
   readonly engine: string;
   readonly monitor: string;
   readonly process: string;
+  readonly openKernel: OpenKernel;
 }
 
 /** Whether each task is the main thread of a process, where processes share memory. Such a launcher does not join. */
@@ -167,12 +157,14 @@ function areMain({ launcher, processes }: LaunchOptions, tasks: number): boolean
 
 async function loadSources(options: LaunchOptions, tasks: number): Promise<Sources> {
   const { engine, processes } = options;
-  const [{ engineSource }, { monitorSource }, { processSource }] = await Promise.all([
+  const [kernel] = checkKernels(options.kernel, tasks);
+  const [{ engineSource }, { monitorSource }, { processSource }, openKernel] = await Promise.all([
     engine === "thread" && hostModeOf().mode === "shared" ? import("../generated/engine.js") : { engineSource: "" },
     isNode() ? import("../generated/monitor.js") : { monitorSource: "" },
     processes === undefined || areMain(options, tasks) ? { processSource: "" } : import("../generated/process.js"),
+    kernelOpener(kernel as KernelName),
   ]);
-  return { engine: engineSource, monitor: monitorSource, process: processSource };
+  return { engine: engineSource, monitor: monitorSource, process: processSource, openKernel };
 }
 
 /** @throws PAMIR_NO_PROCESSES, PAMIR_INVAL for a value that can't be copied to another process */
@@ -207,7 +199,7 @@ async function started(job: Job, signal: AbortSignalLike | undefined): Promise<J
 }
 
 /** Makes the memory, the caller's client if it joins, and the monitor, which starts the tasks. */
-async function makeJob(
+function makeJob(
   entry: Entry | null,
   count: number,
   limits: Limits,
@@ -218,7 +210,7 @@ async function makeJob(
   nodes?: PrivateNodes,
   processes?: ProcessMemories,
   link?: Link,
-): Promise<{ job: Job; mapped: JoinedMemory }> {
+): { job: Job; mapped: JoinedMemory } {
   const { join = false, args, workerOptions = {} } = options;
   const debug = checkDebug(options.debug);
   const kernels = checkKernels(options.kernel, count);
@@ -314,10 +306,10 @@ async function makeJob(
   };
   let client: Client | undefined;
   if (join && nodes !== undefined && board !== undefined) {
-    const node = await portsNodeOf(nodes, own, room, (report, ports = []) => board.hear(0, report, ports), left);
+    const node = portsNodeOf(nodes, own, room, (report, ports = []) => board.hear(0, report, ports), left);
     board.join(node.hear);
     client = node.client;
-  } else if (join) client = await clientOf(own, memory, left, link?.lookAtSlots);
+  } else if (join) client = clientOf(own, memory, sources.openKernel, left, link?.lookAtSlots);
   // Linked nodes answer `pamir top` themselves.
   const program = link === undefined ? visibleProgram(options.top) : undefined;
   const monitor = (events: MonitorEvents) =>

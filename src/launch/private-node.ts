@@ -12,6 +12,7 @@ import { PortPipe } from "../transport/net/port-pipe.js";
 import { type ClientParts, makeTask } from "./client.js";
 import type { Hear, Tell } from "./switchboard.js";
 
+export { selectKernel } from "../kernel/select.js";
 export { nodeLimits } from "../node/limits.js";
 export { lookAtSlots } from "../protocol/slots.js";
 export { Switchboard } from "./switchboard.js";
