@@ -131,15 +131,19 @@ export class Loans {
   }
 
   /** Writes a message. The same thing counts once, however often it is in there, or the writer begins anew. */
-  write(codec: InPlaceCodec<unknown>, value: unknown, parts?: Parts): Uint8Array {
+  write(codec: InPlaceCodec<unknown>, value: unknown, parts: Parts | undefined, isRequest: boolean): Uint8Array {
     const before = this.#written;
+    const call = this.#ofCall;
     this.#written = undefined;
+    // While a call blocks, its thread answers others: what they get belongs to no call.
+    if (!isRequest) this.#ofCall = undefined;
     try {
       return codec.encode(value, undefined, parts);
     } catch (error) {
       for (const lent of this.#written ?? NOTHING) this.#less(lent, 1);
       throw error;
     } finally {
+      this.#ofCall = call;
       this.#written = before;
     }
   }

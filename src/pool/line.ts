@@ -220,7 +220,7 @@ export class Line {
     const before = this.#writing;
     this.#writing = writing;
     try {
-      return this.loans.write(this.#cloner, value, parts);
+      return this.loans.write(this.#cloner, value, parts, typeof writing === "object");
     } catch (error) {
       if (error !== MOVES) throw error;
       return this.#encodeMoving(value, parts, typeof writing === "object" ? writing : undefined);
@@ -254,13 +254,13 @@ export class Line {
     this.#moving = { number: this.mover.next(request === undefined), all };
     try {
       if (port !== undefined) {
-        const bytes = this.loans.write(this.#cloner, rebuilt(places), parts);
+        const bytes = this.loans.write(this.#cloner, rebuilt(places), parts, request !== undefined);
         if (this.#isSent(request)) postMoved(port, this.#moving.number, all);
         return bytes;
       }
       checkCopied(all);
       const copied = places.map((place) => (isMoved(place) ? place.value : place));
-      const bytes = this.loans.write(this.#cloner, rebuilt(copied), parts);
+      const bytes = this.loans.write(this.#cloner, rebuilt(copied), parts, request !== undefined);
       if (!this.#isSent(request)) return bytes;
       for (const moved of all) moved.isGone = true;
       // A reply is sent behind this.

@@ -328,6 +328,13 @@ describe("what stays where it is:", () => {
     expect(back).toBe(counter);
   });
 
+  it("a function in the result of a callback is refused, also while a call blocks", async () => {
+    const workers = await start({ workers: 1 });
+    workers.sync.awaits(() => () => 1);
+    expect(await workers.lastError()).toMatch(/^PAMIR_CLONE the result of a callback: value can't be copied/);
+    expect(await workers.square(3)).toBe(9);
+  });
+
   it("a callback whose call has ended is refused when it comes back, not lost", async () => {
     const workers = await start({ workers: 1 });
     await workers.keep(() => {});
