@@ -38,6 +38,8 @@ export interface Memory {
   readonly futex: Futex | undefined;
   /** The memory for further wasm modules; undefined where no wasm can run in it. */
   readonly wasm: WebAssembly.Memory | undefined;
+  /** With more tasks than cores: finds what gives this thread's core to another one, if anything does. */
+  findYield?: () => (() => void) | undefined;
 }
 
 /** Views over a job's memory. */

@@ -1,6 +1,12 @@
 // attach(): how a task gets its client.
 
-import { JOB_HASH_OFFSET, JOB_MAGIC, JOB_MAGIC_OFFSET } from "../../assembly/layout.js";
+import {
+  JOB_CORES_OFFSET,
+  JOB_HASH_OFFSET,
+  JOB_LOCALS_OFFSET,
+  JOB_MAGIC,
+  JOB_MAGIC_OFFSET,
+} from "../../assembly/layout.js";
 import { LAYOUT_HASH } from "../../assembly/layout-hash.js";
 import { PamiError, show } from "../core/error.js";
 import { textsOf } from "../core/thrown.js";
@@ -12,7 +18,7 @@ import { type JobMemory, type JobMemoryRequest, kernelIn, makeJobMemory, taskErr
 import type { Client, OnLeave } from "../pami/client.js";
 import type { LookAtSlots } from "../protocol/slots.js";
 import { diagnostics } from "../support/diagnostics.js";
-import { environment, type NodePort, nodeModule } from "../support/host.js";
+import { environment, isNode, type NodePort, nodeModule } from "../support/host.js";
 import type { MessagePortLike } from "../support/like.js";
 import { after } from "../support/timers.js";
 import {
@@ -257,11 +263,19 @@ function holdLock(name: string): Promise<() => void> {
 }
 
 /** Views over the memory that all tasks share. */
-async function memoryOf({ memory, futex, isAdopted }: TaskBootstrap): Promise<Memory> {
+async function memoryOf({ memory, futex, isAdopted, job }: TaskBootstrap): Promise<Memory> {
   const shared = memory as SharedMemory;
-  if (futex === undefined) return openMemory(shared);
+  if (futex === undefined) return withYield(openMemory(shared), job);
   const { taskFutexOf } = await import("../process/process-memory.js");
-  return openMemory(shared, taskFutexOf(futex, shared as WebAssembly.Memory, isAdopted !== true));
+  return withYield(openMemory(shared, taskFutexOf(futex, shared as WebAssembly.Memory, isAdopted !== true)), job);
+}
+
+/** In Node, with more tasks than cores, waits give their core away. @param job pointer to the job's header */
+export async function withYield(memory: Memory, job: number): Promise<Memory> {
+  // plain: both are written before any task.
+  const [locals, cores] = [JOB_LOCALS_OFFSET, JOB_CORES_OFFSET].map((at) => memory.words[(job + at) >>> 2] as number);
+  if (isNode() && (locals as number) > (cores as number)) memory.findYield = (await import("./yields.js")).findYield;
+  return memory;
 }
 
 /** The client for a bootstrap, over the memory that all tasks share. */

@@ -21,7 +21,7 @@ import { hardwareThreads } from "../support/cores.js";
 import { diagnostics } from "../support/diagnostics.js";
 import { environment, hasColors, isNode, nodeModule } from "../support/host.js";
 import type { AbortSignalLike, URLLike, WorkerLike } from "../support/like.js";
-import { clientOf, type PrivateNodes, portsNodeOf } from "./attach.js";
+import { clientOf, type PrivateNodes, portsNodeOf, withYield } from "./attach.js";
 import { type TaskBootstrap, taskNames } from "./bootstrap.js";
 import { makeWorkers, startBrowserMonitor } from "./browser.js";
 import { checkEntry } from "./entry.js";
@@ -309,7 +309,10 @@ function makeJob(
     const node = portsNodeOf(nodes, own, room, (report, ports = []) => board.hear(0, report, ports), left);
     board.join(node.hear);
     client = node.client;
-  } else if (join) client = clientOf(own, memory, sources.openKernel, left, link?.lookAtSlots);
+  } else if (join) {
+    client = clientOf(own, memory, sources.openKernel, left, link?.lookAtSlots);
+    void withYield(memory, map.job);
+  }
   // Linked nodes answer `pamir top` themselves.
   const program = link === undefined ? visibleProgram(options.top) : undefined;
   const monitor = (events: MonitorEvents) =>

@@ -60,7 +60,7 @@ const SPIN_ROUNDS = 512;
  * Looks of the first phase of the spin, each a call of advance(): some 8 µs. A loop of such calls finds an answer sooner
  * than rounds within the kernel, which take the cache line from its writer. 8 B there and back: 0.22 instead of 0.33 µs.
  */
-export const SHORT_LOOKS = 256;
+const SHORT_LOOKS = 256;
 /** Looks of that phase between two readings of the clock. A reading costs as much as five looks. */
 const CLOCK_LOOKS = 16;
 /** Milliseconds between two readings of the clock, some 2 µs of work apart, that show that the thread lost its core. */
@@ -81,6 +81,20 @@ const TURNS_A_SPIN = 4;
  * receive it, which takes 2 µs. Of a ping-pong, with every look a turn, half a round trip took 22 instead of 16.5 µs.
  */
 const LOOKS_A_TURN = 32;
+/** Sleeps in a crowded job after which a thread looks for what gives its core away: koffi takes some 15 ms to load. */
+const CROWDED_SLEEPS = 16;
+/** As SHORT_LOOKS, where the core can be given away. */
+const CROWDED_LOOKS = 8;
+/** As BUSY_MS, where the core can be given away: in a crowded job, others take their turns before an event comes. */
+const CROWDED_BUSY_MS = 4;
+/** Looks between two of those gifts. */
+const YIELD_ROUNDS = 8;
+/** Milliseconds for which a thread gives its core away before it sleeps, in spins: the others take turns. */
+const YIELD_SPINS = 20;
+/** Such gifts in one spin, whatever is found, since the caller may have a timeout. */
+const YIELDS_MAX = 4096;
+/** Milliseconds for which another thread may have the core meanwhile: more is a time slice of a thread that computes. */
+const SLICE_MS = 4;
 /** Milliseconds after which a thread that finds something at each look yields to its event loop. */
 const TURN_MS = 4;
 
@@ -109,7 +123,7 @@ export class Parker {
   #turning: Promise<void> | undefined;
   #isTurnAsked = false;
   #endTurn = (): void => {};
-  /** Whether this thread sleeps by Atomics.waitAsync, and not by a doorbell. */
+  /** Whether this thread sleeps by Atomics.waitAsync where the host has it, and not by a doorbell. */
   readonly #isBellAsync: boolean;
   /** The one asynchronous sleep of this thread. All its asynchronous waits share it. */
   #asleep: Promise<unknown> | undefined;
@@ -120,6 +134,11 @@ export class Parker {
   #turn = 0;
   /** Known turns of the event loop, modulo 2^31. There may have been more. */
   turns = 0;
+  /** Looks of the first phase of a spin, each a call of advance(). */
+  shortLooks = SHORT_LOOKS;
+  /** Gives the core to another thread. Looked for once it would pay. */
+  #yield: (() => void) | undefined;
+  #crowdedSleeps = 0;
   /** End of the last sleep; NaN: a spin has been won since. */
   #awake = Number.NaN;
   /** Milliseconds of the last sleep. */
@@ -154,7 +173,7 @@ export class Parker {
     this.whyPrivate = whyPrivate;
     this.#receive = receive;
     this.#isAlone = whyPrivate !== "" && map.locals === 1;
-    this.#isBellAsync = !this.#isAlone && memory.futex === undefined && hasWaitAsync();
+    this.#isBellAsync = !this.#isAlone && memory.futex === undefined;
     this.mayBlock = mayBlock();
   }
 
@@ -169,7 +188,7 @@ export class Parker {
    * Waits, blocking the thread.
    * @param timeout milliseconds, Infinity for none
    * @param spin milliseconds of spinning before it sleeps
-   * @param looked whether the caller has looked SHORT_LOOKS times already, see mayLook()
+   * @param looked whether the caller has looked `shortLooks` times already, see mayLook()
    * @returns whether the wait is over; false: the timeout has passed
    */
   wait(awaited: Awaited, timeout: number, spin: number, looked = false): boolean {
@@ -331,7 +350,8 @@ export class Parker {
     const seen = this.#kernel.bellArm(this.#slot);
     if (!awaited.peek()) {
       // The one sleep of this thread, shared by all of its waits.
-      this.#asleep ??= this.#isBellAsync ? bellWaitAsync(this.#memory, this.#slot, seen) : this.#bell(seen);
+      this.#asleep ??=
+        this.#isBellAsync && hasWaitAsync() ? bellWaitAsync(this.#memory, this.#slot, seen) : this.#bell(seen);
       if (this.#asleep !== undefined) return this.#asleep;
     }
     if (this.sleepers === 0) this.#kernel.bellDisarm(this.#slot);
@@ -378,13 +398,17 @@ export class Parker {
   }
 
   /**
-   * Whether a wait may begin with SHORT_LOOKS looks. Not on one core, where no event comes while this thread spins, nor
+   * Whether a wait may begin with `shortLooks` looks. Not on one core, where no event comes while this thread spins, nor
    * after lost spins. Reads no clock while spins are won.
    * @param found whether an event has come just now
    */
   mayLook(spins: Spins, spin: number, found: boolean): boolean {
     return (
-      spin > 0 && this.#cores > 1 && this.whyPrivate === "" && spins.pays(this.#clock) && (found || this.#isBusy())
+      spin > 0 &&
+      (this.#cores > 1 || this.#yield !== undefined) &&
+      this.whyPrivate === "" &&
+      spins.pays(this.#clock) &&
+      (found || this.#isBusy())
     );
   }
 
@@ -404,7 +428,7 @@ export class Parker {
     if (!this.mayLook(awaited.spins, milliseconds, awaited.found)) return false;
     awaited.found = false;
     let end = 0;
-    for (let i = 0; i < SHORT_LOOKS; i++) {
+    for (let i = 0; i < this.shortLooks; i++) {
       if (awaited.poll(1)) {
         this.won(awaited.spins);
         return true;
@@ -418,10 +442,12 @@ export class Parker {
     return this.#spinOn(awaited, milliseconds);
   }
 
-  /** The long phase of a spin, after SHORT_LOOKS looks. Returns whether the wait is over. */
+  /** The long phase of a spin, after `shortLooks` looks. Returns whether the wait is over. */
   #spinOn(awaited: Awaited, milliseconds: number): boolean {
     const { job, tasks } = this.#map;
     const { spins } = awaited;
+    const yieldCore = this.#yield;
+    if (yieldCore !== undefined) return this.#yieldOn(awaited, yieldCore, milliseconds);
     let won = awaited.found;
     let last = this.#clock.now();
     // Spinning pays only while no other task waits for the core. Otherwise it keeps that task from answering.
@@ -458,6 +484,36 @@ export class Parker {
     return over;
   }
 
+  /**
+   * As #spinOn(), in a job with more tasks than cores: gives the core away between looks, because the event comes only once
+   * another task has run. Eight tasks on two cores pass a barrier so without a sleep.
+   */
+  #yieldOn(awaited: Awaited, yieldCore: () => void, milliseconds: number): boolean {
+    const { spins } = awaited;
+    const most = YIELD_SPINS * milliseconds;
+    let last = this.#clock.now();
+    let end = last + most;
+    let won = awaited.found;
+    let preempted = false;
+    for (let turns = 0; turns < YIELDS_MAX && last < end && !preempted; turns++) {
+      awaited.found = false;
+      if (awaited.poll(YIELD_ROUNDS)) {
+        this.won(spins);
+        return true;
+      }
+      won ||= awaited.found;
+      const before = this.#clock.now();
+      if (awaited.found) end = before + most;
+      yieldCore();
+      last = this.#clock.now();
+      // A thread that computes has had the core meanwhile: a sleeper would have got it back at once.
+      preempted = last - before > SLICE_MS;
+    }
+    if (won && !preempted) this.won(spins);
+    else this.#lost(spins, last, preempted);
+    return false;
+  }
+
   /** Notes that a spin was in vain, or kept another thread from its core. */
   #lost(spins: Spins, now: number, preempted: boolean): void {
     spins.lost(now, preempted);
@@ -470,7 +526,9 @@ export class Parker {
    * 256 µs became 40 where the callee blocks, 352 became 79 where neither side blocks.
    */
   #isBusy(): boolean {
-    return Number.isNaN(this.#awake) || (this.#slept < BUSY_MS && this.#clock.now() - this.#awake < BUSY_MS);
+    if (Number.isNaN(this.#awake)) return true;
+    const most = this.#yield === undefined ? BUSY_MS : CROWDED_BUSY_MS;
+    return this.#slept < most && this.#clock.now() - this.#awake < most;
   }
 
   /** Notes in shared memory that the thread falls asleep, and in which wait. Only this thread writes these words. */
@@ -482,6 +540,10 @@ export class Parker {
     words[sleeps] = (words[sleeps] as number) + 1;
     words[asleep] = (words[asleep] as number) + 1;
     this.#witness.tracer?.instant(TRACE_PARK, awaited.kind, now);
+    if (this.#memory.findYield !== undefined && ++this.#crowdedSleeps === CROWDED_SLEEPS) {
+      this.#yield = this.#memory.findYield();
+      if (this.#yield !== undefined) this.shortLooks = CROWDED_LOOKS;
+    }
   }
 
   /** Notes that a sleep is over, and how long it was. Returns the current time. */

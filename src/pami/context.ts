@@ -38,7 +38,7 @@ import {
 } from "../core/result.js";
 import { carrierOf, type TransferType } from "../core/transfer-type.js";
 import type { Work } from "../core/work.js";
-import { type Awaited, SHORT_LOOKS } from "../node/park.js";
+import type { Awaited } from "../node/park.js";
 import type { WaitName } from "../node/wait-kinds.js";
 import { bytesOf } from "../protocol/call.js";
 import { ContextCore } from "../protocol/context-core.js";
@@ -1085,7 +1085,7 @@ export class Context {
     // The same loop as a caller's of advance(), without an object for the wait: what mostly comes soon costs no more.
     const looked = timeout > 0 && parker.mayLook(this.#waits.spins, this.#spin, false);
     let found = false;
-    for (let look = 0; looked && look < SHORT_LOOKS && !this.#isInterrupted(interrupts); look++) {
+    for (let look = 0; looked && look < parker.shortLooks && !this.#isInterrupted(interrupts); look++) {
       if (this.advance() > 0) found = true;
       if (!isMet(CONDITION, condition())) continue;
       parker.won(this.#waits.spins);

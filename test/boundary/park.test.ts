@@ -14,10 +14,23 @@ import { type Build, makeRig } from "../support/kernels.js";
 
 const SPIN_MS = 1;
 
-/** A Parker; what comes comes when `due` says so, and a sleep lasts for its whole timeout. */
-function bench(build: Build, cores = 2) {
-  const { producer, memory, map } = makeRig({ producer: build });
+/**
+ * A Parker; what comes comes when `due` says so, and a sleep lasts for its whole timeout.
+ * @param gift milliseconds for which another thread has the core that this one gives away; undefined: the job is not crowded
+ */
+function bench(build: Build, cores = 2, gift?: number) {
+  const { producer, memory: given, map } = makeRig({ producer: build });
   let now = 1;
+  let gifts = 0;
+  let searches = 0;
+  const findYield = (): (() => void) => {
+    searches++;
+    return () => {
+      gifts++;
+      now += gift as number;
+    };
+  };
+  const memory = gift === undefined ? given : { ...given, findYield };
   let looks = 0;
   let sleeps = 0;
   let due = () => false;
@@ -66,6 +79,8 @@ function bench(build: Build, cores = 2) {
     pause(milliseconds: number) {
       now += milliseconds;
     },
+    /** How often the core was given away, and how often the thread looked for what does that. */
+    gifts: () => [gifts, searches],
   };
 }
 
@@ -103,6 +118,50 @@ describe.each<Build>(["wasm", "twin"])("%s", (build) => {
     const parker = bench(build);
     parker.wait(10);
     expect(parker.wait(10)).toEqual(ASLEEP);
+  });
+
+  describe("with more tasks than cores", () => {
+    /** Behind so many sleeps, it has looked for what gives its core away. */
+    const SLEEPS = 16;
+    const crowded = (gift: number, cores = 2) => {
+      const parker = bench(build, cores, gift);
+      for (let i = 0; i < SLEEPS - 1; i++) parker.wait(0.1);
+      expect(parker.gifts()).toEqual([0, 0]);
+      parker.wait(0.1);
+      expect(parker.gifts()).toEqual([0, 1]);
+      // Spins in vain are forgiven, and the last sleep was short.
+      parker.pause(100);
+      parker.wait(0.1);
+      return parker;
+    };
+
+    it("gives its core away between looks, until what it awaits has come", () => {
+      for (const cores of [1, 2]) {
+        const parker = crowded(0.01, cores);
+        const [before = 0] = parker.gifts();
+        const { sleeps } = parker.wait(10, 300);
+        expect(sleeps).toBe(0);
+        const [after = 0, searches] = parker.gifts();
+        expect(after - before).toBeGreaterThan(10);
+        expect(searches).toBe(1);
+      }
+    });
+
+    it("sleeps once others have had their turns for long enough", () => {
+      const parker = crowded(0.01);
+      const [before = 0] = parker.gifts();
+      expect(parker.wait(100).sleeps).toBe(1);
+      const [after = 0] = parker.gifts();
+      expect(after - before).toBeGreaterThan(10);
+      expect(after - before).toBeLessThan(SPIN_MS * 100 * 20);
+    });
+
+    it("sleeps if another thread computes while it has the core", () => {
+      const parker = crowded(5);
+      const [before = 0] = parker.gifts();
+      expect(parker.wait(100).sleeps).toBe(1);
+      expect(parker.gifts()[0]).toBe(before + 1);
+    });
   });
 
   it("what is there at the first look does not make one spin again", () => {
