@@ -222,6 +222,7 @@ const entries = {
   "node/process-memory": "src/process/process-memory.ts",
   "node/process": "src/generated/process.ts",
   "node/web-host": "src/web/web-host.ts",
+  "node/yields": "src/launch/yields.ts",
   absent: "src/launch/absent.ts",
 };
 const pieces = mkdtempSync(join(tmpdir(), "pamir-library-"));
@@ -236,7 +237,10 @@ await build({
       name: "node-only",
       setup(build) {
         build.onResolve(
-          { filter: /\/(inline-agent|input|joined|launched|linked|process-memory|process|processes|web-host)\.js$/ },
+          {
+            filter:
+              /\/(inline-agent|input|joined|launched|linked|process-memory|process|processes|web-host|yields)\.js$/,
+          },
           ({ kind, path }) =>
             kind === "dynamic-import"
               ? { path: `#node/${path.split("/").pop()?.slice(0, -3)}`, external: true }
