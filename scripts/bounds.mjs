@@ -43,7 +43,7 @@ export const WEB_MAX = 37_110;
  * moved: its checks, its ports, and what comes later than its call, a fifth for pauses behind deaths, a fifth for
  * callbacks of calls that were given up.
  */
-export const POOL_MAX = 15_927;
+export const POOL_MAX = 16_037;
 
 /** Bytes that `pamir/piscina` adds to `import "pamir"`, minified and gzipped, in the thread that has the pool. Its workers load less. */
 export const PISCINA_MAX = 6_486;

@@ -379,8 +379,12 @@ export class Loans {
     if (lent === undefined) throw lentNoMore(number);
     const { what } = lent;
     const kind = number % KINDS;
-    if (kind === FUNCTION && name === null)
-      return untilGivenUp(lent, (what as (...args: readonly unknown[]) => unknown)(...args));
+    if (kind === FUNCTION && name === null) {
+      const made = (what as (...args: readonly unknown[]) => unknown)(...args);
+      // The call that has lent it blocks this thread.
+      if (lent.call !== undefined && lent.call === this.#ofCall) checkNoPromise(number, made);
+      return untilGivenUp(lent, made);
+    }
     const method = kind === OBJECT ? methodOf(what, name) : undefined;
     if (method === undefined) {
       throw new PamiError("PAMIR_INVAL", `what is lent has no method ${JSON.stringify(name) ?? String(name)}`);
@@ -436,7 +440,17 @@ function lentNoMore(number: number): PamiError {
   return new PamiError("PAMIR_INVAL", `callback ${number} is lent no more: ${why}`);
 }
 
-const LENT_NO_MORE = /^callback \d+ is lent no more: /;
+/** @throws PAMIR_WOULD_BLOCK a promise never settles while its thread is blocked */
+function checkNoPromise(number: number, made: unknown): void {
+  const settled = promised(made);
+  if (settled === undefined) return;
+  settled.catch(() => {});
+  const why = "its call by sync blocks this thread, so that would never settle. Await the call instead";
+  throw new PamiError("PAMIR_WOULD_BLOCK", `callback ${number} gives a promise: ${why}`);
+}
+
+/** Errors that may come when nothing awaits the callback any more, or never did. */
+const UNAWAITED = /^callback \d+ (?:is lent no more|gives a promise): /;
 
 /**
  * Whether a call came behind the end of the call that had lent what it calls.
@@ -444,7 +458,7 @@ const LENT_NO_MORE = /^callback \d+ is lent no more: /;
  */
 function isTooLate(error: unknown, isOfCall: boolean): boolean {
   const { code, message } = Object(error) as { code?: unknown; message?: unknown };
-  if (typeof code === "string" && LENT_NO_MORE.test(String(message))) return true;
+  if (typeof code === "string" && UNAWAITED.test(String(message))) return true;
   return isOfCall && error instanceof PamiError && (code === "PAMIR_SHUTDOWN" || code === "PAMIR_CLOSED");
 }
 
