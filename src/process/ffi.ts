@@ -147,7 +147,7 @@ export function byKoffi(path: string): CLibrary {
 }
 
 /** The C library by node:ffi, whose 64-bit integers are BigInts. */
-export function byNode(): CLibrary {
+function byNode(): CLibrary {
   const ffi = (process as { getBuiltinModule(id: string): unknown }).getBuiltinModule(NODE_FFI) as NodeFfi;
   const library = new ffi.DynamicLibrary(null);
   const bind = (name: string, result: CType, parameters: readonly CType[]) =>

@@ -538,7 +538,7 @@ describe("bad input", () => {
 
     it.each([1, 0])("whose layouts differ by %d", async (difference) => {
       const library = dirname(createRequire(import.meta.url).resolve("pamir"));
-      const scripts = readdirSync(library).filter((name) => /^(index|chunk-\w+)\.js$/.test(name));
+      const scripts = readdirSync(library).filter((name) => /^(index|protocol|chunk-\w+)\.js$/.test(name));
       const sources = scripts.map((name) => readFileSync(join(library, name), "utf8"));
       expect(sources.join()).toContain(String(layout));
       for (const [i, name] of scripts.entries()) {

@@ -243,7 +243,7 @@ describe("how it is asked for", () => {
   it("where nothing is traced, no code that runs often knows of traces: in the kernels, contexts, senders and receivers", () => {
     // Printed anew, a line for each statement: what is published has only as many lines as it needs.
     const dist = new URL("../../dist/", import.meta.url);
-    const files = readdirSync(dist).filter((name) => /^(index|chunk-.*)\.js$/.test(name));
+    const files = readdirSync(dist).filter((name) => /^(index|protocol|chunk-.*)\.js$/.test(name));
     const library = files.map((name) => transformSync(readFileSync(new URL(name, dist), "utf8")).code).join("\n");
     const wat = readFileSync(new URL("../../dist/pamir.wat", import.meta.url), "utf8");
     expect(wat).toContain('(export "advance"');
