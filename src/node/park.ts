@@ -93,8 +93,14 @@ const YIELD_ROUNDS = 8;
 const YIELD_SPINS = 20;
 /** Such gifts in one spin, whatever is found, since the caller may have a timeout. */
 const YIELDS_MAX = 4096;
-/** Milliseconds for which another thread may have the core meanwhile: more is a time slice of a thread that computes. */
-const SLICE_MS = 4;
+/** Milliseconds for which others may have the core meanwhile: more is a time slice, 1.5 to 3 ms, of a thread that computes. */
+const SLICE_MS = 1;
+/**
+ * Milliseconds without gifts after such a slice, in which this thread's event loop stood still. Twice as many after the
+ * next one, at most PAUSE_MAX_MS, and half as many after each event that came in time.
+ */
+const PAUSE_MS = 1;
+const PAUSE_MAX_MS = 1000;
 /** Milliseconds after which a thread that finds something at each look yields to its event loop. */
 const TURN_MS = 4;
 
@@ -139,6 +145,9 @@ export class Parker {
   /** Gives the core to another thread. Looked for once it would pay. */
   #yield: (() => void) | undefined;
   #crowdedSleeps = 0;
+  /** Milliseconds of the last pause without gifts, and its end. */
+  #pause = PAUSE_MS;
+  #pauseEnd = 0;
   /** End of the last sleep; NaN: a spin has been won since. */
   #awake = Number.NaN;
   /** Milliseconds of the last sleep. */
@@ -446,10 +455,10 @@ export class Parker {
   #spinOn(awaited: Awaited, milliseconds: number): boolean {
     const { job, tasks } = this.#map;
     const { spins } = awaited;
-    const yieldCore = this.#yield;
-    if (yieldCore !== undefined) return this.#yieldOn(awaited, yieldCore, milliseconds);
     let won = awaited.found;
     let last = this.#clock.now();
+    const yieldCore = this.#yield;
+    if (yieldCore !== undefined && last >= this.#pauseEnd) return this.#yieldOn(awaited, yieldCore, last, milliseconds);
     // Spinning pays only while no other task waits for the core. Otherwise it keeps that task from answering.
     if (this.#kernel.spinEnter(job, this.#task, tasks) > this.#cores) {
       this.#kernel.spinLeave(job, this.#task);
@@ -488,16 +497,17 @@ export class Parker {
    * As #spinOn(), in a job with more tasks than cores: gives the core away between looks, because the event comes only once
    * another task has run. Eight tasks on two cores pass a barrier so without a sleep.
    */
-  #yieldOn(awaited: Awaited, yieldCore: () => void, milliseconds: number): boolean {
+  #yieldOn(awaited: Awaited, yieldCore: () => void, start: number, milliseconds: number): boolean {
     const { spins } = awaited;
     const most = YIELD_SPINS * milliseconds;
-    let last = this.#clock.now();
+    let last = start;
     let end = last + most;
     let won = awaited.found;
     let preempted = false;
     for (let turns = 0; turns < YIELDS_MAX && last < end && !preempted; turns++) {
       awaited.found = false;
       if (awaited.poll(YIELD_ROUNDS)) {
+        this.#pause = Math.max(PAUSE_MS, this.#pause / 2);
         this.won(spins);
         return true;
       }
@@ -508,6 +518,10 @@ export class Parker {
       last = this.#clock.now();
       // A thread that computes has had the core meanwhile: a sleeper would have got it back at once.
       preempted = last - before > SLICE_MS;
+    }
+    if (preempted) {
+      this.#pause = Math.min(PAUSE_MAX_MS, 2 * this.#pause);
+      this.#pauseEnd = last + this.#pause;
     }
     if (won && !preempted) this.won(spins);
     else this.#lost(spins, last, preempted);

@@ -161,6 +161,19 @@ describe.each<Build>(["wasm", "twin"])("%s", (build) => {
       const [before = 0] = parker.gifts();
       expect(parker.wait(100).sleeps).toBe(1);
       expect(parker.gifts()[0]).toBe(before + 1);
+      // Its event loop stood still meanwhile: that does not happen again soon.
+      const giftsIn = (milliseconds: number): number => {
+        const [first = 0] = parker.gifts();
+        for (let passed = 0; passed < milliseconds; passed += 1.2) {
+          parker.pause(1);
+          parker.wait(0.1);
+          parker.wait(0.1);
+        }
+        return (parker.gifts()[0] as number) - first;
+      };
+      // The pause is twice as long after each slice, up to a second.
+      for (let i = 0; i < 12; i++) giftsIn(1100);
+      expect(giftsIn(900)).toBeLessThan(3);
     });
   });
 
