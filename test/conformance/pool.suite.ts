@@ -47,7 +47,7 @@ export function poolSuite(): void {
     });
 
     it("rejects, streams, calls back, passes signals on, times out, replaces a worker that does not end", async () => {
-      const workers = await start(entry, { workers: 1, killAfter: 50 });
+      const workers = await start(entry, { workers: 1, killAfter: 1000 });
       await expect(workers.fail()).rejects.toMatchObject({ name: "RangeError", message: "on purpose", detail: 7 });
       await expect(workers.same({ page: [document] })).rejects.toMatchObject({
         code: "PAMIR_CLONE",
