@@ -417,7 +417,7 @@ export class Parker {
   mayLook(spins: Spins, spin: number, found: boolean): boolean {
     return (
       spin > 0 &&
-      (this.#cores > 1 || this.#yield !== undefined) &&
+      (this.#cores > 1 || (this.#yield !== undefined && this.#clock.now() >= this.#pauseEnd)) &&
       this.whyPrivate === "" &&
       spins.pays(this.#clock) &&
       (found || this.#isBusy())

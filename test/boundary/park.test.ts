@@ -156,6 +156,13 @@ describe.each<Build>(["wasm", "twin"])("%s", (build) => {
       expect(after - before).toBeLessThan(SPIN_MS * 100 * 20);
     });
 
+    it("does not spin on one core while it gives nothing away", () => {
+      const parker = crowded(5, 1);
+      // A gift of 5 ms, and a sleep of 1 ms: a spin would pay again.
+      expect(parker.wait(6).sleeps).toBe(1);
+      expect(parker.wait(0.1)).toEqual(ASLEEP);
+    });
+
     it("sleeps if another thread computes while it has the core", () => {
       const parker = crowded(5);
       const [before = 0] = parker.gifts();
