@@ -5,18 +5,14 @@ import { once } from "node:events";
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import * as esbuild from "esbuild";
-import type { Browser } from "playwright";
-import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { afterAll, beforeEach, expect, it } from "vitest";
 import { onPage, openBrowser } from "./support.js";
 
 const HASH = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb";
 
-let browser: Browser;
+const browser = await openBrowser();
 let folder: string;
 
-beforeAll(async () => {
-  browser = await openBrowser();
-});
 afterAll(() => browser.close());
 beforeEach(() => {
   folder = mkdtempSync(resolve("test/.tmp-electron-"));

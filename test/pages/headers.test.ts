@@ -7,20 +7,16 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import type { Browser } from "playwright";
-import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { afterAll, beforeEach, expect, it } from "vitest";
 import { filesOf, onPage, openBrowser, serve, serving } from "./support.js";
 
 /** In CI everything has to run. */
 const isRequired = process.env.PAMIR_REQUIRE_ALL === "1";
 const text = readFileSync("docs/headers.md", "utf8");
 
-let browser: Browser;
+const browser = await openBrowser();
 let folder: string;
 
-beforeAll(async () => {
-  browser = await openBrowser();
-});
 afterAll(() => browser.close());
 
 beforeEach(() => {

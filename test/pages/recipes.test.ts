@@ -2,17 +2,13 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import * as esbuild from "esbuild";
-import type { Browser } from "playwright";
 import * as vite from "vite";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, beforeEach, describe, expect, it } from "vitest";
 import { filesOf, ISOLATION, onPage, openBrowser, serve } from "./support.js";
 
-let browser: Browser;
+const browser = await openBrowser();
 let folder: string;
 
-beforeAll(async () => {
-  browser = await openBrowser();
-});
 afterAll(() => browser.close());
 beforeEach(() => {
   // In the project, so that bundlers find the package by its name.
