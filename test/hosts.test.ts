@@ -3,10 +3,10 @@
 import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { delimiter, join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import { freePort } from "./support/free-port.js";
 
 /** The first program of that name, on the PATH or in the folder that `npm run test:hosts` made. */
 function find(name: string): string | undefined {
@@ -119,15 +119,6 @@ describe("processes of Node 26 without koffi", () => {
     expect(stderr.includes("PAMIR_LINK")).toBe(areNodes);
   });
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, "close");
-  return port;
-}
 
 describe("processes of different versions of Node in one memory", () => {
   const newer = find("node26");

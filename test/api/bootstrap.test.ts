@@ -12,6 +12,7 @@ import { StreamLines } from "../../src/bootstrap/lines.js";
 import { PmiServer } from "../../src/bootstrap/pmi-server.js";
 import { PlainFraming } from "../../src/bootstrap/pmi-wire.js";
 import { bundle } from "../support/bundle.js";
+import { freePort } from "../support/free-port.js";
 import { SLURM, Slurm } from "../support/slurm.js";
 import { script } from "../support/ssh.js";
 
@@ -109,15 +110,6 @@ function startOne(env: object, options: object, stdio: readonly ("pipe" | "ignor
     return text;
   })();
   return { child, output };
-}
-
-/** A port that is free. */
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 /** All processes got all addresses and long values, the same key or none, and hand on no variable of the key, and no descriptor that they have. */

@@ -10,6 +10,7 @@ import { fileURLToPath } from "node:url";
 import { info, SHUTDOWN } from "pamir";
 import { afterAll, afterEach, describe, expect, inject, it } from "vitest";
 import { byEffort, SEED } from "../support/effort.js";
+import { freePort } from "../support/free-port.js";
 import { copyOfPackage } from "./run-program.js";
 
 const program = fileURLToPath(new URL("programs/joined.js", import.meta.url));
@@ -69,14 +70,6 @@ const saidIn = (output: string): Said[] =>
     .split("\n")
     .flatMap((line) => (line.includes("{") ? [JSON.parse(line.slice(line.indexOf("{"))) as Said] : []))
     .sort((a, b) => a.task - b.task);
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
 
 interface Ended {
   readonly said: readonly Said[];

@@ -3,8 +3,8 @@ import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, describe, expect, inject, it } from "vitest";
+import { freePort } from "../support/free-port.js";
 import { cli } from "../support/run-command.js";
-import { freePort } from "../support/ssh.js";
 import { run } from "./run-program.js";
 
 const folder = mkdtempSync(join(inject("folder"), "key-leaks-"));

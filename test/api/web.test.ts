@@ -8,7 +8,7 @@ import { type Client, type Context, type PamiError, SHUTDOWN, SUCCESS } from "pa
 import { type Host, type HostOptions, host, type JoinOptions, join } from "pamir/web";
 import { describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
-import { freePort } from "../support/ssh.js";
+import { freePort } from "../support/free-port.js";
 import { PATIENCE } from "./support.js";
 
 const NUMBER = 1;

@@ -7,6 +7,7 @@ import { openRendezvous, type RendezvousOptions } from "../../src/bootstrap/rend
 import { HANDSHAKE_BYTES } from "../../src/bootstrap/sealed-lines.js";
 import type { BootstrapWait } from "../../src/bootstrap/waits.js";
 import type { PamiError } from "../../src/core/error.js";
+import { freePort } from "../support/free-port.js";
 
 const KEY = Uint8Array.from({ length: 32 }, (_, i) => i + 1);
 const OTHER_KEY = Uint8Array.from({ length: 32 }, (_, i) => i + 2);
@@ -29,15 +30,6 @@ async function listen(server: Server, port = 0): Promise<number> {
     return new Promise((resolve) => server.close(resolve));
   });
   return (server.address() as { port: number }).port;
-}
-
-/** A port that is free, and that the system gives to no connection soon. */
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 type Given = Partial<Omit<RendezvousOptions, "rank" | "size" | "address">>;

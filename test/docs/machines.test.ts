@@ -5,9 +5,10 @@ import { randomBytes } from "node:crypto";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { delimiter, join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { freePort } from "../support/free-port.js";
 import { cli } from "../support/run-command.js";
 import { SLURM, Slurm } from "../support/slurm.js";
-import { find, freePort, SSHD, Sshd, script } from "../support/ssh.js";
+import { find, SSHD, Sshd, script } from "../support/ssh.js";
 
 const page = readFileSync("docs/machines.md", "utf8");
 const blocks = [...page.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)].map(([, language, text]) => ({

@@ -3,11 +3,11 @@
 import { execFileSync, spawn } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import type { Server } from "node:http";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeEach, expect, it } from "vitest";
+import { freePort } from "../support/free-port.js";
 import { filesOf, onPage, openBrowser, serve, serving } from "./support.js";
 
 /** In CI everything has to run. */
@@ -143,15 +143,6 @@ it("a service worker, on a server that sends no headers: with the second load", 
   );
   expect(await isolated).toBe(true);
 });
-
-/** A port that is free now. */
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
 
 /** Runs a web server until a page of it has been looked at. */
 async function withServer(command: string, args: string[], port: number): Promise<boolean> {

@@ -3,10 +3,10 @@
 import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { dirname, join, resolve } from "node:path";
 import type { Browser } from "playwright";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { freePort } from "../support/free-port.js";
 import { onPage, openBrowser } from "./support.js";
 
 const HASH = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb";
@@ -55,18 +55,9 @@ await call.catch(({ code }) => console.log(code));`;
 
 const { PAMIR_NEXT: root } = process.env;
 
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "localhost");
-  await once(server, "listening");
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, "close");
-  return port;
-}
-
 /** What both sides answer while a server runs. */
 async function ask(browser: Browser, cwd: string, args: string[]): Promise<unknown> {
-  const port = await freePort();
+  const port = await freePort("localhost");
   const env = {
     ...process.env,
     PORT: `${port}`,

@@ -6,7 +6,7 @@ import { build } from "esbuild";
 import { SHUTDOWN } from "pamir";
 import type { Browser, Page } from "playwright";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { freePort } from "../support/ssh.js";
+import { freePort } from "../support/free-port.js";
 import { DOUBLE } from "./programs/web-page.js";
 import { ISOLATION, openBrowser } from "./support.js";
 import { buildPages, type Hosted, hosted as hostedIn, talk, until } from "./web-hosted.js";

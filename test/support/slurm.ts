@@ -4,7 +4,8 @@ import { once } from "node:events";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { availableParallelism, hostname, userInfo } from "node:os";
 import { join } from "node:path";
-import { find, freePort } from "./ssh.js";
+import { freePort } from "./free-port.js";
+import { find } from "./ssh.js";
 
 /** Undefined: Slurm is not installed. */
 export const SLURM = find("srun") && find("slurmd") && find("slurmctld");

@@ -3,10 +3,11 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { connect, createServer } from "node:net";
+import { connect } from "node:net";
 import { userInfo } from "node:os";
 import { delimiter, join } from "node:path";
 import { inject } from "vitest";
+import { freePort } from "./free-port.js";
 
 /** The path of a program, or undefined. sshd is in a folder that users may not have in their path. */
 export function find(name: string): string | undefined {
@@ -26,15 +27,6 @@ export function script(folder: string, name: string, text: string): string {
 
 /** Runs the command as the login shell of another host would, after some lines of its own. */
 export const LOCAL_SHELL = `shift\necho "Welcome"\nexec sh -c "$1"`;
-
-/** A port that is free. */
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
 
 export class Sshd {
   /** A remote shell that reaches hosts "one" and "two", also as "alpha" and "beta". */
