@@ -7,7 +7,7 @@ import type { Operation } from "../collective/operation.js";
 import { checkKeys, type Keys, NO_OPTIONS } from "../core/check.js";
 import { type Endpoint, nameOf } from "../core/endpoint.js";
 import { checkInteger, PamiError, show } from "../core/error.js";
-import { EAGAIN, type Result, SHUTDOWN, SUCCESS } from "../core/result.js";
+import { type Callback, EAGAIN, ENOMEM, type Result, SHUTDOWN, SUCCESS } from "../core/result.js";
 import type { Arrival } from "../protocol/late-handler.js";
 import { copyInto } from "../support/copy.js";
 import { type ExtensionHost, errorOf, Look, makeTogether } from "./extension-host.js";
@@ -58,7 +58,9 @@ interface Outgoing {
   sent: number;
   /** Whether the context is to tell when there is room for a message. */
   isWaiting: boolean;
-  readonly onRoom: () => void;
+  /** Whether there is no memory for a lane that takes a message whole: it goes in packets, once none waits before it. */
+  isSplit: boolean;
+  readonly onRoom: Callback;
 }
 
 /** A finish() that is under way: first all is sent, then members tell each other how much, then all of that comes. */
@@ -118,8 +120,10 @@ export class Aggregator<View extends ItemArray = ItemArray> {
         wanted: Math.max(1, itemBytes),
         sent: 0,
         isWaiting: false,
-        onRoom: () => {
+        isSplit: false,
+        onRoom: (_, result) => {
           outgoing.isWaiting = false;
+          outgoing.isSplit = result === ENOMEM;
         },
       };
       return outgoing;
@@ -390,14 +394,16 @@ export class Aggregator<View extends ItemArray = ItemArray> {
       return SHUTDOWN;
     }
     const to = group.endpoints[rank] as Endpoint;
-    if (context.room(to) < bytes.length + HEADER_BYTES) {
+    const needed = filled + HEADER_BYTES;
+    if (context.room(to) < (outgoing.isSplit ? 1 : needed)) {
       // Its callback is an event, so that waits look again.
       if (!outgoing.isWaiting) {
         outgoing.isWaiting = true;
-        context.whenRoom(to, bytes.length + HEADER_BYTES, outgoing.onRoom);
+        context.whenRoom(to, outgoing.isSplit ? 1 : needed, outgoing.onRoom);
       }
       return EAGAIN;
     }
+    outgoing.isSplit = false;
     const payload = filled === bytes.length ? bytes : bytes.subarray(0, filled);
     const result = core.sendToExtension(this.#number, rank, 0, 0, payload);
     if (result === EAGAIN) return EAGAIN;

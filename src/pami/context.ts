@@ -146,6 +146,7 @@ const CONTEXT_KEYS: Keys<ContextOptions> = {
 };
 const MESSAGES_KEYS: Keys<MessagesOptions> = { ...PROGRESS_KEYS, from: true };
 const CALL_KEYS: Keys<CallOptions> = { ...PROGRESS_KEYS, header: true };
+const CALL_SYNC_KEYS: Keys<CallSyncOptions> = { timeout: true, header: true };
 
 /** Parameters of the calls that check their names in debug mode only. */
 const HOT_KEYS = { send: SEND_KEYS, put: PUT_KEYS, get: TRANSFER_KEYS, rmw: RMW_KEYS };
@@ -324,7 +325,6 @@ export class Context {
     request?: unknown,
     options: CallSyncOptions = NO_OPTIONS,
   ): unknown {
-    const timeout = checkTimeout(options.timeout);
     let isOver = false;
     let reply: unknown;
     let failure: unknown;
@@ -339,6 +339,7 @@ export class Context {
         failure = error ?? new PamiError("PAMIR_INVAL", "a call was rejected without an error");
       },
     });
+    const { timeout } = options;
     if (!isOver) {
       try {
         const waited = this.#advanceUntil("call()", () => isOver, { timeout });
@@ -370,14 +371,15 @@ export class Context {
     this.#sender.checkEndpoint(to);
     const dispatch = numberOf(id);
     const typed = typeof id === "object" ? id : undefined;
-    const { timeout, signal, header } = options;
+    let signal: AbortSignalLike | undefined;
     let milliseconds = Number.POSITIVE_INFINITY;
     let headerBytes: Uint8Array | undefined;
     if (options !== NO_OPTIONS) {
-      checkKeys(`options of ${name}`, options, CALL_KEYS);
+      checkKeys(`options of ${name}`, options, settle.blocks ? CALL_SYNC_KEYS : CALL_KEYS);
+      signal = options.signal;
       checkSignal(name, signal);
-      milliseconds = checkTimeout(timeout);
-      headerBytes = viewBytes("header", header);
+      milliseconds = checkTimeout(options.timeout);
+      headerBytes = viewBytes("header", options.header);
     }
     let payload: Uint8Array | undefined;
     let kind = 0;

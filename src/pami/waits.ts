@@ -351,13 +351,14 @@ export class Waits {
 
   /** Waits without blocking the thread. @returns the wait's value @throws as progress() */
   async #await<Value>(wait: EventWait<Value>, options: ProgressOptions): Promise<Value> {
-    const { signal } = options;
+    let signal: AbortSignalLike | undefined;
     let milliseconds = Number.POSITIVE_INFINITY;
     let forget: (() => void) | undefined;
     try {
       if (options !== NO_OPTIONS) {
         checkProgress(wait.name, options);
         milliseconds = checkTimeout(options.timeout);
+        signal = options.signal;
       }
       if (this.#core.isClosed) this.#checkOpen(wait.name.slice(0, -2));
       // If a handler began this wait, its round is over after a microtask.

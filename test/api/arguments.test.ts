@@ -119,6 +119,13 @@ const PLACES: readonly Place[] = [
   ["call: id", "id", ({ context }, id) => context.call(context.endpoint, id)],
   ["call: request", "view", ({ context }, request) => context.call(context.endpoint, DATA, request, { timeout: 0 })],
   ...waits("call", ({ context }, o) => context.call(context.endpoint, DATA, null, o), { ...WAIT, header: "view" }),
+  ["callSync: to", "endpoint", ({ context }, to) => context.callSync(to, DATA)],
+  ["callSync: id", "id", ({ context }, id) => context.callSync(context.endpoint, id)],
+  ["callSync: request", "view", ({ context }, bad) => context.callSync(context.endpoint, DATA, bad, { timeout: 0 })],
+  ...waits("callSync", ({ context }, o) => context.callSync(context.endpoint, DATA, null, o), {
+    timeout: "milliseconds",
+    header: "view",
+  }),
   ["messages: id", "id", ({ context }, id) => context.messages(id)],
   ...waits("messages", ({ context }, o) => context.messages(DATA, o)),
   ["sendImmediate: to", "endpoint", ({ context }, to) => context.sendImmediate(to, DATA)],
@@ -362,7 +369,7 @@ const EXCEPT: Readonly<Record<string, readonly unknown[]>> = {
 };
 /** Options that are numbers may be left out. */
 const isOption = (name: string): boolean =>
-  /^(createContext|launch|client\.close|call|messages|whenRoom|whenEnded|flush|flushSync|sendSync|drain|advanceUntil|progress|dumpAll|traceAll): /.test(
+  /^(createContext|launch|client\.close|call|messages|whenRoom|whenEnded|flush|callSync|flushSync|sendSync|drain|advanceUntil|progress|dumpAll|traceAll): /.test(
     name,
   ) ||
   /: (localOffset|remoteOffset|bytes|resultOffset|debug\.\w+)$/.test(name) ||

@@ -1,7 +1,7 @@
 // A member ends at each step of what geometries do: the others hear of it, none waits for ever, the memory comes back, and the
 // next geometry works.
 import { describe, expect, it } from "vitest";
-import { type Geometry, type MemRegion, PamiError, type Result, SHUTDOWN, SUCCESS } from "../../src/index.js";
+import { EAGAIN, type Geometry, type MemRegion, PamiError, type Result, SHUTDOWN, SUCCESS } from "../../src/index.js";
 import type { Task } from "../../src/protocol/task.js";
 // Loaded before the members call: to load code takes longer than all else.
 import "../../src/pami/extensions.js";
@@ -180,6 +180,32 @@ const aggregated = async (geometry: Geometry): Promise<void> => {
   }
 };
 
+/** Messages that no lane takes whole: there is no memory for a larger one. */
+const squeezed = async (geometry: Geometry, { task }: Mortal): Promise<void> => {
+  const items = 1500;
+  let came = 0;
+  const onItems = ({ length }: Int32Array): void => {
+    came += length;
+  };
+  const taken = takeAll(task);
+  try {
+    const aggregator = await geometry.createAggregator({ type: Int32Array, onItems });
+    try {
+      for (let item = 0; item < items; item++) {
+        for (let to = 0; to < geometry.size; to++) {
+          while (aggregator.push(to, Int32Array.of(item)) === EAGAIN) await aggregator.whenRoom(to);
+        }
+      }
+      await aggregator.finish();
+      expect(came).toBe(items * geometry.size);
+    } finally {
+      await aggregator.close();
+    }
+  } finally {
+    for (const region of taken) region.close();
+  }
+};
+
 const SCENARIOS: readonly Scenario[] = [
   { name: "creation", carriers: BOTH, isMade: false, act: (geometry) => broadcast(geometry, 1, 2) },
   {
@@ -258,6 +284,7 @@ const SCENARIOS: readonly Scenario[] = [
   { name: "a shared region and a counter", carriers: BOTH, isMade: true, act: counted },
   { name: "a grid", carriers: BOTH, isMade: true, act: exchanged },
   { name: "an aggregator", carriers: BOTH, isMade: true, act: aggregated },
+  { name: "an aggregator without memory", carriers: BOTH, isMade: true, act: squeezed },
 ];
 
 /** Kernel calls that a member makes if it does not end. */
