@@ -1,7 +1,8 @@
 // Collective operations over MPI, for Open MPI and MPICH: one after the other, as OSU's benchmarks without their barriers. The
 // root of a broadcast takes turns, so that no member runs ahead of the others.
-// mpirun -n 2 collectives CPU0 CPU1 SECONDS BYTES barrier|broadcast|allreduce|allgather|alltoall|reduce_scatter
-// → percentiles of the time of one operation. BYTES are those of a member's block, of a vector in reductions.
+// mpirun -n TASKS collectives CPU0 CPU1 SECONDS BYTES barrier|broadcast|allreduce|allgather|alltoall|reduce_scatter
+// → percentiles of the time of one operation. BYTES are those of a member's block, of a vector in reductions. More than two tasks
+// are not bound to processors.
 #include "common.h"
 #include <mpi.h>
 
@@ -17,7 +18,7 @@ static void operate(const char *what, int turn, int size, void *out, void *in, i
   else if (strcmp(what, "allgather") == 0) MPI_Allgather(out, bytes, MPI_BYTE, in, bytes, MPI_BYTE, all);
   else if (strcmp(what, "alltoall") == 0) MPI_Alltoall(out, bytes, MPI_BYTE, in, bytes, MPI_BYTE, all);
   else if (strcmp(what, "reduce_scatter") == 0)
-    MPI_Reduce_scatter_block(out, in, bytes / 8 / size, MPI_DOUBLE, MPI_SUM, all);
+    MPI_Reduce_scatter_block(out, in, bytes / 8 > size ? bytes / 8 / size : 1, MPI_DOUBLE, MPI_SUM, all);
   else MPI_Abort(all, 2);
 }
 
@@ -26,14 +27,14 @@ int main(int count, char **arguments) {
   MPI_Init(&count, &arguments);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
-  if (count != 6 || size != 2) MPI_Abort(MPI_COMM_WORLD, 2);
-  pin(atoi(arguments[1 + rank]));
+  if (count != 6 || size < 2) MPI_Abort(MPI_COMM_WORLD, 2);
+  if (size == 2) pin(atoi(arguments[1 + rank]));
   double seconds = atof(arguments[3]);
   int bytes = atoi(arguments[4]);
   const char *what = arguments[5];
-  double *out = malloc((size_t)bytes * size + 8), *in = malloc((size_t)bytes * size + 8);
-  for (size_t i = 0; i < (size_t)bytes * size / 8; i++) out[i] = in[i] = 1;
-  unsigned long each = bytes <= 4096 ? 16 : 1, batches = bytes <= 65536 ? 200 : 10;
+  double *out = malloc((size_t)(bytes + 8) * size), *in = malloc((size_t)(bytes + 8) * size);
+  for (size_t i = 0; i < (size_t)(bytes / 8 + 1) * size; i++) out[i] = in[i] = 1;
+  unsigned long each = bytes <= 4096 ? 16 : 1, batches = bytes > 65536 ? 10 : size > 2 ? 20 : 200;
   double cost = timer_cost();
   // The first phase warms up, the second one finds out how many batches take as long as is asked for, the third one counts.
   for (int phase = 0; phase < 3; phase++) {

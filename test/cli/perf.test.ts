@@ -3,6 +3,7 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, inject, it, vi } from "vitest";
@@ -12,6 +13,7 @@ import { within } from "../../src/cli/perf/peers.js";
 import { type Handoff, type System, TESTS } from "../../src/cli/perf/plan.js";
 import { parseList } from "../../src/cli/perf/processors.js";
 import { jsonOf, type Report, textOf } from "../../src/cli/perf/report.js";
+import { COLLECTIVE_TESTS } from "../../src/cli/perf/work.js";
 import { byEffort, sample } from "../support/effort.js";
 import { processesWith } from "../support/run-command.js";
 
@@ -71,7 +73,7 @@ describe("a machine on which one hand-off of all was lucky", () => {
     };
     const handoff: Handoff = { run: async () => ({ p50_ns: handoffs++ === 0 ? 72 : 256 }), by: "wasm" };
     const tests = TESTS.filter(({ name }) => name === "am_lat");
-    const options = { tests, systems: [system], bytes: [], runs: 2, json: false, quick: false, goals: false };
+    const options = { tests, systems: [system], bytes: [], runs: 2, tasks: 2, json: false, quick: false, goals: false };
     const { repeated } = await conduct(options, () => {}, patience, handoff);
     return { measured, repeated };
   }
@@ -95,6 +97,7 @@ const REPORT: Report = {
   void: false,
   results: [],
   handoff: "wasm",
+  tasks: 2,
   pinned: [],
   repeated: 0,
   skipped: [],
@@ -127,6 +130,16 @@ it("shows goals only where they are asked for", () => {
     expect(show(report, false)).not.toMatch(goals);
     expect(show(report, true)).toMatch(goals);
   }
+});
+
+it("has goals for two tasks alone, and tells of any number which system is ahead", () => {
+  const test = TESTS.find(({ name }) => name === "barrier") as (typeof TESTS)[number];
+  const cell = (system: string, p50_ns: number): Cell =>
+    ({ test, system, bytes: 0, runs: [{ p50_ns, handoff_ns: 50 }] }) as Cell;
+  const cells = [cell("pamir-wasm", 80), cell("openmpi", 100)];
+  const row = { what: "barrier against openmpi", ratio: 0.8, ahead: "pamir" };
+  expect(ratiosOf(cells)).toMatchObject([{ ...row, goal: "≤ 0.9", met: true }]);
+  expect(ratiosOf(cells, 4)).toMatchObject([{ ...row, goal: null, hoped: null, met: null }]);
 });
 
 it("has a row wherever the other system is ahead, also where no row was asked for, and says so", () => {
@@ -283,6 +296,29 @@ describe("pamir perf --quick --json", () => {
       for (const result of results) expect(result).toMatchObject({ test, system: "pamir-wasm", runs: 1, ...latency });
     },
   );
+
+  // With two cores, five tasks take turns.
+  it("--tasks: collective operations of so many tasks, whatever divides their vectors", () => {
+    const args = ["--tasks", "5", "--bytes", "24", "--system", "pamir-mixed", "--goals"];
+    const { results, skipped, tasks, pinned, notes, ratios } = quick(args);
+    expect({ skipped, tasks, pinned }).toEqual({ skipped: [], tasks: 5, pinned: [] });
+    expect(results.map(({ test, bytes, system }: never) => [test, bytes, system].join(" "))).toEqual(
+      COLLECTIVE_TESTS.map((test) => `${test} ${test === "barrier" ? 0 : 24} pamir-mixed`),
+    );
+    for (const result of results) expect(result).toMatchObject({ runs: 1, ...latency });
+    expect(ratios).toEqual([]);
+    const few = availableParallelism();
+    const crowded = `there are 5 tasks and this machine runs ${few} threads at once`;
+    expect(notes.includes(crowded)).toBe(few < 5);
+  });
+
+  it("--tasks: MPI has as many processes, or it is said why not", () => {
+    const args = ["--tasks", "3", "--test", "barrier", "--system", "pamir-wasm", "--system", "openmpi"];
+    const { results, skipped } = quick([...args, "--system", "mpich", "--system", "pamir-processes"]);
+    const named = [...results, ...skipped].map(({ system }: { system: string }) => system);
+    expect(named.toSorted()).toEqual(["mpich", "openmpi", "pamir-processes", "pamir-wasm"]);
+    for (const { reason } of skipped) expect(reason).toMatch(/not installed|gives no core away/);
+  });
 
   it("leaves out what is not installed, says so, and measures the hand-off in wasm", () => {
     const native = ["handoff", "ring", "openmpi", "mpich", "ucx", "futex"];

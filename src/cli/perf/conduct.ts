@@ -28,6 +28,8 @@ export interface Outcome {
   readonly skipped: readonly { system: string; reason: string; failed?: boolean }[];
   readonly handoffs: readonly number[];
   readonly handoffBy: "C" | "wasm";
+  /** Members of the collective operations. */
+  readonly tasks: number;
   readonly cpus: readonly number[];
   /** Runs that were dropped and repeated. */
   readonly repeated: number;
@@ -52,6 +54,8 @@ const PATIENT: Patience = { repeatsOfRun: 3, repeats: 60, looks: 200 };
 /** Runs each once, whatever the machine does: for numbers that are not compared. */
 export const ONCE: Patience = { repeatsOfRun: 0, repeats: 0, looks: 0 };
 
+/** Tasks that two processors are chosen for. */
+const PAIR = 2;
 const HANDOFF_SECONDS = 0.05;
 const QUICK_SECONDS = 0.01;
 const LINK_SECONDS = 3;
@@ -82,6 +86,7 @@ class Bracket {
     this.#measure = async () => {
       const order: Order = {
         test: "am_lat",
+        tasks: PAIR,
         bytes: 4,
         seconds,
         warmUp: seconds * WARM_UP,
@@ -128,7 +133,7 @@ export async function conduct(
   patience: Patience = options.quick ? ONCE : PATIENT,
   handoff: Handoff = prepareHandoff(),
 ): Promise<Outcome> {
-  const { quick } = options;
+  const { quick, tasks } = options;
   const cpus = choosePair();
   const bracket = new Bracket(handoff, cpus, quick ? QUICK_SECONDS : HANDOFF_SECONDS, patience.looks);
   const prepared = new Map<string, Native>();
@@ -152,7 +157,7 @@ export async function conduct(
           const native = prepare(system);
           if ("missing" in native || skipped.has(`${system.name} ${test.name}`)) continue;
           progress(`${test.name} ${bytes} B, run ${run + 1} of ${options.runs}: ${system.name}`);
-          const order = orderOf(test, system, bytes, cpus, quick);
+          const order = orderOf(test, system, bytes, tasks, cpus, quick);
           try {
             let result = await bracket.around(() => native.run(order));
             for (
@@ -184,7 +189,8 @@ export async function conduct(
     skipped: [...skipped.values()],
     handoffs: bracket.all,
     handoffBy: bracket.by,
-    cpus,
+    tasks,
+    cpus: tasks > PAIR ? [] : cpus,
     repeated,
     void: isVoid,
   };
@@ -195,14 +201,25 @@ function sizesOf(test: Test, asked: readonly number[]): readonly number[] {
   return asked.length > 0 ? asked : test.bytes;
 }
 
-function orderOf(test: Test, system: System, bytes: number, cpus: readonly number[], quick: boolean): Order {
-  // Four threads are not bound to two processors: the system places them.
-  const bound = test.name === "am_fan" ? [] : cpus;
+const FAN_TASKS = 4;
+
+function orderOf(
+  test: Test,
+  system: System,
+  bytes: number,
+  members: number,
+  cpus: readonly number[],
+  quick: boolean,
+): Order {
+  const tasks = test.name === "am_fan" ? FAN_TASKS : members;
+  // More than two threads are not bound to two processors: the system places them.
+  const bound = tasks > PAIR ? [] : cpus;
   const counted = system.name.startsWith("pamir") && !isLinkSystem(system.name) && test.name === "am_rate" && !quick;
   const isLinked = isLinkSystem(system.name);
   const seconds = quick ? QUICK_SECONDS : isLinked ? LINK_SECONDS : test.seconds;
   return {
     test: test.name,
+    tasks,
     bytes,
     seconds,
     // Until V8 has compiled what a message takes. With another node, those are five thousand lines, some 2 ms a message.

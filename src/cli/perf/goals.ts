@@ -167,9 +167,12 @@ export function figureOf({ test }: Cell, run: Run, bytes: number): number {
   return (run.messages_per_s ?? Number.NaN) * (test.figure === "bandwidth" ? bytes : 1);
 }
 
-/** Those ratios for which both sides were measured. */
-export function ratiosOf(cells: readonly Cell[]): Ratio[] {
-  const ratios = GOALS.flatMap((goal) => {
+/** Members of the collective operations that the goals are for. */
+const PAIR = 2;
+
+/** Those ratios for which both sides were measured. @param tasks members of the collective operations */
+export function ratiosOf(cells: readonly Cell[], tasks = PAIR): Ratio[] {
+  const ratios = (tasks === PAIR ? GOALS : GOALS.map(withoutGoal)).flatMap((goal) => {
     const find = (place: Goal["of"]) => cells.find((cell) => isCell(place, cell));
     const ours = find(goal.of);
     const theirs = find(goal.to);
@@ -183,6 +186,10 @@ export function ratiosOf(cells: readonly Cell[]): Ratio[] {
     return [rate(goal, quotients)];
   });
   return [...ratios, ...lost(cells), ...collections(cells)];
+}
+
+function withoutGoal({ what, of, to, better }: Goal): Goal {
+  return { what, of, to, better };
 }
 
 /** The ratios without a row of their own in which the other system is ahead. */

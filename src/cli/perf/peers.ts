@@ -5,6 +5,7 @@ import { info, type KernelName, launch } from "pamir";
 import { after } from "../../support/timers.js";
 import { withFolder } from "./clean-up.js";
 import {
+  blocksOf,
   type Figures,
   isCollective,
   makeResultFile,
@@ -56,8 +57,15 @@ export async function within<T>(milliseconds: number, run: Promise<T>, end: () =
   }
 }
 
-/** Of a job, beside the payloads of rndv_bw. */
+/** Of a job, beside the payloads of rndv_bw and the vectors of collective operations. */
 const HEAP_BYTES = 2 ** 25;
+/** Of each further task of those. */
+const TASK_HEAP_BYTES = 2 ** 20;
+
+/** The kernels in turn, one for each task. */
+function kernelsOf(kernels: readonly KernelName[], tasks: number): KernelName[] {
+  return Array.from({ length: tasks }, (_, task) => kernels[task % kernels.length] as KernelName);
+}
 
 /** A run of pamir's tasks; rejects with the error of a task that failed. */
 export async function runPamir(
@@ -65,9 +73,10 @@ export async function runPamir(
   order: Order,
   inProcesses = false,
 ): Promise<Figures> {
-  const tasks = order.test === "am_fan" ? 4 : 2;
+  const { tasks } = order;
+  const kernels = typeof kernel === "string" ? kernel : kernelsOf(kernel, tasks);
   const runIn = (shared: Pick<Work, "results" | "barrier">): Promise<Figures> =>
-    runTasks(kernel, { ...order, ...shared }, order, tasks, inProcesses);
+    runTasks(kernels, { ...order, ...shared }, order, inProcesses);
   if (!inProcesses) return runIn({ results: makeResults(tasks), barrier: new SharedArrayBuffer(4) });
   return withFolder((folder) =>
     runIn({ results: makeResultFile(join(folder, "results"), tasks), barrier: join(folder, "barrier") }),
@@ -78,16 +87,15 @@ async function runTasks(
   kernel: KernelName | readonly KernelName[],
   work: Work,
   order: Order,
-  tasks: number,
   inProcesses: boolean,
 ): Promise<Figures> {
-  const entry = new URL(isCollective(order.test) ? "./tasks/collectives.js" : "./tasks/perf.js", import.meta.url);
-  // Two tasks of one context: what a program of two tasks would ask for.
-  const room = 16 * order.bytes + HEAP_BYTES;
-  const heap = isCollective(order.test)
-    ? { heapBytes: room }
-    : order.test === "rndv_bw"
-      ? { heapBytes: 2 * placesOf(order.bytes) * order.bytes + HEAP_BYTES }
+  const { test, tasks, bytes } = order;
+  const entry = new URL(isCollective(test) ? "./tasks/collectives.js" : "./tasks/perf.js", import.meta.url);
+  // Tasks of one context: what a program of so many tasks would ask for.
+  const heap = isCollective(test)
+    ? { heapBytes: 2 * blocksOf(test, tasks) * bytes + HEAP_BYTES + tasks * TASK_HEAP_BYTES }
+    : test === "rndv_bw"
+      ? { heapBytes: 2 * placesOf(bytes) * bytes + HEAP_BYTES }
       : {};
   const processes = inProcesses ? { processes: tasks } : {};
   // What is thrown below says how a task failed.

@@ -127,7 +127,7 @@ export const TESTS: readonly Test[] = [
   },
   {
     name: "reduce_scatter",
-    what: "as allreduce, and each task gets its half",
+    what: "as allreduce, and each task gets its part",
     bytes: [65536, 1048576],
     figure: "latency",
     seconds: 0.5,
@@ -231,7 +231,7 @@ export const SYSTEMS: readonly System[] = [
   },
   {
     name: "openmpi",
-    what: "Open MPI, two processes over shared memory",
+    what: "Open MPI, processes over shared memory",
     does: mpiDoes,
     prepare: () => nativeMpi("openmpi"),
   },

@@ -1,5 +1,5 @@
 // From runs to what is shown: one JSON object, or tables.
-import { cpus } from "node:os";
+import { availableParallelism, cpus } from "node:os";
 import { Table } from "console-table-printer";
 import { VERSION } from "pamir";
 import { printableJson } from "../../support/printable.js";
@@ -37,6 +37,8 @@ export interface Report {
   readonly results: readonly Result[];
   /** By what the hand-off was measured. */
   readonly handoff: "C" | "wasm";
+  /** Members of the collective operations. */
+  readonly tasks: number;
   /** Processors that the threads were bound to; empty: none were. */
   readonly pinned: readonly number[];
   readonly repeated: number;
@@ -50,7 +52,11 @@ export function reportOf(outcome: Outcome): Report {
   const notes: string[] = [];
   const fan = outcome.cells.some(({ test }) => test.name === "am_fan");
   if (fan && threads.length < 4) notes.push(`am_fan has four threads and this machine runs ${threads.length} at once`);
-  if (outcome.cpus.length === 0) notes.push("no thread was bound to a processor: this system does not let us");
+  const cores = availableParallelism();
+  if (outcome.tasks > cores)
+    notes.push(`there are ${outcome.tasks} tasks and this machine runs ${cores} threads at once`);
+  if (outcome.tasks > 2) notes.push("no thread was bound to a processor: more than two tasks are not");
+  else if (outcome.cpus.length === 0) notes.push("no thread was bound to a processor: this system does not let us");
   return {
     pamir: VERSION,
     node: process.version,
@@ -60,10 +66,11 @@ export function reportOf(outcome: Outcome): Report {
     void: outcome.void,
     results: outcome.cells.map(resultOf),
     handoff: outcome.handoffBy,
+    tasks: outcome.tasks,
     pinned: outcome.cpus,
     repeated: outcome.repeated,
     skipped: outcome.skipped.map(({ system, reason }) => ({ system, reason })),
-    ratios: ratiosOf(outcome.cells).map((ratio) => ({
+    ratios: ratiosOf(outcome.cells, outcome.tasks).map((ratio) => ({
       ...ratio,
       ratio: round(ratio.ratio),
       min: round(ratio.min),

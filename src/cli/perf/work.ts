@@ -42,9 +42,17 @@ export function isCollective(test: TestName): test is CollectiveTest {
   return (COLLECTIVE_TESTS as readonly TestName[]).includes(test);
 }
 
+/** Vectors of all members of a collective operation, in blocks of the bytes that are asked for. */
+export function blocksOf(test: CollectiveTest, tasks: number): number {
+  if (test === "alltoall") return 2 * tasks * tasks;
+  return tasks * (test === "allgather" ? tasks + 1 : 2);
+}
+
 /** One measurement on two threads or more. */
 export interface Work {
   readonly test: TestName;
+  /** Tasks of a job, processes of MPI. */
+  readonly tasks: number;
   readonly bytes: number;
   /** Length of the timed part. */
   readonly seconds: number;
