@@ -1,5 +1,5 @@
 // Node's figures in Chromium: latencies, waking the page, the first message; a canvas. Ratios of one run; the rounds alternate.
-// Usage: node bench/browser.bench.mjs [--quick]
+// Usage: node bench/browser.bench.mjs [--quick] [--canvas] [--json]
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
@@ -13,6 +13,9 @@ import { filesOf, ISOLATION } from "../scripts/serve.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const quick = process.argv.includes("--quick");
+const isJson = process.argv.includes("--json");
+/** The frames of the canvas alone. */
+const isCanvas = process.argv.includes("--canvas");
 const ROUNDS = quick ? 1 : 7;
 const BATCHES = quick ? 10 : 2000;
 const STAMPS = quick ? 5 : 100;
@@ -40,7 +43,8 @@ async function bundle(outdir) {
 
 const executablePath = await findChromium();
 if (executablePath === undefined) {
-  console.log("not run: no Chromium on the PATH, nor named by CHROME_PATH");
+  const missing = "no Chromium on the PATH, nor named by CHROME_PATH";
+  console.log(isJson ? JSON.stringify({ missing }) : `not run: ${missing}`);
   process.exit(0);
 }
 const folder = mkdtempSync(join(tmpdir(), "pamir-browser-"));
@@ -111,7 +115,7 @@ const [latency, parked, polled, first, drawn, returned] =
   /** @type {[typeof rows[0], typeof rows[0], typeof rows[0], typeof rows[0], typeof rows[0], typeof rows[0]]} */ (
     rows
   );
-for (let round = 0; round < ROUNDS; round++) {
+for (let round = 0; round < (isCanvas ? 0 : ROUNDS); round++) {
   const here = await start();
   await here.latency(BATCHES);
   latency.theirs.push(await here.latency(BATCHES));
@@ -147,18 +151,29 @@ await browser.close();
 server.close();
 rmSync(folder, { recursive: true });
 
-console.log(`Chromium ${version}, Node ${process.version}, medians of ${ROUNDS} rounds`);
-const table = new Table();
-for (const { what, unit, ours, theirs, against, goal } of rows) {
-  const ratios = ours.map((value, i) => value / /** @type {number} */ (theirs[i]));
-  table.addRow({
-    what,
-    pamir: `${median(ours).toPrecision(3)} ${unit}`,
-    against,
-    theirs: `${median(theirs).toPrecision(3)} ${unit}`,
-    ratio: median(ratios).toPrecision(3),
-    "lowest to highest": `${Math.min(...ratios).toPrecision(3)} – ${Math.max(...ratios).toPrecision(3)}`,
-    goal,
-  });
+/** How many times as long pamir takes, in each round. @param {typeof rows[0]} row */
+const ratiosOf = ({ ours, theirs }) => ours.map((value, i) => value / /** @type {number} */ (theirs[i]));
+
+if (isJson) {
+  const frameRows = [
+    { key: "shared", ratios: ratiosOf(drawn) },
+    { key: "returned", ratios: ratiosOf(returned) },
+  ];
+  console.log(JSON.stringify({ rows: frameRows }));
+} else {
+  console.log(`Chromium ${version}, Node ${process.version}, medians of ${ROUNDS} rounds`);
+  const table = new Table();
+  for (const row of rows.filter(({ ours }) => ours.length > 0)) {
+    const ratios = ratiosOf(row);
+    table.addRow({
+      what: row.what,
+      pamir: `${median(row.ours).toPrecision(3)} ${row.unit}`,
+      against: row.against,
+      theirs: `${median(row.theirs).toPrecision(3)} ${row.unit}`,
+      ratio: median(ratios).toPrecision(3),
+      "lowest to highest": `${Math.min(...ratios).toPrecision(3)} – ${Math.max(...ratios).toPrecision(3)}`,
+      goal: row.goal,
+    });
+  }
+  table.printTable();
 }
-table.printTable();

@@ -1,6 +1,6 @@
 // @ts-check
-// What a trace costs: the same traffic between two tasks with and without it, alternating, in one run.
-//   node bench/trace.bench.mjs [--quick]
+// What a trace and debug mode cost: the same traffic between two tasks with and without, alternating, in one run.
+//   node bench/trace.bench.mjs [--quick] [--json]
 import { isMainThread } from "node:worker_threads";
 import { attach, launch } from "pamir";
 
@@ -16,10 +16,10 @@ const median = (values) => /** @type {number} */ (values.toSorted((a, b) => a - 
 
 /**
  * Nanoseconds a message in one stream, and a hop of ping-pong.
- * @param {boolean} trace
+ * @param {{ trace?: boolean, debug?: boolean }} options
  */
-async function measure(trace) {
-  const job = await launch(new URL(import.meta.url), { tasks: 2, join: true, trace });
+async function measure(options) {
+  const job = await launch(new URL(import.meta.url), { tasks: 2, join: true, ...options });
   const context = job.client.createContext();
   const to = job.client.endpoint(1);
   const bytes = new Uint8Array(8);
@@ -49,9 +49,11 @@ async function measure(trace) {
 if (isMainThread) {
   const off = [];
   const on = [];
+  const debugged = [];
   for (let round = 0; round < ROUNDS; round++) {
-    off.push(await measure(false));
-    on.push(await measure(true));
+    off.push(await measure({}));
+    on.push(await measure({ trace: true }));
+    debugged.push(await measure({ debug: true }));
   }
   /** @type {(runs: { stream: number, hop: number }[], name: "stream" | "hop") => number} */
   const of = (runs, name) => median(runs.map((run) => run[name]));
@@ -60,16 +62,22 @@ if (isMainThread) {
   const start = performance.now();
   for (let i = 0; i < 1e6; i++) performance.now();
   const clock = performance.now() - start;
+  // One on each side, and the two take turns.
+  const event = (streamOn - streamOff) / 2;
+  const debug = of(debugged, "stream") - streamOff;
   /** @param {number} value */
   const number = (value) => value.toFixed(1).padStart(8);
-  console.log(`one reading of the clock${number(clock)} ns`);
-  console.log(`                              off      on   more, ns`);
-  console.log(
-    `64 messages, one answer ${number(streamOff)}${number(streamOn)}${number(streamOn - streamOff)} a message`,
-  );
-  console.log(`ping-pong, one way      ${number(hopOff)}${number(hopOn)}${number(hopOn - hopOff)} a hop`);
-  // One on each side, and the two take turns.
-  console.log(`an event, in the stream ${number((streamOn - streamOff) / 2)} ns`);
+  if (process.argv.includes("--json")) console.log(JSON.stringify({ clock, event, debug }));
+  else {
+    console.log(`one reading of the clock${number(clock)} ns`);
+    console.log(`                              off      on   more, ns`);
+    console.log(
+      `64 messages, one answer ${number(streamOff)}${number(streamOn)}${number(streamOn - streamOff)} a message`,
+    );
+    console.log(`ping-pong, one way      ${number(hopOff)}${number(hopOn)}${number(hopOn - hopOff)} a hop`);
+    console.log(`an event, in the stream ${number(event)} ns`);
+    console.log(`a message in debug mode ${number(debug)} ns more`);
+  }
 } else {
   const client = await attach();
   const context = client.createContext();

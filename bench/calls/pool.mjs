@@ -50,9 +50,14 @@ const median = (list) => list.toSorted((a, b) => a - b)[list.length >> 1] ?? Num
 
 /**
  * Prints a table, and returns its rows, with µs.
- * @param {boolean} quick @param {string} [only] the rows whose text has this
+ * @param {boolean} quick
+ * @param {(pair: { what: string, name: string, key?: string }) => boolean} [isWanted] which rows; by default those whose text
+ *   has the environment's PAIR
  */
-export async function comparePools(quick, only = process.env.PAIR) {
+export async function comparePools(
+  quick,
+  isWanted = ({ what, name }) => `${what} ${name}`.includes(process.env.PAIR ?? ""),
+) {
   const rounds = quick ? 1 : 7;
   /** @type {import("pamir/pool").Pool<typeof import("./pool-worker.js")["api"]>} */
   const workers = await pool(file("pool-worker"), { workers: 1, concurrency: 64, heapBytes: 2 ** 31 });
@@ -79,10 +84,15 @@ export async function comparePools(quick, only = process.env.PAIR) {
   const most = new Uint8Array(300e6).fill(7);
   /** What is moved there and back is the same memory each time. */
   const frames = { ours: new Uint8Array(4 * 2 ** 20), theirs: new Uint8Array(4 * 2 ** 20) };
-  /** @type {{ what: string, ours: (i: number) => any, theirs: (i: number) => any, name: string, goal: number | undefined, of: { calls: number, atOnce: number } }[]} */
+  const mebibyte = new Uint8Array(2 ** 20).fill(7);
+  /**
+   * Documents show the rows with a `key`: the first word of their figures' ids.
+   * @type {{ what: string, key?: string, ours: (i: number) => any, theirs: (i: number) => any, name: string, goal: number | undefined, of: { calls: number, atOnce: number } }[]}
+   */
   const pairs = [
     {
       what: "square(12), awaited",
+      key: "call",
       ours: (i) => workers.square(i),
       theirs: (i) => comlink.square(i),
       name: "Comlink",
@@ -91,6 +101,7 @@ export async function comparePools(quick, only = process.env.PAIR) {
     },
     {
       what: "square(12), awaited",
+      key: "call",
       ours: (i) => workers.square(i),
       theirs: (i) => piscina.run(i, { name: "square" }),
       name: "piscina",
@@ -99,6 +110,7 @@ export async function comparePools(quick, only = process.env.PAIR) {
     },
     {
       what: "square(12), awaited",
+      key: "call",
       ours: (i) => workers.square(i),
       theirs: (i) => post(i),
       name: "postMessage",
@@ -107,6 +119,7 @@ export async function comparePools(quick, only = process.env.PAIR) {
     },
     {
       what: "square(12), awaited, pamir/piscina",
+      key: "piscina-call",
       ours: (i) => ourPiscina.run(i),
       theirs: (i) => theirPiscina.run(i),
       name: "piscina",
@@ -178,6 +191,15 @@ export async function comparePools(quick, only = process.env.PAIR) {
       of: { calls: quick ? 5 : 200, atOnce: 1 },
     },
     {
+      what: "1 MiB of bytes, recycled by the function",
+      key: "recycle",
+      ours: () => workers.sizeRecycled(mebibyte),
+      theirs: () => workers.size(mebibyte),
+      name: "without",
+      goal: undefined,
+      of: { calls: quick ? 5 : 200, atOnce: 1 },
+    },
+    {
       what: "4 MiB moved there and back",
       ours: async () => {
         frames.ours = /** @type {Uint8Array<ArrayBuffer>} */ (await workers.back(move(frames.ours)));
@@ -207,10 +229,10 @@ export async function comparePools(quick, only = process.env.PAIR) {
     },
   ];
   const table = new Table();
-  /** @type {{ what: string, name: string, ours: number, theirs: number }[]} */
+  /** @type {{ key: string | undefined, name: string, ours: number, theirs: number }[]} */
   const rows = [];
-  for (const { what, ours, theirs, name, goal, of } of pairs) {
-    if (only !== undefined && !`${what} ${name}`.includes(only)) continue;
+  for (const { what, key, ours, theirs, name, goal, of } of pairs) {
+    if (!isWanted({ what, name, ...(key !== undefined && { key }) })) continue;
     const times = { ours: /** @type {number[]} */ ([]), theirs: /** @type {number[]} */ ([]) };
     for (let round = -1; round < (of.calls === 1 ? Math.min(3, rounds) : rounds); round++) {
       const [own, other] = [await timeOf(ours, of), await timeOf(theirs, of)];
@@ -219,7 +241,7 @@ export async function comparePools(quick, only = process.env.PAIR) {
       times.theirs.push(other);
     }
     const ratios = times.theirs.map((time, i) => time / (times.ours[i] ?? Number.NaN));
-    rows.push({ what, name, ours: median(times.ours), theirs: median(times.theirs) });
+    rows.push({ key, name, ours: median(times.ours), theirs: median(times.theirs) });
     table.addRow({
       what,
       "pamir/pool": `${median(times.ours).toPrecision(3)} µs`,

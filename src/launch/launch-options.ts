@@ -79,7 +79,7 @@ export interface LaunchOptions {
   /**
    * Warns on the console of regions that are never closed, with the place that made them; of handlers, callbacks and other
    * code that block a context; and of long waits, with a dump. `codecs.json()` refuses what it would lose.
-   * Members of a geometry compare what they call, and wait for each other in every operation. Default false. It costs some 100 ns per message.
+   * Members of a geometry compare what they call, and wait for each other in every operation. Default false. Each message takes longer.
    */
   debug?: boolean | DebugOptions | undefined;
   /**
