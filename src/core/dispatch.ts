@@ -4,6 +4,9 @@ import { noSuchKey } from "../support/nearest.js";
 import { PamiError, show } from "./error.js";
 import type { Message } from "./message.js";
 
+/** The largest dispatch id of a user. */
+export { DISPATCH_ID_MAX } from "../../assembly/layout.js";
+
 /**
  * A handler. `advance()` calls it for each message to its dispatch id, in the order sent by each origin. The message is
  * valid until the handler returns. A handler may send, call and post; it must not advance. `advance()` throws the handler's
@@ -34,7 +37,9 @@ export class HandlerTable {
   /** Those that are called for a whole message without a further look. */
   readonly plain = NO_HANDLERS.slice();
   readonly #observed: (id: number, handler: Handler) => Handler;
-  #server: Server | undefined;
+  /** Serves the messages to DISPATCH_ID_CALL: calls a user's handler, and replies. */
+  serve: Server = (_, message) => this.drop(message);
+  #hasServer = false;
 
   /** @param observed what is called in place of a protocol's handler */
   constructor(observed: (id: number, handler: Handler) => Handler) {
@@ -65,14 +70,9 @@ export class HandlerTable {
 
   /** Registers what serves the messages to DISPATCH_ID_CALL. */
   handleCalls(server: Server): void {
-    if (this.#server !== undefined) throw new Error("calls are registered");
-    this.#server = server;
-  }
-
-  /** Calls a user's handler for a call. */
-  serve(handler: Handler, message: Message): void {
-    if (this.#server === undefined) this.drop(message);
-    else this.#server(handler, message);
+    if (this.#hasServer) throw new Error("calls are registered");
+    this.#hasServer = true;
+    this.serve = server;
   }
 }
 

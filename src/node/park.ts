@@ -104,6 +104,8 @@ const SLICE_MS = 0.3;
  */
 const PAUSE_MS = 1;
 const PAUSE_MAX_MS = 1000;
+/** Turns of the event loop are counted modulo 2^31. */
+const TURNS_MASK = 0x7fffffff;
 /** Milliseconds after which a thread that finds something at each look yields to its event loop. */
 const TURN_MS = 4;
 
@@ -147,6 +149,8 @@ export class Parker {
   shortLooks = SHORT_LOOKS;
   /** Gives the core to another thread. Looked for once it would pay. */
   #yield: (() => void) | undefined;
+  /** Milliseconds: rarer events are not worth a spin. */
+  #busy = BUSY_MS;
   #crowdedSleeps = 0;
   /** Milliseconds of the last pause without gifts, and its end. */
   #pause = PAUSE_MS;
@@ -185,7 +189,7 @@ export class Parker {
     this.whyPrivate = whyPrivate;
     this.#receive = receive;
     this.#isAlone = whyPrivate !== "" && map.locals === 1;
-    this.#isBellAsync = !this.#isAlone && memory.futex === undefined;
+    this.#isBellAsync = !this.#isAlone && memory.futex === undefined && hasWaitAsync();
     this.mayBlock = mayBlock();
   }
 
@@ -259,7 +263,6 @@ export class Parker {
           return true;
         }
         if (this.#isAlone && this.#mayTurn(awaited.spins, spin) && (await this.#spinTurns(awaited, most))) return true;
-        if (isStopped()) return false;
         if (deadline !== Number.POSITIVE_INFINITY) {
           const left = deadline - this.#clock.now();
           if (left <= 0) return false;
@@ -272,14 +275,26 @@ export class Parker {
         const rung = this.#armAsync(awaited);
         hasSlept = rung !== undefined && !this.#isAlone;
         if (rung === undefined) {
-          // There is work already; other microtasks of the caller run first.
+          // There is work already, or the wait is stopped; other microtasks of the caller run first.
           await undefined;
         } else {
-          const start = this.#beginSleep(awaited);
+          this.sleepers++;
+          this.#keepalive.begin();
+          const start = this.#clock.now();
+          this.#fallsAsleep(awaited, start);
           const stopRestless = awaited.restless() ? after(RESTLESS_MS, () => this.ring()) : undefined;
           await rung;
           stopRestless?.();
-          this.#endSleep(awaited, start, rung);
+          if (this.#asleep === rung) this.#asleep = undefined;
+          this.#keepalive.end();
+          const now = this.#woke(awaited, start);
+          // If only this task rings, a microtask of another wait may have rung: then the event loop had no turn.
+          if (hasSlept) {
+            this.#turn = now;
+            this.turns = (this.turns + 1) & TURNS_MASK;
+          }
+          // A wait that has fallen asleep since keeps the flag up.
+          if (--this.sleepers === 0) this.#kernel.bellDisarm(this.#slot);
         }
         if (awaited.poll(1)) return true;
         if (isStopped()) return false;
@@ -354,7 +369,7 @@ export class Parker {
 
   #hadTurn(now: number): void {
     this.#turn = now;
-    this.turns = (this.turns + 1) & 0x7fffffff;
+    this.turns = (this.turns + 1) & TURNS_MASK;
   }
 
   /** Arms the bell. Resolves when it rings; undefined: there is work already. */
@@ -362,33 +377,11 @@ export class Parker {
     const seen = this.#kernel.bellArm(this.#slot);
     if (!awaited.peek()) {
       // The one sleep of this thread, shared by all of its waits.
-      this.#asleep ??=
-        this.#isBellAsync && hasWaitAsync() ? bellWaitAsync(this.#memory, this.#slot, seen) : this.#bell(seen);
+      this.#asleep ??= this.#isBellAsync ? bellWaitAsync(this.#memory, this.#slot, seen) : this.#bell(seen);
       if (this.#asleep !== undefined) return this.#asleep;
     }
     if (this.sleepers === 0) this.#kernel.bellDisarm(this.#slot);
     return undefined;
-  }
-
-  /** Begins an asynchronous sleep. Returns the current time. */
-  #beginSleep(awaited: Awaited): number {
-    this.sleepers++;
-    this.#keepalive.begin();
-    const now = this.#clock.now();
-    this.#fallsAsleep(awaited, now);
-    return now;
-  }
-
-  /** Ends an asynchronous sleep. */
-  #endSleep(awaited: Awaited, start: number, rung: Promise<unknown>): void {
-    if (this.#asleep === rung) this.#asleep = undefined;
-    this.#keepalive.end();
-    this.sleepers--;
-    const now = this.#woke(awaited, start);
-    // If only this task rings, a microtask of another wait may have rung: then the event loop had no turn.
-    if (!this.#isAlone) this.#hadTurn(now);
-    // A wait that has fallen asleep since keeps the flag up.
-    if (this.sleepers === 0) this.#kernel.bellDisarm(this.#slot);
   }
 
   /** Resolves when the bell rings; undefined: it has rung already. */
@@ -437,6 +430,10 @@ export class Parker {
     // An event that is there already does not predict when the next one comes. If the woken thread took the
     // sender's core, the sender finds its answer so. Calls, both sides asleep, callee blocking: 180 → 50 µs without a spin.
     if (awaited.poll(1)) return true;
+    // #isBusy(), which mayLook() asks, written out: a wait that falls asleep at once enters no more functions.
+    if (!awaited.found && !Number.isNaN(this.#awake)) {
+      if (this.#slept >= this.#busy || this.#clock.now() - this.#awake >= this.#busy) return false;
+    }
     if (!this.mayLook(awaited.spins, milliseconds, awaited.found)) return false;
     awaited.found = false;
     let end = 0;
@@ -544,8 +541,7 @@ export class Parker {
    */
   #isBusy(): boolean {
     if (Number.isNaN(this.#awake)) return true;
-    const most = this.#yield === undefined ? BUSY_MS : CROWDED_BUSY_MS;
-    return this.#slept < most && this.#clock.now() - this.#awake < most;
+    return this.#slept < this.#busy && this.#clock.now() - this.#awake < this.#busy;
   }
 
   /** Notes in shared memory that the thread falls asleep, and in which wait. Only this thread writes these words. */
@@ -559,7 +555,10 @@ export class Parker {
     this.#witness.tracer?.instant(TRACE_PARK, awaited.kind, now);
     if (this.#memory.findYield !== undefined && ++this.#crowdedSleeps === CROWDED_SLEEPS) {
       this.#yield = this.#memory.findYield();
-      if (this.#yield !== undefined) this.shortLooks = CROWDED_LOOKS;
+      if (this.#yield !== undefined) {
+        this.shortLooks = CROWDED_LOOKS;
+        this.#busy = CROWDED_BUSY_MS;
+      }
     }
   }
 

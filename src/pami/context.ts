@@ -20,7 +20,7 @@ import {
   unasked,
   untyped,
 } from "../core/codec.js";
-import type { DispatchHints, Handler } from "../core/dispatch.js";
+import { DISPATCH_ID_MAX, type DispatchHints, type Handler } from "../core/dispatch.js";
 import type { Endpoint } from "../core/endpoint.js";
 import { nameOf, taskOf } from "../core/endpoint.js";
 import { checkInteger, markCopy, PamiError, show } from "../core/error.js";
@@ -367,9 +367,10 @@ export class Context {
     options: CallOptions,
     settle: { readonly blocks: boolean; resolve(reply: unknown): void; reject(error: unknown): void },
   ): number {
-    this.#checkOpen("call");
+    if (this.#closed) this.#checkOpen("call");
     this.#sender.checkEndpoint(to);
-    const dispatch = numberOf(id);
+    const isPlain = typeof id === "number" && id === (id & DISPATCH_ID_MAX);
+    const dispatch = isPlain ? id : numberOf(id);
     const typed = typeof id === "object" ? id : undefined;
     let signal: AbortSignalLike | undefined;
     let milliseconds = Number.POSITIVE_INFINITY;
@@ -383,7 +384,7 @@ export class Context {
     }
     let payload: Uint8Array | undefined;
     let kind = 0;
-    if (typed === undefined) payload = viewBytes("request", request);
+    if (typed === undefined) payload = request instanceof Uint8Array ? request : viewBytes("request", request);
     else {
       payload = encoded(typed.request, request, to, this.#task.observers.checkJson, headerBytes ? undefined : PARTS);
       if (PARTS.body !== undefined) {
@@ -393,7 +394,7 @@ export class Context {
         PARTS.body = undefined;
       }
     }
-    const hints = this.#receiver.hints(dispatch);
+    const hints = this.#receiver.hints[dispatch];
     if (hints !== undefined) {
       const headerLength = headerBytes?.length ?? 0;
       checkSendHints(dispatch, hints, headerLength, bodyBytes(headerLength, payload?.length ?? 0));
@@ -570,7 +571,7 @@ export class Context {
     const parameters = given as SendParameters;
     const { type } = parameters;
     if (type !== undefined) return carrierOf("type of send()", type).send(parameters, this);
-    const hints = this.#receiver.hints(parameters.dispatch);
+    const hints = this.#receiver.hints[parameters.dispatch];
     if (hints !== undefined) {
       const headerBytes = parameters.header?.byteLength ?? 0;
       const total = bodyBytes(headerBytes, parameters.payload?.byteLength ?? 0);

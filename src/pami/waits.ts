@@ -37,13 +37,17 @@ interface WaitHost {
   advance(rounds: number): number;
 }
 
-/** A wait of a context that does not block its thread. A class, since closures would be made and compiled anew for each wait. */
+/**
+ * A wait of a context that does not block its thread. A class, since closures would be made and compiled anew for each wait. Its
+ * methods repeat some lines: while a program is cold, each function that a wait enters costs some 0.5 µs.
+ */
 abstract class ContextWait implements Awaited {
   readonly name: WaitName;
   readonly kind: number;
   readonly block: number;
   readonly spins: Spins;
   readonly lasts: (() => void) | undefined;
+  readonly restless: () => boolean;
   found = false;
   /** Count of the task's interrupts that do not end it. */
   interrupts: number;
@@ -56,6 +60,7 @@ abstract class ContextWait implements Awaited {
     this.kind = WAITS[name];
     this.block = core.block;
     this.spins = spins;
+    this.restless = core.isRestless;
     this.lasts = task.observers.isStrict ? task.observers.whenLasting(name, core.endpoint) : undefined;
     this.interrupts = task.interruptsTaken;
     this.host = host;
@@ -64,39 +69,29 @@ abstract class ContextWait implements Awaited {
 
   abstract poll(rounds: number): boolean;
   abstract peek(): boolean;
-
-  get isInterrupted(): boolean {
-    return this.host.task.interrupts !== this.interrupts;
-  }
-
-  restless(): boolean {
-    return this.core.isRestless();
-  }
-
-  protected advance(rounds: number): number {
-    const { core } = this;
-    return core.isAdvancing || core.isClosed ? this.host.advance(rounds) : core.advance(rounds);
-  }
 }
 
 /** The wait for the replies to all calls of a context. */
 class CallsWait extends ContextWait {
   /** The earliest deadline when it fell asleep: a call that begins meanwhile may have to end before that. */
   sleepEnd = Number.POSITIVE_INFINITY;
-  readonly isStopped = (): boolean => this.core.isClosed || this.isInterrupted;
-
-  #isOver(): boolean {
-    const { calls, isClosed } = this.core;
-    if (calls.settled > 0 || calls.size === 0 || isClosed) return true;
-    return calls.soonest < this.sleepEnd || this.host.task.interrupts !== this.interrupts;
-  }
+  readonly isStopped = (): boolean => this.core.isClosed || this.host.task.interrupts !== this.interrupts;
 
   poll(rounds: number): boolean {
-    return this.#isOver() || (this.advance(rounds) > 0 && this.#isOver());
+    const { core, host } = this;
+    const { calls } = core;
+    for (let hasLooked = false; ; hasLooked = true) {
+      if (calls.settled > 0 || calls.size === 0 || core.isClosed) return true;
+      if (calls.soonest < this.sleepEnd || host.task.interrupts !== this.interrupts) return true;
+      if (hasLooked || (core.isAdvancing ? host.advance(rounds) : core.advance(rounds)) === 0) return false;
+    }
   }
 
   peek(): boolean {
-    return this.#isOver() || this.core.hasWork();
+    const { core, host } = this;
+    const { calls } = core;
+    if (calls.settled > 0 || calls.size === 0 || core.isClosed) return true;
+    return calls.soonest < this.sleepEnd || host.task.interrupts !== this.interrupts || core.hasWork();
   }
 }
 
@@ -129,16 +124,17 @@ class ProgressWait extends EventWait<number> {
     this.signal = undefined;
   }
 
-  #isOver(): boolean {
-    return this.core.events !== this.#before || this.#waits.settlings !== this.#settledBefore;
-  }
-
   poll(rounds: number): boolean {
-    return !this.isStopped() && (this.#isOver() || this.advance(rounds) > 0);
+    const { core, host } = this;
+    if (core.isClosed || host.task.interrupts !== this.interrupts || this.signal?.aborted === true) return false;
+    if (core.events !== this.#before || this.#waits.settlings !== this.#settledBefore) return true;
+    return (core.isAdvancing ? host.advance(rounds) : core.advance(rounds)) > 0;
   }
 
   peek(): boolean {
-    return this.#isOver() || this.isStopped() || this.core.hasWork();
+    const { core, host } = this;
+    if (core.events !== this.#before || this.#waits.settlings !== this.#settledBefore || core.isClosed) return true;
+    return host.task.interrupts !== this.interrupts || this.signal?.aborted === true || core.hasWork();
   }
 
   get value(): number {
@@ -182,7 +178,8 @@ class ConditionWait extends EventWait<void> {
     const { core } = this;
     core.keepsErrors = this.#keepsErrors;
     try {
-      this.advance(rounds);
+      if (core.isAdvancing || core.isClosed) this.host.advance(rounds);
+      else core.advance(rounds);
     } finally {
       core.keepsErrors = false;
     }
@@ -207,7 +204,6 @@ export class Waits {
   readonly #host: WaitHost;
   /** Statistics of the spins of this context's waits. */
   readonly spins = new Spins();
-  readonly #restless = () => this.#core.isRestless();
   /** Count of progress() calls that are under way. */
   #progressing = 0;
   /** How many times progress() calls ended because another wait ended. */
@@ -320,7 +316,7 @@ export class Waits {
         throwUncaught(error);
         await nextTurn();
       }
-      if (!this.#core.isClosed && wait.isInterrupted) {
+      if (wait.interrupts !== this.#task.interrupts && !this.#core.isClosed) {
         this.#task.takeInterrupts();
         wait.interrupts = this.#task.interruptsTaken;
         calls.interrupt(() => new PamiError("PAMIR_INTERRUPTED", `${this.#nameOf("call()")} was interrupted`));
@@ -376,7 +372,7 @@ export class Waits {
     const what = this.#nameOf(wait.name);
     if (signal?.aborted) throw this.canceled(wait.name, signal);
     if (this.#core.isClosed) throw new PamiError("PAMIR_CLOSED", `${what}: the context was closed`);
-    if (wait.isInterrupted) {
+    if (wait.interrupts !== this.#task.interrupts) {
       this.#task.takeInterrupts();
       throw new PamiError("PAMIR_INTERRUPTED", `${what} was interrupted`);
     }
@@ -387,7 +383,7 @@ export class Waits {
   awaited(wait: WaitName, poll: (rounds: number) => boolean, peek: () => boolean, found = false): Awaited {
     const lasts = this.#task.observers.whenLasting(wait, this.#core.endpoint);
     const { block } = this.#core;
-    return { kind: WAITS[wait], block, poll, found, peek, restless: this.#restless, spins: this.spins, lasts };
+    return { kind: WAITS[wait], block, poll, found, peek, restless: this.#core.isRestless, spins: this.spins, lasts };
   }
 }
 

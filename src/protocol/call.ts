@@ -36,23 +36,36 @@ const REPLY_PARTS = 2;
 /** Bytes of a call's header before the caller's own, and of a reply's. */
 const PREFIX_BYTES = 8;
 
+/** Bytes of an answer that is copied if it has to wait. */
+const PLAIN_BYTES_MAX = RECV_IMMEDIATE_MAX - PREFIX_BYTES;
+
 /** The dispatch id of a handler of values; undefined: its handler returns bytes. */
 type Typed = DispatchId<unknown, unknown> | undefined;
 
 /** What a call needs of its context. */
 export interface CallHost {
-  /**
-   * As `Context.send`, to one of pamir's own dispatch ids, but never EAGAIN. Without room, the message waits in order and
-   * without a limit. A reply also waits for the memory of a first lane. A request that waits is copied, and so is a reply
-   * without `onSent`.
-   * @param onSent gets the result if the message had to wait; for a reply, only if it is too large to be copied
-   */
-  send(to: Endpoint, dispatch: number, header: Uint8Array, payload: Uint8Array | undefined, onSent?: Callback): Result;
+  readonly sender: {
+    /**
+     * As `Context.send`, to one of pamir's own dispatch ids, but never EAGAIN. Without room, the message waits in order and
+     * without a limit. A reply also waits for the memory of a first lane. A request that waits is copied, and so is a reply
+     * without `onSent`.
+     * @param onSent gets the result if the message had to wait; for a reply, only if it is too large to be copied
+     */
+    sendOwn(
+      to: Endpoint,
+      dispatch: number,
+      header: Uint8Array,
+      payload: Uint8Array | undefined,
+      onSent: Callback | undefined,
+    ): Result;
+  };
   /** Where the number of pending calls is published: a word, by its index in the memory. */
   readonly memory: Memory;
   readonly countWord: number;
-  /** Makes the context advance while calls are pending. `isSooner`: a call has an earlier deadline than all others. */
-  advanceSoon(isSooner: boolean): void;
+  readonly owner: {
+    /** Makes the context advance while calls are pending. `isSooner`: a call has an earlier deadline than all others. */
+    advanceSoon(isSooner: boolean): void;
+  };
   /** In debug mode: see Observers. */
   readonly checkJson: JsonCheck;
   /** Whether a call that has come waits for its handler. */
@@ -99,8 +112,8 @@ export class Calls {
     this.#host = host;
     this.#served = new ServedCalls((endpoint) => host.isGone(endpoint));
     this.#scopeOf = (origin, number) => this.scopeOf(origin, number);
-    handlers.handleCalls((handler, message) => this.#serve(handler, message));
-    handlers.handle(DISPATCH_ID_REPLY, (message) => this.#onReply(message));
+    handlers.handleCalls(this.#serve);
+    handlers.handle(DISPATCH_ID_REPLY, this.#onReply);
     handlers.handle(DISPATCH_ID_ABORT, (message) => this.#onAbort(message));
   }
 
@@ -122,9 +135,12 @@ export class Calls {
     }
     const number = (this.#number + 1) >>> 0;
     this.#number = number;
-    const prefixed = this.#prefix(number, id, header);
-    // send() may throw: no call is pending then. A reply can't come before the next advance().
-    const result = this.#host.send(call.to, DISPATCH_ID_CALL, prefixed, payload, (_, late) => {
+    this.#words[0] = number;
+    this.#words[1] = id;
+    // sendOwn() copies it: without a caller's header it is the same array each time.
+    const prefixed = header === undefined ? this.#bytes : this.#prefix(number, id, header);
+    // sendOwn() may throw: no call is pending then. A reply can't come before the next advance().
+    const result = this.#host.sender.sendOwn(call.to, DISPATCH_ID_CALL, prefixed, payload, (_, late) => {
       if (late !== SUCCESS && this.#settled(number) !== undefined) this.#refuse(call, late);
     });
     if (result !== SUCCESS) {
@@ -132,10 +148,10 @@ export class Calls {
       return number;
     }
     this.#pending.set(number, call);
-    this.#count(1);
+    this.#host.memory.words[this.#host.countWord] = ++this.size;
     const isSooner = call.deadline < this.soonest;
     if (isSooner) this.soonest = call.deadline;
-    this.#host.advanceSoon(isSooner);
+    this.#host.owner.advanceSoon(isSooner);
     return number;
   }
 
@@ -194,24 +210,40 @@ export class Calls {
   }
 
   /** Calls a handler for a call that has come, and replies. It throws nothing. */
-  #serve(handler: Handler, message: Message): void {
+  readonly #serve = (handler: Handler, message: Message): void => {
     const { origin } = message;
     const number = message.takeCall(this.#scopeOf);
     let value: unknown;
     try {
       value = handler(message);
-      message.checkAnswered();
+      if (!message.immediate) message.checkAnswered();
     } catch (error) {
       message.discard();
       (message.leaveCall() as ServedCall | undefined)?.answered();
       this.replyError(origin, number, error);
       return;
     }
-    this.reply(origin, number, value, message.leaveCall() as ServedCall | undefined, message.typed as Typed);
-  }
+    const scope = message.leaveCall() as ServedCall | undefined;
+    // The usual answer of plain bytes, sent from here: reply() enters five functions for it.
+    // isView() comes first: instanceof would ask a proxy for its prototype.
+    if (
+      ArrayBuffer.isView(value) &&
+      value instanceof Uint8Array &&
+      value.length > 0 &&
+      value.length <= PLAIN_BYTES_MAX
+    ) {
+      if (scope === undefined && message.typed === undefined && !this.#served.hasEarly) {
+        this.#words[0] = number;
+        this.#words[1] = REPLY_VALUE;
+        this.#host.sender.sendOwn(origin, DISPATCH_ID_REPLY, this.#bytes, value, undefined);
+        return;
+      }
+    }
+    this.reply(origin, number, value, scope, message.typed as Typed);
+  };
 
   /** The handler of DISPATCH_ID_REPLY. */
-  #onReply(message: Message): void {
+  readonly #onReply = (message: Message): void => {
     const number = message.headerWord(0);
     const status = message.headerWord(4);
     const call = this.#pending.get(number);
@@ -221,7 +253,7 @@ export class Calls {
     else if (status === REPLY_PARTS)
       this.#settled(number)?.resolve(message.header.subarray(PREFIX_BYTES), message.payload);
     else this.#settled(number)?.resolve(call.inPlace ? message.payload : message.copy());
-  }
+  };
 
   /** The handler of DISPATCH_ID_ABORT. */
   #onAbort(message: Message): void {
@@ -235,14 +267,9 @@ export class Calls {
     const call = this.#pending.get(number);
     if (call === undefined) return undefined;
     this.#pending.delete(number);
-    this.#count(-1);
+    this.#host.memory.words[this.#host.countWord] = --this.size;
     this.settled++;
     return call;
-  }
-
-  #count(change: 1 | -1): void {
-    this.size += change;
-    this.#host.memory.words[this.#host.countWord] = this.size;
   }
 
   /** As giveUp(), and tells the target, by a message behind the call. @param why ABORT_… */
@@ -250,7 +277,7 @@ export class Calls {
     const call = this.#pending.get(number);
     if (call === undefined) return;
     // Whether it is sent or not: the target learns of the end of this task in any case.
-    this.#host.send(call.to, DISPATCH_ID_ABORT, this.#prefix(number, why, undefined), undefined);
+    this.#host.sender.sendOwn(call.to, DISPATCH_ID_ABORT, this.#prefix(number, why, undefined), undefined, undefined);
     this.giveUp(number, error);
   }
 
@@ -337,9 +364,9 @@ export class Calls {
   ): void {
     this.#served.forget(to, number);
     const bytes = payload?.length ?? 0;
-    const isCopied = isTransient || PREFIX_BYTES + bytes <= RECV_IMMEDIATE_MAX;
+    const isCopied = isTransient || bytes <= PLAIN_BYTES_MAX;
     const onSent = isCopied ? undefined : (_: unknown, result: Result) => this.#replySent(to, number, bytes, result);
-    this.#host.send(to, DISPATCH_ID_REPLY, this.#prefix(number, status, head), payload, onSent);
+    this.#host.sender.sendOwn(to, DISPATCH_ID_REPLY, this.#prefix(number, status, head), payload, onSent);
   }
 
   /** Takes the result of a large reply. */

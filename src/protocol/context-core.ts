@@ -190,10 +190,10 @@ export class ContextCore {
     this.sender = parts.sender(base, this.rendezvous.sender, regions, pendingBytes);
     const callHost: CallHost = {
       checkJson: task.observers.checkJson,
-      send: (to, id, header, payload, onSent) => this.sender.sendOwn(to, id, header, payload, onSent),
+      sender: this.sender,
       memory,
       countWord: (block + CONTEXT_CALLS_OFFSET) >>> 2,
-      advanceSoon: (isSooner) => owner.advanceSoon(isSooner),
+      owner,
       keepsCall: (origin, number) => this.receiver.keepsCall(origin, number),
       isGone: (to) => this.receiver.isGone(to),
       rejectEnded: (call, text) => {
@@ -320,10 +320,10 @@ export class ContextCore {
   }
 
   /** Whether the context awaits something for which no task rings the bell. */
-  isRestless(): boolean {
+  readonly isRestless = (): boolean => {
     if (this.#remote?.isRestless === true) return true;
     return this.sender.takeRetrySoon() || (this.#activity.busy !== 0 && this.work.length > 0);
-  }
+  };
 
   /** Whether everything sent is out, and all its callbacks have run. */
   get drained(): boolean {

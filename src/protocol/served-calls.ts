@@ -55,6 +55,8 @@ export class ServedCalls {
   readonly #isGone: (origin: Endpoint) => boolean;
   /** Calls that were given up while they waited for their handler, and are not answered: why, by origin and number. */
   readonly #early = new Map<string, number>();
+  /** Whether there may be one. A field, since each answer reads it. */
+  hasEarly = false;
 
   /** @param isGone whether an endpoint has ended, and all its messages are delivered or kept */
   constructor(isGone: (origin: Endpoint) => boolean) {
@@ -95,7 +97,9 @@ export class ServedCalls {
       call.abort(givenUp(origin, why));
       return;
     }
-    if (isKept()) this.#early.set(keyOf(origin, number), why);
+    if (!isKept()) return;
+    this.#early.set(keyOf(origin, number), why);
+    this.hasEarly = true;
   }
 
   /** A call gets its handler. What its caller has told before is for a handler that asks. */
@@ -105,7 +109,9 @@ export class ServedCalls {
 
   /** A call is answered. Its handler may not have asked. */
   forget(origin: Endpoint, number: number): void {
-    if (this.#early.size > 0) this.#early.delete(keyOf(origin, number));
+    if (!this.hasEarly) return;
+    this.#early.delete(keyOf(origin, number));
+    this.hasEarly = this.#early.size > 0;
   }
 
   /** An endpoint has ended, and all its messages are delivered or kept. */

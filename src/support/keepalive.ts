@@ -13,29 +13,26 @@ export class Keepalive {
   #timer: ReturnType<typeof hold> | undefined;
 
   begin(): void {
-    this.#waits++;
-    if (!this.#isHeld) this.#update();
+    if (this.#waits++ > 0 || !this.#isNeeded || !this.#referenced) return;
+    this.#isHeld = true;
+    // One timer, referenced or not: to make one for each sleep and clear it again is slow where caches are cold (a call
+    // while both sides sleep, neither blocking: 225 → 165 µs in a process that does nothing else).
+    this.#timer ??= hold();
+    this.#timer.ref();
   }
 
   end(): void {
-    this.#waits--;
-    if (this.#isHeld) this.#update();
+    if (--this.#waits > 0 || !this.#isHeld) return;
+    this.#isHeld = false;
+    this.#timer?.unref();
   }
 
   /** Whether waits keep the thread running from now on. */
   set referenced(value: boolean) {
     this.#referenced = value;
-    this.#update();
-  }
-
-  #update(): void {
-    const needed = this.#isNeeded && this.#waits > 0 && this.#referenced;
-    if (needed === this.#isHeld) return;
-    this.#isHeld = needed;
-    // One timer, referenced or not: to make one for each sleep and clear it again is slow where caches are cold (a call
-    // while both sides sleep, neither blocking: 225 → 165 µs in a process that does nothing else).
-    this.#timer ??= hold();
-    if (needed) this.#timer.ref();
-    else this.#timer.unref();
+    this.#isHeld = this.#isNeeded && this.#waits > 0 && value;
+    if (this.#isHeld) this.#timer ??= hold();
+    if (this.#isHeld) this.#timer?.ref();
+    else this.#timer?.unref();
   }
 }

@@ -41,13 +41,15 @@ const THEN = "then";
 
 it("a call that is refused before it is sent is not pending: nobody would wait for it", () => {
   const host = {
-    send: () => {
-      throw new RangeError("no such endpoint");
+    sender: {
+      sendOwn: () => {
+        throw new RangeError("no such endpoint");
+      },
     },
     memory: { words: new Int32Array(1) } as unknown as Memory,
     countWord: 0,
     checkJson: undefined,
-    advanceSoon: () => {},
+    owner: { advanceSoon: () => {} },
     keepsCall: () => false,
     isGone: () => false,
     rejectEnded: () => {},

@@ -20,7 +20,7 @@ function served(): { serve(handler: Handler): void; abort(): void } {
       serve = given;
     },
   } as unknown as HandlerTable;
-  const host = { send: () => SUCCESS, keepsCall: () => true, isGone: () => false, pending() {}, advanceSoon() {} };
+  const host = { sender: { sendOwn: () => SUCCESS }, keepsCall: () => true, isGone: () => false };
   new Calls(host as unknown as CallHost, handlers);
   return {
     serve(handler) {

@@ -141,6 +141,10 @@ const KIND_BITS = RECORD_KIND_MASK << RECORD_KIND_SHIFT;
 export class Receiver {
   /** Work for the next advance: unexpected messages whose handler has been set. */
   busy = 0;
+  /** Whether reclaimOrphans() has something to look at. A field, since each round with an event reads it. */
+  hasOrphans = false;
+  /** Hints by dispatch id, on this side. A send checks them too, because both sides set the same hints. */
+  readonly hints: (DispatchHints | undefined)[] = [];
   #unexpectedBytes = 0;
 
   readonly #activity: Activity;
@@ -162,7 +166,6 @@ export class Receiver {
   readonly #plain: HandlerTable["plain"];
   /** `#plain`, or NO_HANDLERS while an origin is paused: the rest of its records in a batch must not be handled. */
   #direct: HandlerTable["plain"];
-  readonly #hints: (DispatchHints | undefined)[] = [];
   readonly #arrivals: (Arrival | undefined)[] = [];
   /** Memory of a copy whose handler has returned. */
   #spare: Int32Array<ArrayBuffer> | undefined;
@@ -275,7 +278,7 @@ export class Receiver {
       throw new PamiError("PAMIR_DISPATCH_TAKEN", `dispatch id ${id} has a handler, or a stream`);
     checkHints(hints);
     this.#handlers[id] = handler;
-    this.#hints[id] = hints;
+    this.hints[id] = hints;
     if (this.#unexpected.has(id)) this.#count(1);
     else if (Object.keys(hints).length === 0) this.#plain[id] = handler;
     this.#noteHandlerless();
@@ -342,11 +345,6 @@ export class Receiver {
     this.#noteHandlerless();
   }
 
-  /** Hints of a dispatch id on this side. A send checks them too, because both sides set the same hints. */
-  hints(id: number): DispatchHints | undefined {
-    return this.#hints[id];
-  }
-
   /** Looks for records up to `rounds` times and handles the first batch. Returns events and ADVANCE_NOTICE. */
   advance(rounds: number, errors: unknown[]): number {
     const found = this.#kernel.advance(this.#block, rounds);
@@ -388,7 +386,7 @@ export class Receiver {
       if (queue.length === 0) {
         this.#unexpected.delete(id);
         this.#count(-1);
-        if (Object.keys(this.#hints[id] as DispatchHints).length === 0) this.#plain[id] = handler;
+        if (Object.keys(this.hints[id] as DispatchHints).length === 0) this.#plain[id] = handler;
       }
     }
     if (delivered > 0) this.#resume();
@@ -497,12 +495,14 @@ export class Receiver {
     this.#kernel.storeWord(this.#block + CONTEXT_NOTICE_SEEN_OFFSET, notice);
     // This context may have been the last one to use memory of a task that ended before.
     for (const task of ended) this.#unreclaimed.add(task);
+    if (ended.length > 0) this.hasOrphans = true;
   }
 
   /** An endpoint has ended. Called once: its messages are still delivered, then its lane is given back. */
   originEnded(origin: number): void {
     this.#ended.add(origin);
     this.#orphans.add(origin);
+    this.hasOrphans = true;
     if (this.#paused.has(origin)) this.#resume();
     if (this.#kernel.laneOf(this.#block, origin) !== 0) this.#kernel.laneReady(this.#block, origin);
   }
@@ -534,6 +534,7 @@ export class Receiver {
     for (const task of this.#unreclaimed)
       if (!mayBeInUse(this.#kernel, this.#map, task)) this.#kernel.heapReclaim(job, task);
     this.#unreclaimed.clear();
+    this.hasOrphans = this.#orphans.size > 0;
   }
 
   /** Whether a message of an origin is still arriving, or its payload is on offer. */
@@ -548,16 +549,13 @@ export class Receiver {
   forget(origin: number): void {
     this.#ended.delete(origin);
     this.#orphans.delete(origin);
+    this.hasOrphans = this.#orphans.size > 0 || this.#unreclaimed.size > 0;
   }
 
   /** Whether an endpoint has ended, and all its messages are delivered or kept. */
   isGone(endpoint: Endpoint): boolean {
     const ordinal = this.#addresses.ordinalOf(endpoint);
     return this.#ended.has(ordinal) && !this.#orphans.has(ordinal);
-  }
-
-  get hasOrphans(): boolean {
-    return this.#orphans.size > 0 || this.#unreclaimed.size > 0;
   }
 
   /** Origins that are held back because the unexpected queue is full. */
@@ -740,7 +738,7 @@ export class Receiver {
 
   /** Whether a handler is called as soon as the header of a large message is here. */
   #isEarly(id: number): boolean {
-    const hints = this.#hints[id];
+    const hints = this.hints[id];
     if (hints === undefined) return false;
     return hints.delivery === "early" || hints.recvImmediate === "enable" || hints.recvImmediate === "disable";
   }
@@ -748,7 +746,7 @@ export class Receiver {
   /** Whether a handler is called with the payload. */
   #isImmediate(id: number, headerBytes: number, payloadBytes: number): boolean {
     if (!this.#isEarly(id)) return true;
-    return this.#hints[id]?.recvImmediate !== "disable" && bodyBytes(headerBytes, payloadBytes) <= RECV_IMMEDIATE_MAX;
+    return this.hints[id]?.recvImmediate !== "disable" && bodyBytes(headerBytes, payloadBytes) <= RECV_IMMEDIATE_MAX;
   }
 
   /** Calls the handler for the current message. @param comes whether its payload comes in packets */
@@ -784,7 +782,7 @@ export class Receiver {
   /** Calls a handler for a message that is not here yet. Returns its destination; undefined: it is discarded. */
   #ask(handler: Handler, id: number, isCall: boolean): Destination | undefined {
     const message = this.#message;
-    const takesAny = this.#hints[id]?.recvImmediate !== "enable";
+    const takesAny = this.hints[id]?.recvImmediate !== "enable";
     const asked = takesAny ? handler : () => this.#refuseLarge(id);
     let destination: Destination | undefined;
     try {

@@ -294,7 +294,8 @@ export class Sender {
     if (this.#closed) return SHUTDOWN;
     const payloadBytes = payload?.length ?? 0;
     const total = payloadBytes === 0 ? header.length : ((header.length + 7) & ~7) + payloadBytes;
-    const lane = this.#directLane(to);
+    // #directLane(), written out: the endpoint was checked.
+    const lane = this.#direct[((to & 0xffffff) - this.#first) * this.#contexts + (to >>> 24)] ?? 0;
     if (lane !== 0 && total <= this.#directMax && total > 0) {
       const meta = (header.length << META_HEADER_SHIFT) | dispatch;
       if (this.#lanes.send(lane, meta, header, payload, total)) return SUCCESS;
@@ -492,7 +493,7 @@ export class Sender {
   /** Whether a message waits for an event for which no task rings the bell; asked once before each sleep. */
   takeRetrySoon(): boolean {
     const soon = this.#peerSet.retrySoon;
-    if (this.busy === 0) this.#peerSet.retrySoon = false;
+    if (this.#peerSet.busy === 0) this.#peerSet.retrySoon = false;
     return soon;
   }
 
@@ -532,7 +533,10 @@ export class Sender {
 
   /** @throws PAMIR_INVAL */
   checkEndpoint(to: Endpoint): void {
-    checkEndpoint(to, this.#map.jobTasks, this.#map.contexts);
+    // The usual case of checkEndpoint(), written out.
+    const { jobTasks } = this.#map;
+    if (typeof to === "number" && to === to >>> 0 && (to & 0xffffff) < jobTasks && to >>> 24 < this.#contexts) return;
+    checkEndpoint(to, jobTasks, this.#contexts);
   }
 
   /** The target of an endpoint; binds a slot if it has none. Undefined: no slot is free now. */

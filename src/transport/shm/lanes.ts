@@ -114,10 +114,29 @@ export class ShmLanes implements Lanes {
     payload: Uint8Array | undefined,
     total: number,
   ): boolean {
-    const body = this.#place(lane, total);
-    if (body === 0) return false;
-    if (header !== undefined) this.copyIn(header, body);
-    if (payload !== undefined && payload.length > 0) this.copyIn(payload, body + total - payload.length);
+    const words = this.#words;
+    const tail = words[(lane + LANE_TAIL_OFFSET) >>> 2] as number;
+    const capacity = words[(lane + LANE_CAPACITY_OFFSET) >>> 2] as number;
+    const used = (tail - (words[(lane + LANE_HEAD_CACHE_OFFSET) >>> 2] as number)) | 0;
+    let body = lane + LANE_CONTROL_SIZE + (tail & (capacity - 1)) + RECORD_BODY_OFFSET;
+    // While the lane is known to have room, its place needs no call into wasm. The record's bytes: recordBytes(), written out.
+    if (used + ((total + RECORD_BODY_OFFSET + RECORD_GRANULE - 1) & -RECORD_GRANULE) > capacity - RECORD_GRANULE) {
+      body = this.#kernel.laneReserve(lane, total);
+      if (body === 0) return false;
+    }
+    const bytes = this.#bytes;
+    // Short parts are copied here, without a function: all that a call with 8 bytes has.
+    if (header !== undefined) {
+      const { length } = header;
+      if (length > LOOP_BYTES) this.copyIn(header, body);
+      else for (let i = 0; i < length; i++) bytes[body + i] = header[i] as number;
+    }
+    if (payload !== undefined) {
+      const { length } = payload;
+      const place = body + total - length;
+      if (length > LOOP_BYTES) this.copyIn(payload, place);
+      else for (let i = 0; i < length; i++) bytes[place + i] = payload[i] as number;
+    }
     this.#kernel.laneCommit(lane, KIND_MESSAGE, total, meta);
     return true;
   }
@@ -131,19 +150,6 @@ export class ShmLanes implements Lanes {
     } else if (length > ON_HEAP_BYTES && view.buffer === this.#buffer) {
       this.#kernel.copyBytes(pointer, view.byteOffset, length);
     } else copyInto(this.#bytes, pointer, view);
-  }
-
-  /**
-   * As `laneReserve` of the kernel, for a record that is committed before anything else is done. While the lane is known to
-   * have room, it needs no call into wasm.
-   */
-  #place(lane: number, bytes: number): number {
-    const own = lane >>> 2;
-    const tail = this.#words[own + (LANE_TAIL_OFFSET >>> 2)] as number;
-    const capacity = this.#words[own + (LANE_CAPACITY_OFFSET >>> 2)] as number;
-    const used = (tail - (this.#words[own + (LANE_HEAD_CACHE_OFFSET >>> 2)] as number)) | 0;
-    if (used + recordBytes(bytes) > capacity - RECORD_GRANULE) return this.#kernel.laneReserve(lane, bytes);
-    return lane + LANE_CONTROL_SIZE + (tail & (capacity - 1)) + RECORD_BODY_OFFSET;
   }
 
   /**
