@@ -150,13 +150,14 @@ const GROUPS = [
     unit: "B/s",
     systems: {
       pamir: { program: "pipeline", options: { by: "pamir", input, bytes: inputBytes } },
+      given: { program: "pipeline", options: { by: "pamir-given", input, bytes: inputBytes } },
       postMessage: { program: "pipeline", options: { by: "post-message", input, bytes: inputBytes } },
       piscina: { program: "pipeline", options: { by: "piscina", input, bytes: inputBytes } },
     },
     rows: [
       {
         name: "pipeline",
-        what: "250 MB of log, 2 parse, 1 writes : postMessage, transferred",
+        what: "250 MB of log, 2 parse, 1 writes, by calls, copied : postMessage, transferred",
         ours: "pamir",
         theirs: "postMessage",
         better: "more",
@@ -171,6 +172,45 @@ const GROUPS = [
         better: "more",
         least: 1.2,
         hoped: 1.4,
+      },
+      {
+        name: "pipeline-given",
+        what: "the same log by messages, regions given away : postMessage, transferred",
+        ours: "given",
+        theirs: "postMessage",
+        better: "more",
+        least: 1,
+        hoped: 1.1,
+      },
+      {
+        name: "pipeline-given-piscina",
+        what: "the same : piscina",
+        ours: "given",
+        theirs: "piscina",
+        better: "more",
+        least: 1.1,
+        hoped: 1.2,
+      },
+    ],
+  },
+  {
+    unit: "B/s",
+    systems: {
+      pamir: { program: "pipeline", options: { by: "pamir-given", input, bytes: inputBytes, clock: "processor" } },
+      postMessage: {
+        program: "pipeline",
+        options: { by: "post-message", input, bytes: inputBytes, clock: "processor" },
+      },
+    },
+    rows: [
+      {
+        name: "pipeline-processor",
+        what: "regions given away, bytes a second of processor time : postMessage, transferred",
+        ours: "pamir",
+        theirs: "postMessage",
+        better: "more",
+        least: 1,
+        hoped: 1.1,
       },
     ],
   },

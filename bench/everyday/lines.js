@@ -53,9 +53,12 @@ export class LineReader {
   }
 }
 
-/** The records of whole lines, in memory of their own. @param {Uint8Array} lines */
-export function parse(lines) {
-  const records = new Uint32Array((Math.ceil(lines.length / LINE_BYTES_MIN) * RECORD_BYTES) / 4);
+/** Bytes that the records of some lines take at most. @param {number} bytes of the lines */
+export const recordBytesMax = (bytes) => Math.ceil(bytes / LINE_BYTES_MIN) * RECORD_BYTES;
+
+/** The records of whole lines. @param {Uint8Array} lines @param {Uint8Array} [memory] for them; else it is new */
+export function parse(lines, memory = new Uint8Array(recordBytesMax(lines.length))) {
+  const records = new Uint32Array(memory.buffer, memory.byteOffset, memory.length >>> 2);
   let at = 0;
   let count = 0;
   const number = () => {
@@ -80,7 +83,7 @@ export function parse(lines) {
     at = lines.indexOf(NEWLINE, at) + 1;
     count += 4;
   }
-  return new Uint8Array(records.buffer, 0, 4 * count);
+  return memory.subarray(0, 4 * count);
 }
 
 /** What a file of records holds, whatever their order. @param {string} path */

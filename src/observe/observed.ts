@@ -24,6 +24,7 @@ import type { Activity } from "../core/progress.js";
 import { type Callback, type Result, SUCCESS } from "../core/result.js";
 import { WorkQueue } from "../core/work.js";
 
+import type { Gift } from "../memory/regions.js";
 import type { Tracer } from "../node/tracer.js";
 import { Receiver, type Taken } from "../protocol/eager/receiver.js";
 import { Sender, type SendParameters } from "../protocol/eager/sender.js";
@@ -155,10 +156,11 @@ export class TracedSender extends Sender {
     header: Uint8Array,
     payload: Uint8Array | undefined,
     onLocal: Callback | undefined,
+    gift?: Gift,
   ): Result {
     const isNumbered = dispatch === DISPATCH_ID_CALL || dispatch === DISPATCH_ID_REPLY;
     const number = isNumbered ? new DataView(header.buffer, header.byteOffset).getUint32(0, true) : 0;
-    const result = super.sendOwn(to, dispatch, header, payload, onLocal);
+    const result = super.sendOwn(to, dispatch, header, payload, onLocal, gift);
     if (result !== SUCCESS) return result;
     if (!isNumbered) this.#tracing.sent(to, dispatch, bytesIn(payload));
     else this.#tracing.tracer.event(TRACE_SEND, this.#tracing.context, dispatch, to, number, bytesIn(payload));

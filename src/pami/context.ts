@@ -40,7 +40,7 @@ import { carrierOf, type TransferType } from "../core/transfer-type.js";
 import type { Work } from "../core/work.js";
 import type { Awaited } from "../node/park.js";
 import type { WaitName } from "../node/wait-kinds.js";
-import { bytesOf } from "../protocol/call.js";
+import { bytesOf, type PendingCall } from "../protocol/call.js";
 import { ContextCore } from "../protocol/context-core.js";
 import { checkSendHints, type Receiver, type Taken } from "../protocol/eager/receiver.js";
 import { SEND_KEYS, type Sender, type SendParameters, type TypedSendParameters } from "../protocol/eager/sender.js";
@@ -101,12 +101,20 @@ export interface GeometryContext {
 export interface CallOptions extends ProgressOptions {
   /** The handler's `message.header`: at most 65,527 bytes. Only for a dispatch id that is a number. */
   header?: ArrayBufferView | null | undefined;
+  /**
+   * `true` gives away the whole region that holds the request, as `transfer` of `send` does, without a copy. Once the call has
+   * begun, the region is closed here and belongs to the target, also if the call is given up later. Its handler reads the
+   * request in place, and may `keep()` it. Only for a dispatch id that is a number.
+   */
+  transfer?: boolean | undefined;
 }
 
 /** Options of `context.callSync`. */
 export interface CallSyncOptions extends WaitOptions {
   /** As of `context.call`. */
   header?: ArrayBufferView | null | undefined;
+  /** As of `context.call`. */
+  transfer?: boolean | undefined;
 }
 
 /** Options of `context.messages`. */
@@ -145,8 +153,8 @@ const CONTEXT_KEYS: Keys<ContextOptions> = {
   depth: true,
 };
 const MESSAGES_KEYS: Keys<MessagesOptions> = { ...PROGRESS_KEYS, from: true };
-const CALL_KEYS: Keys<CallOptions> = { ...PROGRESS_KEYS, header: true };
-const CALL_SYNC_KEYS: Keys<CallSyncOptions> = { timeout: true, header: true };
+const CALL_KEYS: Keys<CallOptions> = { ...PROGRESS_KEYS, header: true, transfer: true };
+const CALL_SYNC_KEYS: Keys<CallSyncOptions> = { timeout: true, header: true, transfer: true };
 
 /** Parameters of the calls that check their names in debug mode only. */
 const HOT_KEYS = { send: SEND_KEYS, put: PUT_KEYS, get: TRANSFER_KEYS, rmw: RMW_KEYS };
@@ -277,8 +285,8 @@ export class Context {
 
   /**
    * Sends a request and resolves with the value that the target's handler returns. This context advances meanwhile, as in
-   * progress(). Calls made together go out together. The caller may reuse the request's bytes once this returns. Requests
-   * that find no room wait in order, without a limit. If the call is given up first, its reply is dropped; the handler may
+   * progress(). Calls made together go out together. The caller may reuse the request's bytes once this returns, unless it
+   * gives them away. Requests that find no room wait in order, without a limit. If the call is given up first, its reply is dropped; the handler may
    * have run, and its `signal` is aborted. While a target blocks in `advanceUntil()`, it replies with values that handlers
    * return, not with promises.
    * @param id a number, for a request and a reply that are views of bytes or nothing; or a `DispatchId`
@@ -308,7 +316,7 @@ export class Context {
   /**
    * As call(), but blocks the thread until the reply has come: for threads that may block, where nothing can be awaited. This
    * context advances meanwhile, so its handlers run.
-   * @param options `timeout` in milliseconds; `header` for a dispatch id that is a number
+   * @param options `timeout` in milliseconds; `header` and `transfer` for a dispatch id that is a number
    * @returns the reply
    * @throws as call(), and as advanceUntil()
    */
@@ -400,12 +408,14 @@ export class Context {
       checkSendHints(dispatch, hints, headerLength, bodyBytes(headerLength, payload?.length ?? 0));
     }
     if (signal?.aborted) throw this.#waits.canceled(name, signal);
+    // What a codec has encoded lies in no region.
+    const gift = options.transfer === undefined ? undefined : this.#sender.giftOf(options.transfer, false, payload);
     const abort = (): void => {
       this.#core.calls.abandon(number, this.#waits.canceled(name, signal as AbortSignalLike), ABORT_CANCELED);
       this.#task.parker.ring();
     };
     let forget: (() => void) | undefined;
-    const number = this.#core.calls.begin(dispatch | kind, headerBytes, payload, {
+    const pending: PendingCall = {
       to,
       deadline: milliseconds === Number.POSITIVE_INFINITY ? milliseconds : this.#task.clock.now() + milliseconds,
       inPlace: typed?.reply?.inPlace === true,
@@ -426,7 +436,8 @@ export class Context {
         forget?.();
         settle.reject(error);
       },
-    });
+    };
+    const number = this.#core.calls.begin(dispatch | kind, headerBytes, payload, pending, gift);
     // A call that was refused at once is settled already.
     if (signal !== undefined && this.#core.calls.isPending(number)) forget = hearAbort(signal, abort);
     return number;

@@ -26,6 +26,7 @@ import type { Message } from "../core/message.js";
 import { type Callback, ERROR, type Result, SHUTDOWN, SUCCESS } from "../core/result.js";
 import { thrownBytes, thrownIn } from "../core/thrown.js";
 import type { Memory } from "../kernel/kernel.js";
+import type { Gift } from "../memory/regions.js";
 import { isDetached } from "../support/copy.js";
 import { promised } from "../support/promise.js";
 import { ABORT_INTERRUPTED, ABORT_TIMEDOUT, ServedCall, ServedCalls } from "./served-calls.js";
@@ -50,6 +51,7 @@ export interface CallHost {
      * without a limit. A reply also waits for the memory of a first lane. A request that waits is copied, and so is a reply
      * without `onSent`.
      * @param onSent gets the result if the message had to wait; for a reply, only if it is too large to be copied
+     * @param gift the region of the payload, if it is given away: it is not copied
      */
     sendOwn(
       to: Endpoint,
@@ -57,6 +59,7 @@ export interface CallHost {
       header: Uint8Array,
       payload: Uint8Array | undefined,
       onSent: Callback | undefined,
+      gift?: Gift,
     ): Result;
   };
   /** Where the number of pending calls is published: a word, by its index in the memory. */
@@ -125,9 +128,16 @@ export class Calls {
   /**
    * Begins a call. It is settled once, by `call.resolve` or `call.reject`.
    * @param id with CALL_HAS_PARTS if the header is a head, and the payload a body
+   * @param gift the region of the payload, if it is given away
    * @returns its number, for giveUp()
    */
-  begin(id: number, header: Uint8Array | undefined, payload: Uint8Array | undefined, call: PendingCall): number {
+  begin(
+    id: number,
+    header: Uint8Array | undefined,
+    payload: Uint8Array | undefined,
+    call: PendingCall,
+    gift?: Gift,
+  ): number {
     const headerBytes = header?.length ?? 0;
     if (headerBytes > HEADER_BYTES_MAX - PREFIX_BYTES) {
       const limit = HEADER_BYTES_MAX - PREFIX_BYTES;
@@ -140,9 +150,10 @@ export class Calls {
     // sendOwn() copies it: without a caller's header it is the same array each time.
     const prefixed = header === undefined ? this.#bytes : this.#prefix(number, id, header);
     // sendOwn() may throw: no call is pending then. A reply can't come before the next advance().
-    const result = this.#host.sender.sendOwn(call.to, DISPATCH_ID_CALL, prefixed, payload, (_, late) => {
+    const onSent = (_: unknown, late: Result): void => {
       if (late !== SUCCESS && this.#settled(number) !== undefined) this.#refuse(call, late);
-    });
+    };
+    const result = this.#host.sender.sendOwn(call.to, DISPATCH_ID_CALL, prefixed, payload, onSent, gift);
     if (result !== SUCCESS) {
       this.#refuse(call, result);
       return number;

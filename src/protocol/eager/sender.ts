@@ -281,8 +281,8 @@ export class Sender {
 
   /**
    * Sends to one of pamir's own dispatch ids. A message without room goes to the pending queue, however full that is, so
-   * that no later message overtakes it. A request is copied, because its caller may reuse it, and so is a reply without
-   * `onLocal`.
+   * that no later message overtakes it. A request is copied, because its caller may reuse it, unless it is given away. So is a
+   * reply without `onLocal`.
    */
   sendOwn(
     to: Endpoint,
@@ -290,21 +290,23 @@ export class Sender {
     header: Uint8Array,
     payload: Uint8Array | undefined,
     onLocal: Callback | undefined,
+    gift?: Gift,
   ): Result {
     if (this.#closed) return SHUTDOWN;
     const payloadBytes = payload?.length ?? 0;
     const total = payloadBytes === 0 ? header.length : ((header.length + 7) & ~7) + payloadBytes;
     // #directLane(), written out: the endpoint was checked.
     const lane = this.#direct[((to & 0xffffff) - this.#first) * this.#contexts + (to >>> 24)] ?? 0;
-    if (lane !== 0 && total <= this.#directMax && total > 0) {
+    if (lane !== 0 && total <= this.#directMax && total > 0 && gift === undefined) {
       const meta = (header.length << META_HEADER_SHIFT) | dispatch;
       if (this.#lanes.send(lane, meta, header, payload, total)) return SUCCESS;
     }
     const isSmall = total <= RECV_IMMEDIATE_MAX;
-    const callbacks = { onLocal, onRemote: undefined, cookie: undefined, offer: undefined, gift: undefined };
+    const callbacks = { onLocal, onRemote: undefined, cookie: undefined, offer: undefined, gift };
     const isReply = dispatch === DISPATCH_ID_REPLY;
-    const isCopied = isSmall || dispatch === DISPATCH_ID_CALL || (isReply && onLocal === undefined);
-    const region = isCopied ? undefined : this.#regionOf(payload);
+    const isCopied =
+      gift === undefined && (isSmall || dispatch === DISPATCH_ID_CALL || (isReply && onLocal === undefined));
+    const region = isCopied || gift !== undefined ? undefined : this.#regionOf(payload);
     const request: SendRequest = { dispatch, header, payload, payloadBytes, region, ...callbacks, held: 0, sent: -1 };
     const copied = isCopied ? total : header.length;
     return this.#submit(this.#peer(to), to, request, copied, isCopied, true, true);
@@ -328,7 +330,7 @@ export class Sender {
         `the payload has ${payloadBytes} bytes, the limit is ${MESSAGE_BYTES_MAX}`,
       );
     }
-    const gift = this.#giftOf(parameters, payloadView);
+    const gift = this.giftOf(parameters.transfer, parameters.rendezvous, payloadView);
     const copiesPayload = onLocal === undefined && gift === undefined;
     const total = bodyBytes(headerBytes, payloadBytes);
     const copied = copiesPayload ? total : headerBytes;
@@ -358,8 +360,8 @@ export class Sender {
     return this.#submit(target, to, request, copied, copiesPayload, queue, false);
   }
 
-  /** The region that is given away with a message, if any. */
-  #giftOf({ transfer, rendezvous }: SendParameters, payload: Uint8Array | undefined): Gift | undefined {
+  /** The region that is given away with a message, if any. @throws PAMIR_INVAL */
+  giftOf(transfer: unknown, rendezvous: unknown, payload: Uint8Array | undefined): Gift | undefined {
     if (transfer !== undefined && typeof transfer !== "boolean") {
       throw new PamiError("PAMIR_INVAL", `transfer is ${show(transfer)}, not true or false`);
     }
@@ -524,6 +526,7 @@ export class Sender {
   close(): void {
     this.#closed = true;
     for (const target of this.#peers) target?.close();
+    for (const { request } of this.#awaiting) request.gift?.drop();
   }
 
   /** Targets whose reservation is open. */
@@ -568,6 +571,7 @@ export class Sender {
     if (this.#unbound() === SHUTDOWN) return SHUTDOWN;
     this.#awaiting.push(one);
     this.#count(one, 1);
+    one.request.gift?.accept();
     return SUCCESS;
   }
 

@@ -16,6 +16,25 @@ const scenarios = {
     context.advanceUntil(() => false);
   },
 
+  /** Replies with the sum of a request's bytes. Keeps a request that has a header. */
+  reader() {
+    context.dispatch(DATA, (message) => {
+      const { bytes } = message.headerBytes > 0 ? message.keep() : { bytes: message.payload };
+      return Uint32Array.of(bytes.reduce((sum, byte) => sum + byte, 0));
+    });
+    context.advanceUntil(() => false);
+  },
+
+  /** Keeps one request, and dies while it reads the next one. */
+  "dying reader"() {
+    let count = 0;
+    context.dispatch(DATA, (message) => {
+      if (count++ === 0) message.keep();
+      else process.exit(0);
+    });
+    context.advanceUntil(() => false);
+  },
+
   /** Takes one message in a while, and tells its number. */
   slow() {
     const gate = new Int32Array(new SharedArrayBuffer(4));
