@@ -38,6 +38,8 @@ export interface Awaited {
   restless(): boolean;
   /** The record of the spins of this kind of wait. */
   readonly spins: Spins;
+  /** Of waitAsync(): whether it may block the thread now, see #nap(). Undefined: never. */
+  readonly mayNap?: (() => boolean) | undefined;
   /** Debug mode: called once the wait has lasted for `ParkerWitness.patience`. */
   readonly lasts?: (() => void) | undefined;
 }
@@ -74,6 +76,9 @@ const BUSY_POLLS = 256;
 const BUSY_MS = 0.2;
 /** Milliseconds of a sleep while the wait includes an event for which no thread rings. */
 export const RESTLESS_MS = 1;
+/** Milliseconds for which an asynchronous wait blocks its thread at once, and how often in a row. */
+const NAP_MS = 10;
+const NAPS_MAX = 20;
 /** Turns of the event loop last so many times as long as a spin: a datagram to another process and back takes some 90 µs. */
 const TURNS_A_SPIN = 4;
 /**
@@ -263,6 +268,7 @@ export class Parker {
           return true;
         }
         if (this.#isAlone && this.#mayTurn(awaited.spins, spin) && (await this.#spinTurns(awaited, most))) return true;
+        if (awaited.mayNap !== undefined && (await this.#nap(awaited, awaited.mayNap, deadline))) return true;
         if (deadline !== Number.POSITIVE_INFINITY) {
           const left = deadline - this.#clock.now();
           if (left <= 0) return false;
@@ -307,6 +313,32 @@ export class Parker {
       const turn = hasSlept ? undefined : this.turn();
       if (turn !== undefined) await turn;
     }
+  }
+
+  /**
+   * Sleeps by blocking the thread, a short while at a time, since a blocked thread wakes sooner than one whose event loop has
+   * to turn. Before each sleep the loop turns: so timers, I/O and what handlers have left to microtasks come first, and are
+   * late by NAP_MS at most.
+   * @returns whether the wait is over; false: it goes on
+   */
+  async #nap(awaited: Awaited, mayNap: () => boolean, deadline: number): Promise<boolean> {
+    for (let naps = 0; naps < NAPS_MAX; naps++) {
+      await this.#letLoopTurn();
+      if (!mayNap()) return false;
+      const seen = this.#kernel.bellArm(this.#slot);
+      if (!awaited.peek()) {
+        const now = this.#clock.now();
+        const most = Math.min(deadline - now, awaited.restless() ? RESTLESS_MS : NAP_MS);
+        this.#fallsAsleep(awaited, now);
+        if (most > 0) sleepOn(this.#kernel, this.#memory, this.#slot, seen, most);
+        this.#woke(awaited, now);
+      }
+      // Another wait of this thread may be asleep on the same bell.
+      if (this.sleepers === 0) this.#kernel.bellDisarm(this.#slot);
+      if (awaited.poll(1)) return true;
+      if (this.#clock.now() >= deadline) return false;
+    }
+    return false;
   }
 
   /** Whether to let the event loop turn before a sleep. Only where it brings the events of other tasks, and costs 1 µs. */

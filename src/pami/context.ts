@@ -84,6 +84,13 @@ export interface ContextOptions {
   fragment?: number | undefined;
   /** Default of `depth` in `message.receive`: fragments requested at a time, 1 … 4 (default 2). */
   depth?: number | undefined;
+  /**
+   * Whether progress() may block this thread, at most 10 ms at a time, while its event loop waits for nothing else: no promise
+   * of a handler of calls, no timer, no I/O, no port with a listener (default false). Events then come sooner. What Node does
+   * not list is late by 10 ms at most: `unref()`ed handles, and outside of handlers zlib and crypto. It has an effect in
+   * workers of Node only.
+   */
+  mayBlock?: boolean | undefined;
 }
 
 /** What a geometry needs of its context. */
@@ -151,6 +158,7 @@ const CONTEXT_KEYS: Keys<ContextOptions> = {
   spin: true,
   fragment: true,
   depth: true,
+  mayBlock: true,
 };
 const MESSAGES_KEYS: Keys<MessagesOptions> = { ...PROGRESS_KEYS, from: true };
 const CALL_KEYS: Keys<CallOptions> = { ...PROGRESS_KEYS, header: true, transfer: true };
@@ -199,6 +207,8 @@ export class Context {
   constructor(task: Task, index: number, options: ContextOptions, onClose: (context: Context) => void) {
     checkKeys("options of createContext()", options, CONTEXT_KEYS);
     const { pendingBytes = QUEUE_BYTES, unexpectedBytes = QUEUE_BYTES, spin = SPIN_MS, fragment, depth } = options;
+    const { mayBlock = false } = options;
+    checkFlag("mayBlock", mayBlock);
     checkInteger("pendingBytes", pendingBytes, 0, 2 ** 31);
     checkInteger("unexpectedBytes", unexpectedBytes, 0, 2 ** 31);
     if (typeof spin !== "number" || !(spin >= 0)) {
@@ -231,6 +241,7 @@ export class Context {
       spin,
       (call) => this.#checkOpen(call),
       (rounds) => this.advance(rounds),
+      mayBlock,
     );
     const isClosed = (): boolean => this.#closed;
     this.#rooms = new RoomQueues({

@@ -10,7 +10,7 @@ import { WAITS, type WaitName } from "../node/wait-kinds.js";
 import type { ContextCore } from "../protocol/context-core.js";
 import type { Task } from "../protocol/task.js";
 import { hearAbort } from "../support/abort.js";
-import { nextTurn, throwUncaught } from "../support/host.js";
+import { isLoopIdle, nextTurn, throwUncaught } from "../support/host.js";
 import type { AbortSignalLike } from "../support/like.js";
 
 /** Options of the waits. */
@@ -108,12 +108,14 @@ abstract class EventWait<Value> extends ContextWait {
 }
 
 class ProgressWait extends EventWait<number> {
+  readonly mayNap: (() => boolean) | undefined;
   readonly #waits: Waits;
   #before = 0;
   #settledBefore = 0;
 
-  constructor(host: WaitHost, waits: Waits) {
+  constructor(host: WaitHost, waits: Waits, mayNap: (() => boolean) | undefined) {
     super(host, "progress()");
+    this.mayNap = mayNap;
     this.#waits = waits;
   }
 
@@ -201,6 +203,7 @@ export class Waits {
   /** Milliseconds of spinning before a sleep. */
   readonly #spin: number;
   readonly #checkOpen: (call: string) => void;
+  readonly #mayNap: (() => boolean) | undefined;
   readonly #host: WaitHost;
   /** Statistics of the spins of this context's waits. */
   readonly spins = new Spins();
@@ -222,6 +225,7 @@ export class Waits {
    * @param spin milliseconds of spinning before a sleep
    * @param checkOpen throws PAMIR_CLOSED
    * @param advance of the context, which may be closed, or advanced already
+   * @param mayBlock whether progress() may block the thread
    */
   constructor(
     task: Task,
@@ -229,11 +233,15 @@ export class Waits {
     spin: number,
     checkOpen: (call: string) => void,
     advance: (rounds: number) => number,
+    mayBlock: boolean,
   ) {
     this.#task = task;
     this.#core = core;
     this.#spin = spin;
     this.#checkOpen = checkOpen;
+    const { calls } = core;
+    const mayNap = (): boolean => calls.answering === 0 && isLoopIdle();
+    this.#mayNap = mayBlock && task.parker.whyPrivate === "" ? mayNap : undefined;
     this.#host = { core, task, spins: this.spins, advance };
   }
 
@@ -241,7 +249,7 @@ export class Waits {
   progress(options: ProgressOptions = NO_OPTIONS): Promise<number> {
     this.#progressing++;
     if (this.#settledAt === this.#task.parker.turns) this.#settleSoon();
-    const wait = this.#spare ?? new ProgressWait(this.#host, this);
+    const wait = this.#spare ?? new ProgressWait(this.#host, this, this.#mayNap);
     this.#spare = undefined;
     wait.begin();
     return this.#await(wait, options);

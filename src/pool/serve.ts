@@ -46,7 +46,7 @@ export function serve<F extends object>(functions: F & Functions<F>, options: Se
 
 async function run(names: readonly string[], functions: object, { port }: ServeOptions): Promise<void> {
   const client = await attach(port);
-  const context = client.createContext();
+  const context = client.createContext({ mayBlock: true });
   let isOver = false;
   exchangeOf(context).serve({ names, functions }, () => {
     isOver = true;

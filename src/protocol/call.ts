@@ -98,6 +98,8 @@ export class Calls {
   settled = 0;
   /** Calls whose reply has not come. A field, as the next one, since each look of a wait reads both. */
   size = 0;
+  /** Calls whose handler has given a promise that is not settled. */
+  answering = 0;
   /** No pending call is given up before this, on the context's clock. */
   soonest = Number.POSITIVE_INFINITY;
 
@@ -309,12 +311,15 @@ export class Calls {
       return;
     }
     if (scope !== undefined) this.serveLater(scope);
+    this.answering++;
     void promise.then(
       (settled) => {
+        this.answering--;
         scope?.answered();
         this.#replyValue(to, number, settled, typed);
       },
       (error) => {
+        this.answering--;
         scope?.answered();
         this.replyError(to, number, error);
       },

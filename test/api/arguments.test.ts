@@ -101,6 +101,7 @@ const PLACES: readonly Place[] = [
     spin: "milliseconds",
     fragment: "number",
     depth: "number",
+    mayBlock: "flag",
   }),
   ["createRegion", "number", ({ client }, bytes) => client.createRegion(bytes)],
   ["endpoint: task", "number", ({ client }, task) => client.endpoint(task)],

@@ -1,5 +1,7 @@
 // pamir/pool: functions of workers by name, with any value.
 import { spawnSync } from "node:child_process";
+import { stat } from "node:fs/promises";
+import { setTimeout } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import { connect, type PoolOptions, pool, proxy } from "pamir/pool";
@@ -17,6 +19,47 @@ const isFilled = (array: Uint8Array | Uint8ClampedArray, length: number, byte: n
 
 const WAYS: [name: string, options: PoolOptions][] = [["threads", {}]];
 if (process.platform === "linux") WAYS.push(["processes", { processes: true }]);
+
+describe("what a function leaves behind its answer", () => {
+  const STEPS = 40;
+  const here = {
+    timers: () => setTimeout(1),
+    reads: () => stat(ENTRY),
+    microtasks: () => Promise.resolve(),
+  };
+
+  it.each(["timers", "reads", "microtasks"] as const)("%s: is not held up by a worker that blocks", async (kind) => {
+    const workers = await start({ workers: 1 });
+    let ratio = Number.POSITIVE_INFINITY;
+    // Each step late by a nap would take 10 ms. The least of some turns, on a busy machine.
+    for (let turn = 0; turn < 5 && ratio > 3; turn++) {
+      await workers.chain(kind, STEPS);
+      const begin = performance.now();
+      for (let i = 0; i < STEPS; i++) await here[kind]();
+      const took = performance.now() - begin;
+      let there = 0;
+      while (there === 0) {
+        await setTimeout(50);
+        there = await workers.chained();
+      }
+      ratio = there / Math.max(took, 2);
+    }
+    expect(ratio).toBeLessThan(3);
+  });
+
+  it("nor what it awaits of other threads before its answer", async () => {
+    const workers = await start({ workers: 1 });
+    let ratio = Number.POSITIVE_INFINITY;
+    for (let turn = 0; turn < 5 && ratio > 3; turn++) {
+      const begin = performance.now();
+      for (let i = 0; i < STEPS; i++) await crypto.subtle.digest("SHA-256", new Uint8Array(8));
+      const took = performance.now() - begin;
+      await setTimeout(20);
+      ratio = ((await workers.hash(STEPS)) as number) / Math.max(took, 2);
+    }
+    expect(ratio).toBeLessThan(3);
+  });
+});
 
 describe.each(WAYS)("a pool of %s", (_, options) => {
   it("calls functions by name, with any values", async () => {

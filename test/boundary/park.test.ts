@@ -38,6 +38,7 @@ function bench(build: Build, cores = 2, gift?: number) {
     ...Object.fromEntries(Object.keys(producer).map((name) => [name, producer[name as keyof typeof producer]])),
     bellArm: (slot: number) => producer.bellArm(slot),
     bellDisarm: (slot: number) => producer.bellDisarm(slot),
+    ring: (slot: number) => producer.ring(slot),
     spinEnter: (job: number, task: number, tasks: number) => producer.spinEnter(job, task, tasks),
     spinLeave: (job: number, task: number) => producer.spinLeave(job, task),
     bellWait: (_slot: number, _seen: number, milliseconds: number) => {
@@ -71,6 +72,25 @@ function bench(build: Build, cores = 2, gift?: number) {
       parker.wait(awaited, milliseconds, SPIN_MS);
       return { looks: looks - first, sleeps: sleeps - slept };
     },
+    /** Blocking sleeps of one wait that does not block otherwise. @param idle whether the event loop waits for nothing else */
+    async nap(milliseconds: number, idle: (naps: number) => boolean, at = Number.POSITIVE_INFINITY) {
+      const first = looks;
+      const slept = sleeps;
+      due = () => looks - first >= at;
+      const mayNap = (): boolean => idle(sleeps - slept);
+      let isStopped = false;
+      const wait = parker.waitAsync({ ...awaited, mayNap }, milliseconds, 0, () => isStopped);
+      // Where it falls asleep without blocking, it is stopped.
+      const watch = setInterval(() => {
+        if (parker.sleepers === 0) return;
+        isStopped = true;
+        parker.ring();
+      }, 1);
+      const isOver = await wait;
+      clearInterval(watch);
+      return { isOver, naps: sleeps - slept };
+    },
+    now: () => now,
     /** Spins won and lost, as the task's slot counts them. */
     spins() {
       const slot = taskSlot(map, 0);
@@ -118,6 +138,26 @@ describe.each<Build>(["wasm", "twin"])("%s", (build) => {
     const parker = bench(build);
     parker.wait(10);
     expect(parker.wait(10)).toEqual(ASLEEP);
+  });
+
+  it("a wait that may nap blocks its thread 10 ms at a time, up to its timeout", async () => {
+    const parker = bench(build);
+    const start = parker.now();
+    expect(await parker.nap(45, () => true)).toEqual({ isOver: false, naps: 5 });
+    expect(parker.now() - start).toBe(45);
+  });
+
+  it("it naps no more once its event has come, or its event loop waits for something", async () => {
+    const parker = bench(build);
+    // A look before the first nap, and one behind each.
+    expect(await parker.nap(1000, () => true, 4)).toEqual({ isOver: true, naps: 3 });
+    expect((await parker.nap(30, () => false)).naps).toBe(0);
+    expect((await parker.nap(30, (naps) => naps < 2)).naps).toBe(2);
+  });
+
+  it("it does not nap for ever: an idle worker sleeps without waking", async () => {
+    const parker = bench(build);
+    expect((await parker.nap(400, () => true)).naps).toBe(20);
   });
 
   describe("with more tasks than cores", () => {

@@ -1,10 +1,18 @@
 // @ts-check
 // The functions of a pool's worker, for tests.
+import { stat } from "node:fs/promises";
 import { currentCall, proxy, serve } from "pamir/pool";
 
 /** @param {number} milliseconds */
 const sleep = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 let calls = 0;
+/** Milliseconds of the last chain(); 0: it runs. */
+let chained = 0;
+const STEPS = {
+  timers: () => sleep(1),
+  reads: () => stat(new URL(import.meta.url)),
+  microtasks: () => Promise.resolve(),
+};
 let stopped = 0;
 const badEnd = () => {
   throw new Error("a finally's own");
@@ -20,6 +28,22 @@ export const api = serve({
   square: (/** @type {number} */ number) => number ** 2,
   count: () => ++calls,
   stopped: () => stopped,
+  /** Goes on behind its answer, by one step after the other. @param {keyof typeof STEPS} kind @param {number} count */
+  chain: (kind, count) => {
+    chained = 0;
+    const start = performance.now();
+    void (async () => {
+      for (let i = 0; i < count; i++) await STEPS[kind]();
+      chained = performance.now() - start;
+    })();
+  },
+  chained: () => chained,
+  /** Milliseconds of some steps on other threads, which Node does not list. @param {number} count */
+  hash: async (count) => {
+    const start = performance.now();
+    for (let i = 0; i < count; i++) await crypto.subtle.digest("SHA-256", new Uint8Array(8));
+    return performance.now() - start;
+  },
   pid: () => process.pid,
   fail: () => {
     throw Object.assign(new RangeError("on purpose"), { detail: { seven: 7 } });
