@@ -120,6 +120,17 @@ const polls = (where, name, what, least) => ({
   ...where,
 });
 
+/** @param {string} name @param {string} what @param {string} ours @param {string} theirs @param {number} least @returns {Row} */
+const updatesRow = (name, what, ours, theirs, least) => ({
+  name,
+  what,
+  ours,
+  theirs,
+  better: "less",
+  least,
+  hoped: 1,
+});
+
 const everyProcessor = Array.from({ length: availableParallelism() }, (_, i) => i);
 
 /** @type {Group[]} */
@@ -236,6 +247,21 @@ const GROUPS = [
         least: 1,
         hoped: 0.6,
       },
+    ],
+  },
+  {
+    unit: "µs",
+    systems: Object.fromEntries(
+      ["update", "updateMany", "reserve", "buckets", "Atomics"].map((by) => [
+        by,
+        { program: "updates", options: { by, passes: quick ? 2 : 40 } },
+      ]),
+    ),
+    rows: [
+      updatesRow("updates", "2^20 updates by update() : buckets made by hand", "update", "buckets", 1.1),
+      updatesRow("updates-many", "the same by updateMany()", "updateMany", "buckets", 1.1),
+      updatesRow("updates-reserve", "the same by reserve(), as items", "reserve", "buckets", 1.1),
+      updatesRow("updates-atomics", "2^20 updates by update() : Atomics.xor in one memory", "update", "Atomics", 4),
     ],
   },
 ];

@@ -79,7 +79,13 @@ export type {
   TransferDump,
 } from "./observe/dump.js";
 export type { Trace, TraceEvent } from "./observe/trace.js";
-export type { Aggregator, AggregatorOptions, AggregatorParameters, KindsParameters } from "./pami/aggregator.js";
+export type {
+  Aggregator,
+  AggregatorOptions,
+  AggregatorParameters,
+  IntegerArray,
+  KindsParameters,
+} from "./pami/aggregator.js";
 export type { Attributes, Capabilities, Client, CloseOptions } from "./pami/client.js";
 export type {
   ActiveParameters,

@@ -25,7 +25,8 @@ const TSC_5_7 = realpathSync("node_modules/typescript-5.7/bin/tsc");
 /** What compiles wherever there is JavaScript. */
 const ANYWHERE = `
 import {
-  attach, type Client, type Codec, type Context, codecs, dispatchId, EAGAIN, type Endpoint, errorText, type Job,
+  attach, type Client, type Codec, type Context, codecs, dispatchId, EAGAIN, type Endpoint, errorText, type Geometry,
+  type IntegerArray, type Job,
   type LaunchOptions, launch, type Message, PamiError, RemoteError, type Result, SUCCESS,
 } from "pamir";
 import { type Port, portTo } from "pamir/port";
@@ -46,6 +47,18 @@ export async function use(context: Context, client: Client, to: Endpoint): Promi
   using region = client.createRegion(4096);
   const result: Result = context.put({ to, local: region, remote: region.handle, bytes: 8, onRemote: () => {} });
   if (result === EAGAIN || context.advanceUntil(() => true, { timeout: 1 }) !== SUCCESS) errorText(result);
+  const world: Geometry = await client.world();
+  const items = await world.createAggregator({ type: BigInt64Array, length: 2, onItems: (view) => void view.length });
+  const place: number = items.reserve(0);
+  const elements = items.elements();
+  if (place >= 0) elements[place] = 1n;
+  const ranks: IntegerArray = Uint8Array.of(0, 1);
+  const taken: number = items.pushMany(ranks, new BigInt64Array(4)) + items.pushMany(1, elements, 0, 1);
+  if (taken === -EAGAIN) items.updateMany(ranks, ranks, BigInt64Array.of(1n, 2n), 0, 1);
+  // @ts-expect-error Items of another type.
+  items.pushMany(0, new Int32Array(2));
+  // @ts-expect-error An array of numbers has no ranks.
+  items.updateMany([0, 1], ranks, elements);
   for await (const { payload } of context.messages(dispatchId(8, codec))) return payload.x + sum;
   const port: Port = portTo(context, to, { id: 3, codec: codecs.json() });
   port.postMessage({ x: 1 }, [new ArrayBuffer(8)]);

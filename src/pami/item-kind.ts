@@ -41,23 +41,26 @@ export const ITEM_KEYS: Keys<ItemKind> = { type: true, length: true, onItems: tr
 const OPERATIONS: readonly UpdateOperation[] = ["sum", "min", "max", "and", "or", "xor", "copy"];
 export const KINDS_MAX = 256;
 
-export type Elements = { [at: number]: unknown; readonly length: number };
-type Arithmetic = { [at: number]: number };
+type Arithmetic = { [at: number]: number; readonly length: number };
 
 /** A kind as an aggregator uses it. */
 export interface Kind {
   readonly type: PayloadView<ItemArray>;
   readonly elementBytes: number;
-  /** Bytes of an item; 0: each has its own. An update is an element, and an element whose first word is the index. */
+  /** Elements of an item; 0: each has its own number of them; -1: it is an update. */
+  readonly length: number;
+  /** Bytes of an item; 0: each has its own. An update is an element, and one whose first word is the index. */
   readonly itemBytes: number;
   /** Of updates: elements of each member's region. */
-  readonly limits: readonly number[] | undefined;
-  /** Of updates: what typeof says of an element. */
+  readonly limits: readonly number[];
+  /** What typeof says of an element. */
   readonly element: string;
+  /** The word of an element of updates is its number, shifted by that. */
+  readonly shift: number;
   /** What all members must have given. */
   readonly same: string;
-  /** Takes what has come. */
-  readonly apply: (items: ItemArray, rank: number) => void;
+  /** Takes what has come: elements, and the same memory in words. */
+  readonly apply: (elements: ItemArray, words: Uint32Array, from: number, length: number, rank: number) => void;
 }
 
 /**
@@ -79,16 +82,20 @@ export function kindOf(given: ItemKind, most: number): Kind {
   if (region !== undefined) {
     checkUpdates(given, elementBytes);
     const limits = region.lengths.map((bytes) => Math.floor(bytes / elementBytes));
-    const apply = updates(region, type, operation);
+    const shift = elementBytes === 8 ? 1 : 0;
+    const apply = updates(region, type, operation, shift);
     // All members know the region by the handle of the first one.
     const same = `${operation} of ${array} in region ${region.handles[0]}`;
-    return { type, elementBytes, itemBytes: 2 * elementBytes, limits, element, same, apply };
+    return { type, elementBytes, length: -1, itemBytes: 2 * elementBytes, limits, element, shift, same, apply };
   }
   checkFunction("onItems of createAggregator()", onItems);
   if (length !== "any") checkInteger("length of createAggregator()", length, 1, Math.floor(most / elementBytes));
-  const itemBytes = length === "any" ? 0 : length * elementBytes;
+  const count = length === "any" ? 0 : length;
+  const itemBytes = count * elementBytes;
   const same = `${array} of ${length}`;
-  return { type, elementBytes, itemBytes, limits: undefined, element, same, apply: onItems as Kind["apply"] };
+  const apply: Kind["apply"] = (all, _words, from, some, rank) =>
+    (onItems as NonNullable<typeof onItems>)(some === all.length ? all : all.subarray(from, from + some), rank);
+  return { type, elementBytes, length: count, itemBytes, limits: [], element, shift: 0, same, apply };
 }
 
 /** @throws PAMIR_INVAL */
@@ -119,25 +126,30 @@ function checkUpdates({ region, operation = "sum", type, length, onItems }: Item
 }
 
 /** Applies updates to this member's region. */
-function updates({ region }: SharedRegion, type: PayloadView<ItemArray>, operation: UpdateOperation): Kind["apply"] {
+function updates(
+  { region }: SharedRegion,
+  type: PayloadView<ItemArray>,
+  operation: UpdateOperation,
+  shift: number,
+): Kind["apply"] {
   const { buffer, byteOffset, length } = region.bytes;
   const bytes = (type as unknown as { BYTES_PER_ELEMENT: number }).BYTES_PER_ELEMENT;
   const to = new type(buffer, byteOffset, Math.floor(length / bytes)) as unknown as Arithmetic;
-  return (items) => {
+  const limit = to.length;
+  return (elements, words, from, count) => {
     if (region.closed) return;
-    const from = items as unknown as Arithmetic;
-    const words = new Uint32Array(items.buffer, items.byteOffset, items.byteLength / 4);
-    for (let at = 0; at < items.length; at += 2) {
-      const index = words[((at + 1) * bytes) / 4] as number;
-      // An origin checks it too. A write beyond the end has no effect.
-      const [old, value] = [to[index] as number, from[at] as number];
+    const values = elements as unknown as Arithmetic;
+    for (let at = from; at < from + count - 1; at += 2) {
+      const index = words[(at + 1) << shift] as number;
+      // An origin checks it, too.
+      if (index >= limit) continue;
+      const old = to[index] as number;
+      const value = values[at] as number;
       if (operation === "sum") to[index] = old + value;
       else if (operation === "xor") to[index] = old ^ value;
       else if (operation === "and") to[index] = old & value;
       else if (operation === "or") to[index] = old | value;
-      else if (operation === "copy") to[index] = value;
-      else if (operation === "min") to[index] = value < old ? value : old;
-      else to[index] = value > old ? value : old;
+      else if (operation === "copy" || (operation === "min" ? value < old : value > old)) to[index] = value;
     }
   };
 }

@@ -152,6 +152,35 @@ const AGGREGATOR = new Map<string, Place[]>([
       [({ updates }, kind) => updates.update(0, 0, 1, kind), OPTIONAL],
     ],
   ],
+  [
+    "pushMany",
+    [
+      [({ items }, to) => items.pushMany(to, Int32Array.of(1))],
+      [({ items }, view) => items.pushMany(0, view)],
+      [({ items }, view) => items.pushMany(Uint8Array.of(0), view)],
+      [({ items }, kind) => items.pushMany(0, Int32Array.of(1), kind), OPTIONAL],
+      [({ items }, from) => items.pushMany(0, Int32Array.of(1), 0, from), OPTIONAL],
+    ],
+  ],
+  [
+    "updateMany",
+    [
+      [({ updates }, to) => updates.updateMany(to, Int32Array.of(0), Float64Array.of(1))],
+      [({ updates }, indices) => updates.updateMany(0, indices, Float64Array.of(1))],
+      [({ updates }, values) => updates.updateMany(0, Int32Array.of(0), values)],
+      [({ updates }, kind) => updates.updateMany(0, Int32Array.of(0), Float64Array.of(1), kind), OPTIONAL],
+      [({ updates }, from) => updates.updateMany(0, Int32Array.of(0), Float64Array.of(1), 0, from), OPTIONAL],
+    ],
+  ],
+  [
+    "reserve",
+    [
+      [({ items }, rank) => items.reserve(rank)],
+      [({ items }, kind) => items.reserve(0, kind), OPTIONAL],
+      [({ items }, count) => items.reserve(0, 0, count), OPTIONAL],
+    ],
+  ],
+  ["elements", [[({ items }, kind) => items.elements(kind), OPTIONAL]]],
   ["flush", []],
   ...["whenRoom", "whenRoomSync"].map((name): [string, Place[]] => [
     name,

@@ -79,7 +79,7 @@ const CASES: readonly (readonly [name: string, call: Call, differences: readonly
       ],
       [items({}), "with items Int32Array of 1, rank %i createAggregator() with items Int32Array of 2"],
       [items({ length: "any" }), "with items Int32Array of any, rank"],
-      [items({ length: 2, bytes: 4088 }), "with bytes 4088, rank %i createAggregator() with bytes 4096"],
+      [items({ length: 2, bytes: 4088 }), "with bytes 4088, rank %i createAggregator() with bytes 4064"],
       [
         kinds({ type: Int32Array, length: 2, onItems }),
         "with kinds Int32Array of 2, rank %i createAggregator() with items Int32Array of 2",

@@ -163,14 +163,110 @@ it("an aggregator says EAGAIN while its target does not read, and loses nothing"
     expect(came).toEqual([]);
     expect(one.flush()).toBe(EAGAIN);
     expect((await rejectionOf(one.whenRoom(1, { timeout: 20 }))).code).toBe("PAMIR_TIMEDOUT");
-    const room = one.whenRoom(1, OPTIONS);
-    while (second.advance() > 0);
+    let isRoom = false;
+    const room = one.whenRoom(1, OPTIONS).finally(() => {
+      isRoom = true;
+    });
+    // Messages wait on both sides of the lane.
+    while (!isRoom) {
+      second.advance();
+      await new Promise((resolve) => setImmediate(resolve));
+    }
     await room;
     expect(one.push(1, Float64Array.of(pushed++))).toBe(SUCCESS);
     await Promise.all([one.finish(OPTIONS), two.finish(OPTIONS)]);
     expect(came).toEqual(Array.from({ length: pushed }, (_, at) => at));
     one.close();
     expect(thrownBy(() => one.push(1, Float64Array.of(1))).code).toBe("PAMIR_CLOSED");
+  }));
+
+it("many items are added as far as there is room, and the rest from there on", () =>
+  withMembers(async ({ contexts: [, second], geometries }) => {
+    const regions = await Promise.all(geometries.map((geometry) => geometry.shareRegion(8, OPTIONS)));
+    const came: number[] = [];
+    const kinds = [
+      { type: Float64Array, onItems: (items: Float64Array): void => void came.push(...items) },
+      { type: Int32Array, region: regions[1], operation: "sum" },
+    ] as const;
+    const [one, two] = await Promise.all(
+      geometries.map((geometry) => {
+        const own = [kinds[0], { ...kinds[1], region: regions[geometry.rank] }] as const;
+        return geometry.createAggregator({ kinds: own, ...OPTIONS });
+      }),
+    );
+    if (one === undefined || two === undefined || second === undefined) throw new Error("none");
+    const items = Float64Array.from({ length: 60_000 }, (_, at) => at);
+    const ranks = new Uint8Array(items.length).fill(1);
+    const taken = one.pushMany(1, items);
+    expect(taken).toBeGreaterThan(1000);
+    expect(taken).toBeLessThan(items.length);
+    expect(one.pushMany(1, items, 0, taken)).toBe(-EAGAIN);
+    expect(one.pushMany(ranks, items, 0, taken)).toBe(-EAGAIN);
+    expect(one.updateMany(ranks, ranks, new Int32Array(ranks.length), 1)).toBe(-EAGAIN);
+    expect(one.reserve(1)).toBe(-EAGAIN);
+    expect(one.push(1, Float64Array.of(1))).toBe(EAGAIN);
+    // Nothing to add, and another member.
+    expect(one.pushMany(1, new Float64Array(0))).toBe(0);
+    expect(one.pushMany(ranks, items, 0, items.length)).toBe(0);
+    expect(one.pushMany(Uint8Array.of(0, 1, 0), Float64Array.of(-1, -2, -3))).toBe(1);
+    const places = Int32Array.of(0, 0, 0);
+    expect(one.updateMany(Uint8Array.of(0, 0, 1), places, Int32Array.of(5, 6, 7), 1)).toBe(2);
+    const goOn = async (): Promise<void> => {
+      for (let at = taken; at < items.length; ) {
+        const some = one.pushMany(ranks, items, 0, at);
+        if (some === -EAGAIN) await one.whenRoom(1, OPTIONS);
+        else at += some;
+      }
+    };
+    await Promise.all([goOn().then(() => one.finish(OPTIONS)), two.finish(OPTIONS)]);
+    expect(came.filter((item) => item >= 0)).toEqual([...items]);
+    expect(came.filter((item) => item < 0)).toEqual([-1]);
+    expect(regions.map((region) => region.view(Int32Array)[0])).toEqual([11, 0]);
+  }));
+
+it("a finish is over once what its member has sent has left it", () =>
+  withMembers(async ({ geometries }) => {
+    let came = 0;
+    const onItems = ({ length }: Float64Array): void => {
+      came += length;
+    };
+    const [one, two] = await Promise.all(
+      geometries.map((geometry) => geometry.createAggregator({ type: Float64Array, onItems, ...OPTIONS })),
+    );
+    // More than a lane takes, and less than is refused.
+    const items = new Float64Array(8000);
+    expect(one?.pushMany(1, items)).toBe(items.length);
+    await Promise.all([one?.finish(OPTIONS), two?.finish(OPTIONS)]);
+    expect(came).toBe(items.length);
+  }));
+
+it("a member that has ended stops many items before its own, and those behind can go on", () =>
+  withMembers(async ({ contexts: [first], geometries }) => {
+    const regions = await Promise.all(geometries.map((geometry) => geometry.shareRegion(8, OPTIONS)));
+    const came: number[] = [];
+    const [one] = await Promise.all(
+      geometries.map((geometry) => {
+        const items = { type: Int32Array, length: 2, onItems: (items: Int32Array): void => void came.push(...items) };
+        const kinds = [items, { type: Int32Array, region: regions[geometry.rank] }] as const;
+        return geometry.createAggregator({ kinds, ...OPTIONS });
+      }),
+    );
+    if (one === undefined || first === undefined) throw new Error("none");
+    expect(one.push(1, Int32Array.of(9, 9))).toBe(SUCCESS);
+    geometries[1].close();
+    expect(first.advanceUntil(() => one.push(1, Int32Array.of(9, 9)) === SHUTDOWN, OPTIONS)).toBe(SUCCESS);
+    const ranks = Uint8Array.of(0, 1, 0);
+    const items = Int32Array.of(1, 2, 3, 4, 5, 6);
+    expect([0, 1, 2].map((from) => one.pushMany(ranks, items, 0, from))).toEqual([1, -SHUTDOWN, 1]);
+    expect(one.pushMany(1, items)).toBe(-SHUTDOWN);
+    expect(one.reserve(1)).toBe(-SHUTDOWN);
+    const [indices, values] = [Uint8Array.of(0, 1, 1), Int32Array.of(1, 2, 3)];
+    expect([0, 1, 2].map((from) => one.updateMany(ranks, indices, values, 1, from))).toEqual([1, -SHUTDOWN, 1]);
+    expect(one.updateMany(1, indices, values, 1)).toBe(-SHUTDOWN);
+    expect(one.flush()).toBe(SUCCESS);
+    expect(first.advanceUntil(() => came.length === 4, OPTIONS)).toBe(SUCCESS);
+    expect(came).toEqual([1, 2, 5, 6]);
+    expect([...(regions[0]?.view(Int32Array) ?? [])]).toEqual([1, 3]);
   }));
 
 it("a finish that gives up waiting is gone on with by the next one", () =>
@@ -455,8 +551,8 @@ it("wrong arguments are refused", () =>
       [() => one.createAggregator({ kinds: [{ type: Int8Array }] }), /onItems of createAggregator\(\) is undefined/],
       [() => one.createAggregator({ kinds: [], type: Int8Array } as never), /there is no "type"/],
       [
-        () => one.createAggregator({ kinds: [{ type: Int8Array, length: 4089, onItems() {} }] }),
-        /length of createAggregator\(\) is 4089, .*4088/,
+        () => one.createAggregator({ kinds: [{ type: Int8Array, length: 4057, onItems() {} }] }),
+        /length of createAggregator\(\) is 4057, .*4056/,
       ],
       [() => one.createAggregator({ type: Int8Array, region }), /4 or 8 bytes/],
       [() => one.createAggregator({ type: Float64Array, region, operation: "xor" }), /operation "xor"/],
@@ -494,7 +590,7 @@ it("wrong arguments are refused", () =>
     );
     if (!grid || !other || !counter || !items || !updates || !region || !some) throw new Error("none");
     expect(grid.begin(1)).toBe(SUCCESS);
-    const refused: [call: () => unknown, code: string][] = [
+    const refused: [call: () => unknown, code: string, text?: string][] = [
       [() => region.view(Float64Array, 2), "PAMIR_INVAL"],
       [() => region.view({} as never), "PAMIR_INVAL"],
       [() => grid.begin(1), "PAMIR_INVAL"],
@@ -512,14 +608,95 @@ it("wrong arguments are refused", () =>
       [() => updates.push(1, Int32Array.of(1)), "PAMIR_INVAL"],
       [() => updates.update(1, 16, 1), "PAMIR_BOUNDS"],
       [() => updates.update(1, -1, 1), "PAMIR_BOUNDS"],
+      [() => items.update(1, 0, 1), "PAMIR_INVAL", "update() of a kind without a region"],
+      [
+        () => items.updateMany(1, Int32Array.of(0), Int32Array.of(0)),
+        "PAMIR_INVAL",
+        "updateMany() of a kind without a region",
+      ],
+      [() => items.reserve(1, 0, 509), "PAMIR_INVAL", "count of reserve() is 509, not an integer from 1 to 508"],
+      [() => items.reserve(1, 0, 0), "PAMIR_INVAL", "count of reserve() is 0, not an integer from 1 to 508"],
+      [() => items.reserve(2), "PAMIR_INVAL", "rank of reserve() is 2, not an integer from 0 to 1"],
+      [() => some.reserve(1, 0, 15), "PAMIR_INVAL", "count of reserve() is 15, not an integer from 0 to 14"],
+      [() => updates.reserve(1), "PAMIR_INVAL", "reserve() to a kind of updates"],
+      [() => updates.elements(), "PAMIR_INVAL", "elements() to a kind of updates"],
+      [() => updates.pushMany(1, Int32Array.of(1)), "PAMIR_INVAL", "pushMany() to a kind of updates"],
+      [() => some.pushMany(1, Int32Array.of(1)), "PAMIR_INVAL", "pushMany() of kind 0, whose items have any length"],
+      [
+        () => items.pushMany(1, new Int32Array(5)),
+        "PAMIR_INVAL",
+        "items of pushMany() has 5 elements, not a multiple of 2",
+      ],
+      [
+        () => items.pushMany(Uint8Array.of(1, 1), new Int32Array(2)),
+        "PAMIR_INVAL",
+        "items of pushMany() has 2 elements, not 2 for each of 2 ranks",
+      ],
+      [
+        () => items.pushMany(Int32Array.of(1, -1), new Int32Array(4)),
+        "PAMIR_INVAL",
+        "rank 1 of pushMany() is -1, not an integer from 0 to 1",
+      ],
+      [
+        () => items.pushMany(1, new Int32Array(4), 0, 3),
+        "PAMIR_INVAL",
+        "from of pushMany() is 3, not an integer from 0 to 2",
+      ],
+      [
+        () => updates.updateMany(1, Int32Array.of(0, 1), Int32Array.of(1)),
+        "PAMIR_INVAL",
+        "values of updateMany() has 1 elements for 2 indices",
+      ],
+      [
+        () => updates.updateMany(Uint8Array.of(1), Int32Array.of(0, 1), Int32Array.of(1, 2)),
+        "PAMIR_INVAL",
+        "ranks of updateMany() has 1 elements for 2 indices",
+      ],
+      [
+        () => updates.updateMany(Uint8Array.of(0, 2), Int32Array.of(0, 1), Int32Array.of(1, 2)),
+        "PAMIR_INVAL",
+        "rank 1 of updateMany() is 2, not an integer from 0 to 1",
+      ],
+      [
+        () => updates.updateMany(1, Int32Array.of(0, 16), Int32Array.of(1, 2)),
+        "PAMIR_BOUNDS",
+        "updateMany() of element 16 at rank 1, of 16: index 1",
+      ],
+      [
+        () => updates.updateMany(1, Int32Array.of(-1), Int32Array.of(1)),
+        "PAMIR_BOUNDS",
+        "updateMany() of element -1 at rank 1, of 16: index 0",
+      ],
     ];
-    for (const [call, code] of refused) expect({ call: call.toString(), ...thrownBy(call) }).toMatchObject({ code });
+    for (const [call, code, text] of refused) {
+      const thrown = thrownBy(call);
+      expect({ call: call.toString(), ...thrown }).toMatchObject({ code });
+      if (text !== undefined) expect(thrown.text).toBe(text);
+    }
+    for (const call of [
+      () => items.pushMany(1, new Int32Array(2)),
+      () => items.reserve(1),
+      () => updates.updateMany(1, Int32Array.of(0), Int32Array.of(0)),
+    ]) {
+      expect(call()).toBeGreaterThanOrEqual(0);
+    }
     // Who waits in vain may wait on.
     expect((await rejectionOf(grid.exchange(1, { timeout: 20 }))).code).toBe("PAMIR_TIMEDOUT");
     await Promise.all([grid.exchange(1, OPTIONS), other.exchange(1, OPTIONS)]);
     one.close();
     expect(thrownBy(() => grid.exchangeSync(0)).code).toBe("PAMIR_CLOSED");
     expect(thrownBy(() => items.flush()).code).toBe("PAMIR_CLOSED");
+    // What was open is closed to the shortest paths, too.
+    for (const call of [
+      () => items.push(1, Int32Array.of(1, 2)),
+      () => items.pushMany(1, Int32Array.of(1, 2)),
+      () => items.reserve(1),
+      () => items.elements(),
+      () => updates.update(1, 0, 1),
+      () => updates.updateMany(Uint8Array.of(1), Int32Array.of(0), Int32Array.of(1)),
+    ]) {
+      expect({ call: call.toString(), ...thrownBy(call) }).toMatchObject({ code: "PAMIR_CLOSED" });
+    }
     expect((await rejectionOf(other.exchange(0, OPTIONS))).code).toBe("PAMIR_SHUTDOWN");
     // The memory comes back though the members can't agree on it.
     await region.close(OPTIONS);

@@ -7,6 +7,7 @@ import type { Geometry } from "../../src/pami/geometry.js";
 import type { GridParameters } from "../../src/pami/grid.js";
 import { randomOf } from "../support/random.js";
 import { SEED } from "../support/seed.js";
+import { addInAllWays } from "./aggregator.suite.js";
 
 export interface Members {
   readonly clients: readonly Client[];
@@ -230,6 +231,12 @@ function suite(withMembers: WithMembers): void {
       expect(came).toEqual(sent);
       expect(regions.map((region) => region.view(Uint32Array))).toEqual(sums);
     });
+
+    for (const manner of ["mixed", "plain"] as const) {
+      test(`items and updates that are added in all ways come as in a model, ${manner}`, size, (given) =>
+        addInAllWays(given, manner),
+      );
+    }
 
     for (const operation of ["sum", "xor", "and", "or", "min", "max", "copy"] as const) {
       test(`updates of a region: ${operation}`, size, async (given) => {
