@@ -7,7 +7,7 @@ const short = (/** @type {number} */ value) => Number(value.toFixed(1));
 const rows = await countAll();
 const table = new Table({ shouldDisableColors: true });
 for (const { what, caller, callee } of rows) {
-  for (const [side, counts] of Object.entries({ caller, callee })) {
+  for (const [side, counts] of Object.entries({ caller, ...(callee && { callee }) })) {
     table.addRow({
       what: side === "caller" ? what : "",
       side,
@@ -21,7 +21,7 @@ if (process.argv.includes("--json")) console.log(JSON.stringify(rows));
 else table.printTable();
 if (process.argv.includes("--functions")) {
   for (const { what, caller, callee } of rows) {
-    for (const [side, { functions }] of Object.entries({ caller, callee })) {
+    for (const [side, { functions }] of Object.entries({ caller, ...(callee && { callee }) })) {
       const names = Object.entries(functions).sort((a, b) => b[1] - a[1]);
       console.log(`${what}, ${side}: ${names.map(([name, count]) => `${name} ${short(count)}`).join(", ")}`);
     }

@@ -3,10 +3,10 @@
 
 import { codecs, dispatchId, launch, SUCCESS } from "pamir";
 import { begin, end } from "./counting.js";
-import { ALLREDUCE, BEGIN, CALL, END, PUT, SEND } from "./ids.js";
+import { AGAIN, ALLREDUCE, BARRIER, BEGIN, CALL, END, PUT, SEND } from "./ids.js";
 
 /** @typedef {import("./counting.js").Counts} Counts */
-/** @typedef {{ what: string, caller: Counts, callee: Counts }} Row */
+/** @typedef {{ what: string, caller: Counts, callee?: Counts }} Row */
 
 /** Milliseconds in which both sides fall asleep. */
 const PAUSE = 5;
@@ -38,6 +38,12 @@ export async function countAll() {
     const callee = /** @type {Counts} */ (/** @type {unknown} */ (await context.call(to, json(END), times)));
     return { what, caller, callee };
   };
+  /** @param {string} what @param {number} times @param {() => Promise<void>} work @returns {Promise<Row>} */
+  const countOwn = async (what, times, work) => {
+    begin();
+    await work();
+    return { what, caller: end(times) };
+  };
   const rows = [
     await count("a call, both asleep", TIMES, async () => {
       for (let i = 0; i < TIMES; i++) {
@@ -64,6 +70,23 @@ export async function countAll() {
       }
     }),
   );
+  // The other member has arrived, and sleeps: it does not count its own work.
+  const again = { send: Float64Array.of(1), receive: new Float64Array(1), operation: /** @type {const} */ ("sum") };
+  for (const [what, id, operate] of /** @type {const} */ ([
+    ["a barrier that blocks, the other is there", BARRIER, () => world.barrierSync()],
+    ["an allreduce that blocks, again, the other is there", AGAIN, () => world.allreduceSync(again)],
+  ])) {
+    await context.call(to, json(id), TIMES + 1);
+    operate();
+    rows.push(
+      await countOwn(what, TIMES, async () => {
+        for (let i = 0; i < TIMES; i++) {
+          await pause();
+          operate();
+        }
+      }),
+    );
+  }
   await job.terminate();
   return rows;
 }

@@ -3,7 +3,7 @@
 
 import { attach, codecs, dispatchId } from "pamir";
 import { begin, end } from "./counting.js";
-import { ALLREDUCE, BEGIN, CALL, END, PUT, SEND } from "./ids.js";
+import { AGAIN, ALLREDUCE, BARRIER, BEGIN, CALL, END, PUT, SEND } from "./ids.js";
 
 const client = await attach();
 const context = client.createContext();
@@ -17,12 +17,22 @@ context.dispatch(dispatchId(BEGIN, codecs.json(), codecs.json()), () => {
 context.dispatch(dispatchId(END, codecs.json(), codecs.json()), (times) => end(Number(times)));
 context.dispatch(dispatchId(PUT, codecs.json(), codecs.json()), () => region.handle);
 const world = await client.world();
-let rounds = 0;
-context.dispatch(dispatchId(ALLREDUCE, codecs.json(), codecs.json()), (times) => {
-  rounds = Number(times);
-  return 0;
-});
+const again = { send: Float64Array.of(1), receive: new Float64Array(1), operation: /** @type {const} */ ("sum") };
+/** @type {Record<number, () => unknown>} */
+const OPERATIONS = {
+  [ALLREDUCE]: () => world.allreduce({ send: Float64Array.of(1), operation: "sum" }),
+  [BARRIER]: () => world.barrierSync(),
+  [AGAIN]: () => world.allreduceSync(again),
+};
+/** What is still to be done: a handler may run while an operation waits. @type {(() => unknown)[]} */
+const due = [];
+for (const [id, operation] of Object.entries(OPERATIONS)) {
+  context.dispatch(dispatchId(Number(id), codecs.json(), codecs.json()), (times) => {
+    for (let i = 0; i < Number(times); i++) due.push(operation);
+    return 0;
+  });
+}
 for (;;) {
   await context.progress();
-  for (; rounds > 0; rounds--) await world.allreduce({ send: Float64Array.of(1), operation: "sum" });
+  for (let operate = due.shift(); operate !== undefined; operate = due.shift()) await operate();
 }

@@ -257,31 +257,32 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     this.#forgetEarly(operation.number);
   }
 
-  /** Begins an operation of members that share a memory. */
+  /**
+   * Begins an operation of members that share a memory. Where none is under way and the others come soon, a short one is over without
+   * a place in the list: barrier 135 → 95 ns, allreduce of 8 bytes 215 → 180 (Zen 5).
+   */
   beginShared(operation: SharedOperation, signature: number): void {
-    if (operation.mayMeet && this.#meets(operation, signature)) return;
+    const active = this.#active;
+    const number = active.next;
+    if (
+      operation.mayMeet &&
+      active.count === 0 &&
+      !this.isChecked &&
+      this.#brokenFrom === undefined &&
+      this.#early.size === 0 &&
+      (this.#failures.size === 0 || !this.#failures.has(number))
+    ) {
+      operation.number = number;
+      operation.signature = signature;
+      if (operation.meet()) {
+        active.skip();
+        this.#completed = number;
+        return;
+      }
+    }
     if (!this.#begin(operation, signature)) return;
     if (this.isChecked) this.#hold(operation);
     else this.#startShared(operation);
-  }
-
-  /**
-   * Runs a short operation, with none under way. Where the others come soon, it is over without a place in the list: barrier
-   * 135 → 95 ns, allreduce of 8 bytes 215 → 180 (Zen 5).
-   * @returns whether it is over. False: it has not begun for this geometry, but may have arrived, and goes on from there
-   */
-  #meets(operation: SharedOperation, signature: number): boolean {
-    const active = this.#active;
-    const number = active.next;
-    if (active.count > 0 || this.isChecked || this.isBroken || this.#early.size > 0) return false;
-    if (this.#failures.size > 0 && this.#failures.has(number)) return false;
-    operation.number = number;
-    operation.signature = signature;
-    if (!operation.meet()) return false;
-    active.skip();
-    this.#completed = number;
-    this.shared.complete(number, true);
-    return true;
   }
 
   #startShared(operation: SharedOperation): void {

@@ -40,6 +40,16 @@ const COLD_BYTES = 8192;
 /** Windows of a member in an operation on long arrays: one is filled while the others read the other one. */
 export const WINDOWS = 2;
 
+/** Looks of meet() at each member: some 80 ns. */
+const MEET_LOOKS = 16;
+
+/** What meet() has the steps of an operation do whose bytes are in the slots. */
+interface MetSteps<Operation> {
+  publish(operation: Operation, slot: number): number;
+  arrived(operation: Operation, rank: number, pointer: number): void;
+  finish(operation: Operation): void;
+}
+
 export class SharedMembers {
   readonly rank: number;
   readonly size: number;
@@ -169,6 +179,71 @@ export class SharedMembers {
    */
   #claim(number: number): void {
     if (this.#hasRoom(number)) this.memory.words[(this.slotOf(this.rank, number) + MEMBER_RESULT_OFFSET) >>> 2] = 0;
+  }
+
+  /** Whether this member has arrived for an operation, and for none behind it. */
+  isAt(number: number): boolean {
+    return this.#latest === number;
+  }
+
+  /**
+   * A short operation in which each member reads the slots of all others, with none under way: all of it, if the others come within
+   * a few looks. V8 interprets the first thousand operations of a program, and compiles a long function sooner than short ones: so
+   * mayEnter(), arrive(), ring(), note() and complete() are repeated here, in one function.
+   * @param steps undefined: the operation has no bytes
+   * @returns whether it is complete. False: advance() goes on from where it is, which isAt() tells
+   */
+  meet<Operation>(
+    operation: Operation,
+    steps: MetSteps<Operation> | undefined,
+    number: number,
+    signature: number,
+  ): boolean {
+    const { rank, size, kernel } = this;
+    const { words } = this.memory;
+    const blocks = this.#blocks;
+    // Operations up to the one whose slot is not free yet.
+    let room = MEMBER_SLOTS - seqDelta(number, this.#least);
+    if (room < 0) {
+      if (!this.mayEnter(number)) return false;
+      room = MEMBER_SLOTS - seqDelta(number, this.#least);
+    }
+    const place = MEMBER_SLOTS_OFFSET + (number & (MEMBER_SLOTS - 1)) * MEMBER_SLOT_SIZE;
+    const slot = (blocks[rank] as number) + place;
+    if (steps !== undefined) steps.publish(operation, slot + MEMBER_INLINE_OFFSET);
+    words[(slot + MEMBER_RESULT_OFFSET) >>> 2] = SUCCESS;
+    words[(slot + MEMBER_SIGNATURE_OFFSET) >>> 2] = signature;
+    words[(slot + MEMBER_DATA_OFFSET) >>> 2] = 0;
+    words[(slot + MEMBER_BEFORE_OFFSET) >>> 2] = this.#completed;
+    words[(slot + MEMBER_FAILED_OFFSET) >>> 2] = SUCCESS;
+    // SYNC member-arrived (publish): pairs with the look below, and hasArrived(), of the others.
+    kernel.storeWord(slot + MEMBER_ARRIVED_OFFSET, number);
+    if (this.#isWanting) this.#wantNoMore();
+    this.#latest = number;
+    if (room > 0) {
+      // As #claim().
+      const next = (number + 1) & (MEMBER_SLOTS - 1);
+      words[((blocks[rank] as number) + MEMBER_SLOTS_OFFSET + next * MEMBER_SLOT_SIZE + MEMBER_RESULT_OFFSET) >>> 2] =
+        0;
+    }
+    // SYNC member-arrived (look)
+    if (size <= 2 || this.#haveAll(MEMBER_ARRIVED_OFFSET, number)) this.#ringOthers();
+    for (let other = 0; other < size; other++) {
+      if (other === rank) continue;
+      const its = (blocks[other] as number) + place;
+      // SYNC member-arrived (look)
+      for (let look = 1; kernel.loadWord(its + MEMBER_ARRIVED_OFFSET) >>> 0 !== number; look++) {
+        if (look === MEET_LOOKS) return false;
+      }
+      if (words[(its + MEMBER_SIGNATURE_OFFSET) >>> 2] !== signature) return false;
+      if (words[(its + MEMBER_RESULT_OFFSET) >>> 2] !== SUCCESS) return false;
+      this.#seen[other] = words[(its + MEMBER_BEFORE_OFFSET) >>> 2] as number;
+      if (steps !== undefined) steps.arrived(operation, other, its + MEMBER_INLINE_OFFSET);
+    }
+    if (steps !== undefined) steps.finish(operation);
+    this.#completed = number;
+    this.#seen[rank] = number;
+    return true;
   }
 
   /** Notes what a member that has arrived had completed. */
@@ -413,11 +488,19 @@ export class SharedMembers {
     } else copyInto(target, offset, this.memory.bytes.subarray(pointer, pointer + bytes));
   }
 
-  /** As write() and read(), word by word: a few bytes of a view, as words. Pointers are multiples of 4. */
-  writeWords(pointer: number, source: Int32Array): void {
+  /**
+   * As write() and read(), word by word: a few bytes of a view, as words. Pointers are multiples of 4.
+   * @param copy where they go besides
+   */
+  writeWords(pointer: number, source: Int32Array, copy = pointer): void {
     const { words } = this.memory;
     const place = pointer >>> 2;
-    for (let i = 0; i < source.length; i++) words[place + i] = source[i] as number;
+    const other = copy >>> 2;
+    for (let i = 0; i < source.length; i++) {
+      const word = source[i] as number;
+      words[place + i] = word;
+      if (other !== place) words[other + i] = word;
+    }
   }
 
   readWords(target: Int32Array, pointer: number): void {
@@ -445,7 +528,8 @@ export class SharedMembers {
   }
 
   #ringOthers(): void {
-    for (let rank = 0; rank < this.size; rank++) this.#ring(rank);
+    const { rank: own, size, kernel } = this;
+    for (let rank = 0; rank < size; rank++) if (rank !== own) kernel.ring(this.#tasks[rank] as number);
   }
 
   #ring(rank: number): void {

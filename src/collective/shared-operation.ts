@@ -40,8 +40,6 @@ const LEAVE = 3;
 const STOPPED = 4;
 const MESSAGES = 5;
 const WINDOWS = 6;
-/** Looks of meet() at each member: some 80 ns. */
-const MEET_LOOKS = 16;
 
 export interface SharedHost extends ExecutionHost {
   readonly shared: SharedMembers;
@@ -67,6 +65,8 @@ export abstract class Steps {
   readonly hasSlices: boolean = false;
   /** Whether each member reads the slots of all others. */
   abstract readonly isMutual: boolean;
+  /** Whether members publish any bytes. */
+  readonly hasBytes: boolean = true;
   /** Whether all bytes are always in the slots. */
   readonly isInline: boolean = false;
 
@@ -97,14 +97,16 @@ export class SharedOperation extends Operation {
   readonly isMutual: boolean;
   readonly host: SharedHost;
   readonly shared: SharedMembers;
-  readonly buffers: Buffers;
+  buffers: Buffers;
   readonly #steps: Steps;
+  /** The steps of meet(), if there are any. */
+  readonly #met: Steps | undefined;
   readonly #isInline: boolean;
   /** Whether each member needs the slots of all others, and nothing else: see meet(). */
   readonly mayMeet: boolean;
   /** The buffers as words, if they are short and aligned. Created once, since V8 makes a view in 50 ns. */
-  readonly #sendWords: Int32Array | undefined;
-  readonly #receiveWords: Int32Array | undefined;
+  #sendWords: Int32Array | undefined;
+  #receiveWords: Int32Array | undefined;
   readonly #sources: readonly number[];
   readonly #readers: readonly number[];
   #stage = ENTER;
@@ -129,6 +131,7 @@ export class SharedOperation extends Operation {
     this.shared = host.shared;
     this.buffers = buffers;
     this.#steps = steps;
+    this.#met = steps.hasBytes ? steps : undefined;
     this.isMutual = steps.isMutual;
     this.#isInline = steps.isInline;
     this.mayMeet = steps.isInline && steps.isMutual;
@@ -138,9 +141,18 @@ export class SharedOperation extends Operation {
     this.#readers = steps.readers;
   }
 
+  /** Has other buffers of the same lengths, in an operation that is over and publishes them in its slot. */
+  use(buffers: Buffers): void {
+    this.buffers = buffers;
+    this.#sendWords = shortWords(buffers.send);
+    this.#receiveWords = shortWords(buffers.receive);
+  }
+
   /** Begins anew, with another number: for operations that are used again and again. */
   reset(): void {
+    const hasMet = this.result === SUCCESS && this.#stage === ENTER;
     this.result = EAGAIN;
+    if (hasMet) return;
     this.failure = EAGAIN;
     this.why = "";
     this.cause = undefined;
@@ -205,27 +217,16 @@ export class SharedOperation extends Operation {
    */
   meet(): boolean {
     const { shared, number } = this;
-    if (!shared.mayEnter(number)) return false;
     try {
-      this.#steps.publish(this, shared.slotOf(shared.rank, number) + MEMBER_INLINE_OFFSET);
-      this.#arrive(SUCCESS, 0);
-      for (const rank of this.#sources) if (!this.#hasCome(rank)) return false;
-      this.#steps.finish(this);
+      if (shared.meet(this, this.#met, number, this.signature)) {
+        this.result = SUCCESS;
+        return true;
+      }
     } catch {
-      return false;
+      // advance() comes to the same error.
     }
-    this.result = SUCCESS;
-    return true;
-  }
-
-  #hasCome(rank: number): boolean {
-    const { shared, number } = this;
-    const slot = shared.slotOf(rank, number);
-    for (let look = 1; !shared.hasArrived(slot, number); look++) if (look === MEET_LOOKS) return false;
-    if (shared.signatureIn(slot) !== this.signature || shared.resultIn(slot) !== SUCCESS) return false;
-    shared.note(rank, slot);
-    this.#steps.arrived(this, rank, shared.dataIn(slot));
-    return true;
+    if (shared.isAt(number)) this.#stage = READ;
+    return false;
   }
 
   came(kind: number, rank: number, arrival: Arrival, tag: number): void {
@@ -281,10 +282,14 @@ export class SharedOperation extends Operation {
     return piece.pointer;
   }
 
-  /** Writes "send" into the slot. */
-  publishInline(slot: number): number {
-    if (this.#sendWords === undefined) this.shared.write(slot, this.buffers.send);
-    else this.shared.writeWords(slot, this.#sendWords);
+  /** Writes "send" into the slot. @param copy where it goes besides */
+  publishInline(slot: number, copy?: number): number {
+    if (this.#sendWords !== undefined) {
+      this.shared.writeWords(slot, this.#sendWords, copy);
+      return 0;
+    }
+    if (copy !== undefined) this.shared.write(copy, this.buffers.send);
+    this.shared.write(slot, this.buffers.send);
     return 0;
   }
 

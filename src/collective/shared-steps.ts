@@ -25,6 +25,7 @@ const NO_RANKS: readonly number[] = [];
 
 /** Each member waits for each. */
 export class BarrierSteps extends Steps {
+  override readonly hasBytes = false;
   readonly isMutual = true;
   readonly isOfAll = true;
   override readonly isInline = true;
@@ -342,8 +343,7 @@ export class FlatReduceSteps extends Steps implements Operands {
   }
 
   publish(operation: SharedOperation, slot: number): number {
-    if (operation.shared.size === 2) operation.publishInline(slot + COPY_DISTANCE);
-    return operation.publishInline(slot);
+    return operation.publishInline(slot, operation.shared.size === 2 ? slot + COPY_DISTANCE : undefined);
   }
 
   /**

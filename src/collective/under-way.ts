@@ -8,53 +8,45 @@ const LEAST_PLACES = 16;
 export class UnderWay {
   /** Operations that are under way. */
   count = 0;
-  /** The place of a number is its low bits. Numbers from #first to before #next have places; those that are over are empty. */
+  /** The place of a number is its low bits. Numbers from `first` to before `next` have places; those that are over are empty. */
   #places: (Operation | undefined)[] = new Array<Operation | undefined>(LEAST_PLACES).fill(undefined);
-  #first = 1;
-  #next = 1;
-
-  /** Number of the oldest one; the next number, if there is none. */
-  get first(): number {
-    return this.#first;
-  }
-
-  /** Number of the next one. */
-  get next(): number {
-    return this.#next;
-  }
+  /** Number of the oldest one; the next number, if there is none. Others read it. */
+  first = 1;
+  /** Number of the next one. Others read it. */
+  next = 1;
 
   at(number: number): Operation | undefined {
-    const isWithin = seqDelta(number, this.#first) >= 0 && seqDelta(number, this.#next) < 0;
+    const isWithin = seqDelta(number, this.first) >= 0 && seqDelta(number, this.next) < 0;
     return isWithin ? this.#places[this.#place(number)] : undefined;
   }
 
   /** Adds the operation with the next number. */
   add(operation: Operation): void {
-    if (seqDelta(this.#next, this.#first) === this.#places.length) this.#grow();
-    this.#places[this.#place(this.#next)] = operation;
-    this.#next = (this.#next + 1) >>> 0;
+    if (seqDelta(this.next, this.first) === this.#places.length) this.#grow();
+    this.#places[this.#place(this.next)] = operation;
+    this.next = (this.next + 1) >>> 0;
     this.count++;
   }
 
   /** Passes over the next number, while none is under way: its operation is over already. */
   skip(): void {
-    this.#next = (this.#next + 1) >>> 0;
-    this.#first = this.#next;
+    this.next = (this.next + 1) >>> 0;
+    this.first = this.next;
   }
 
   /** Removes one that is over. */
   remove(number: number): void {
     this.#places[this.#place(number)] = undefined;
     this.count--;
-    while (this.#first !== this.#next && this.#places[this.#place(this.#first)] === undefined) {
-      this.#first = (this.#first + 1) >>> 0;
+    while (this.first !== this.next && this.#places[this.#place(this.first)] === undefined) {
+      this.first = (this.first + 1) >>> 0;
     }
   }
 
   /** All that are under way, in order: a list of their own. */
   all(): Operation[] {
     const list: Operation[] = [];
-    for (let number = this.#first; number !== this.#next; number = (number + 1) >>> 0) {
+    for (let number = this.first; number !== this.next; number = (number + 1) >>> 0) {
       const operation = this.#places[this.#place(number)];
       if (operation !== undefined) list.push(operation);
     }

@@ -168,9 +168,16 @@ export function isAssociative(type: ElementType, operation: Operation): boolean 
   return !(isFloat && (operation === "sum" || operation === "product"));
 }
 
+const ARRAY_TYPES = ["i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "f32", "f64"] as const;
+/** By the class of an array, unless it is one of the program's own: these look-ups come several times in an operation. */
+const BY_CLASS: ReadonlyMap<unknown, ElementType> = new Map(
+  ARRAY_TYPES.map((name) => [ELEMENT_TYPES[name].array as unknown, name]),
+);
+
 /** The type of a typed array's elements; undefined for a DataView, a Float16Array and all that is no view. */
 export function elementTypeOf(view: unknown): ElementType | undefined {
+  const found = BY_CLASS.get((view as { constructor?: unknown } | null | undefined)?.constructor);
+  if (found !== undefined && view instanceof ELEMENT_TYPES[found].array) return found;
   if (view instanceof Uint8ClampedArray) return "u8";
-  const names: readonly ElementType[] = ["i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "f32", "f64"];
-  return names.find((name) => view instanceof ELEMENT_TYPES[name].array);
+  return ARRAY_TYPES.find((name) => view instanceof ELEMENT_TYPES[name].array);
 }

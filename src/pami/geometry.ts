@@ -1,5 +1,4 @@
 // Geometries: lists of endpoints that do collective operations. This file checks arguments and waits; collective/ does the work.
-
 import { ACTIVE_TYPES, type ActiveHandler, type ActiveType } from "../collective/active.js";
 import type { Agreement } from "../collective/agreement.js";
 import { oddOf } from "../collective/calls.js";
@@ -50,7 +49,7 @@ import {
   type RootedParameters,
   type ScanParameters,
 } from "./collective-parameters.js";
-import { BARRIER, BARRIER_SIGNATURE, type Prepared, Requests } from "./collective-requests.js";
+import { BARRIER, BARRIER_SIGNATURE, bytesOf, type Prepared, Requests } from "./collective-requests.js";
 import type { Context, GeometryContext } from "./context.js";
 import type { Counter, CounterOptions } from "./counter.js";
 import type { ExtensionHost } from "./extension-host.js";
@@ -97,6 +96,8 @@ export class Geometry {
   readonly #core: GeometryCore;
   readonly #parts: GeometryParts;
   readonly #requests: Requests;
+  /** Whether blocking calls may be made on this thread. */
+  readonly #mayBlock: boolean;
   /** The last calls that differed, the newest first. */
   readonly #recent: RecentCall[] = [];
   #lastError: Error | undefined;
@@ -113,6 +114,8 @@ export class Geometry {
     this.#core = core;
     this.#parts = parts;
     this.#requests = new Requests(core.rank, core.size, parts.memory, parts.kernel);
+    const { mayBlock, whyPrivate } = parts.task.parker;
+    this.#mayBlock = mayBlock && whyPrivate === "";
     if (!core.isShared) return;
     this.#barrier = new SharedOperation(core, BARRIER, new BarrierSteps(core.shared));
     const [{ name }] = ALGORITHMS.barrier as [Algorithm];
@@ -178,12 +181,14 @@ export class Geometry {
    */
   barrierSync(options: WaitOptions = NO_OPTIONS): Result {
     const operation = this.#barrier;
+    const core = this.#core;
     if (options !== NO_OPTIONS) this.#checkWait("barrier", options);
-    this.#checkBlocking("barrier");
-    if (operation === undefined || this.#core.underWay > 0) return this.#sync("barrier", NO_OPTIONS, options);
-    this.#checkOpen("barrier");
+    if (!this.#mayBlock) this.#refuseBlocking("barrier");
+    if (operation === undefined || core.underWay > 0) return this.#sync("barrier", NO_OPTIONS, options);
+    if (core.isClosed) this.#checkOpen("barrier");
     operation.reset();
-    this.#core.beginShared(operation, BARRIER_SIGNATURE);
+    core.beginShared(operation, BARRIER_SIGNATURE);
+    if (operation.result === SUCCESS) return SUCCESS;
     if (operation.isOver) return this.#heard("barrier", operation, operation.result);
     return this.#wait("barrier", operation, options);
   }
@@ -669,9 +674,8 @@ export class Geometry {
   }
 
   /** Before the operation begins, for one that begins goes on. @throws PAMIR_WOULD_BLOCK, PAMIR_NOT_ISOLATED */
-  #checkBlocking(type: CollectiveType | ActiveType): void {
-    const { mayBlock, whyPrivate } = this.#parts.task.parker;
-    if (mayBlock && whyPrivate === "") return;
+  #refuseBlocking(type: CollectiveType | ActiveType): never {
+    const { whyPrivate } = this.#parts.task.parker;
     const [code, why] =
       whyPrivate === ""
         ? (["PAMIR_WOULD_BLOCK", "on a thread that must not block"] as const)
@@ -681,8 +685,9 @@ export class Geometry {
 
   #sync(type: CollectiveType | ActiveType, parameters: object, options: WaitOptions): Result {
     if (options !== NO_OPTIONS) this.#checkWait(type, options);
-    this.#checkBlocking(type);
+    if (!this.#mayBlock) this.#refuseBlocking(type);
     const operation = this.#begin(type, parameters);
+    if (operation.result === SUCCESS) return SUCCESS;
     if (operation.isOver) return this.#heard(type, operation, operation.result);
     return this.#wait(type, operation, options);
   }
@@ -751,18 +756,34 @@ export class Geometry {
 
   /** @param mayRepeat whether the views are the caller's: those that a promise makes come once */
   #begin(type: CollectiveType | ActiveType, parameters: object, mayRepeat = true): Begun {
-    this.#checkOpen(type);
+    const core = this.#core;
+    if (core.isClosed) this.#checkOpen(type);
     const given = parameters as Given;
-    if (given != null)
-      for (const recent of this.#recent) if (recent.isAbout(type, given)) return recent.begin(this.#core);
+    let like: RecentCall | undefined;
+    if (given != null) {
+      let likes = 0;
+      for (const recent of this.#recent) {
+        const fit = recent.fitOf(type, given);
+        if (fit === SAME) return recent.begin(core);
+        if (fit === LIKE && ++likes === LIKES_MAX) like = recent;
+      }
+    }
     let recent: RecentCall;
     let isOnce = !mayRepeat;
     try {
       checkKeys(`parameters of ${type}()`, parameters, COLLECTIVE_KEYS[type]);
+      if (like?.take(given)) {
+        // It may be repeated from now on, and is found at once then.
+        this.#recent.splice(this.#recent.indexOf(like), 1);
+        this.#recent.unshift(like);
+        return like.begin(core);
+      }
       if (isActive(type)) return beginActive(this.#core, this.#requests, type, given);
       const prepared = this.#requests.of(type, given);
       isOnce ||= prepared.isOnce === true;
       recent = new RecentCall(type, given, prepared, this.#algorithm(prepared.request, given.algorithm));
+      // A later call takes what was made for this one.
+      if (recent.isShort) isOnce = false;
     } catch (error) {
       throw this.#refused(error, type);
     }
@@ -832,16 +853,27 @@ function isActive(type: CollectiveType | ActiveType): type is ActiveType {
 
 /** Calls whose parameters are remembered: a program that repeats them has nothing checked or made anew. */
 const RECENT_MAX = 8;
+/** Calls that only differ in their arrays, of which so many are remembered: a program may take turns with its arrays. */
+const LIKES_MAX = 4;
+/** How a call fits one that is remembered: as LIKE, only the arrays differ. */
+const SAME = 2;
+const LIKE = 1;
+const OTHER = 0;
+/** All elements begin at multiples of it. */
+const ALIGN = 8;
 
 class RecentCall {
   readonly #type: CollectiveType;
   readonly #isSame: (given: Given, own: Given) => boolean;
-  readonly #given: Given;
-  readonly #prepared: Prepared;
+  #given: Given;
+  #prepared: Prepared;
   readonly #algorithm: Algorithm;
   readonly #sendBytes: number;
   readonly #receiveBytes: number;
-  readonly #isShared: boolean;
+  /** Whether the arrays are those of shared memory, whose lengths never change. */
+  #isShared: boolean;
+  /** Whether a call may take it that only differs in its arrays. */
+  readonly isShort: boolean;
   /** An operation that can be begun again. */
   #operation: SharedOperation | undefined;
 
@@ -857,24 +889,54 @@ class RecentCall {
     this.#isShared = [prepared.request.send, prepared.request.receive].every(
       ({ buffer }) => !(buffer instanceof ArrayBuffer),
     );
+    this.isShort = type === "allreduce" && algorithm.name === "flat";
   }
 
-  /** Whether a call has the same parameters. */
-  isAbout(type: CollectiveType | ActiveType, given: Given): boolean {
-    return type === this.#type && this.#isSame(given, this.#given) && this.#areViewsWhole;
-  }
-
-  /** Whether the views have the lengths that they had. Those of shared memory always have. */
-  get #areViewsWhole(): boolean {
-    if (this.#isShared) return true;
+  /** Whether a call has the same parameters, or LIKE ones. */
+  fitOf(type: CollectiveType | ActiveType, given: Given): typeof SAME | typeof LIKE | typeof OTHER {
+    if (type !== this.#type) return OTHER;
+    if (!this.#isSame(given, this.#given)) return this.isShort && this.#isLike(given) ? LIKE : OTHER;
+    // The views may have other lengths than they had.
+    if (this.#isShared) return SAME;
     const { send, receive } = this.#prepared.request;
-    return send.length === this.#sendBytes && receive.length === this.#receiveBytes;
+    return send.length === this.#sendBytes && receive.length === this.#receiveBytes ? SAME : OTHER;
+  }
+
+  /** Whether only the arrays of a call differ, in nothing that matters. */
+  #isLike({ send, receive, operation, type, algorithm }: Given): boolean {
+    const own = this.#given;
+    if (operation !== own.operation || type !== own.type || algorithm !== own.algorithm) return false;
+    if (send == null || receive == null || own.send == null || own.receive == null) return false;
+    return (
+      send.constructor === own.send.constructor &&
+      receive.constructor === own.receive.constructor &&
+      send.byteLength === this.#sendBytes &&
+      receive.byteLength === this.#receiveBytes &&
+      send.byteOffset % ALIGN === 0 &&
+      receive.byteOffset % ALIGN === 0 &&
+      send.buffer !== receive.buffer
+    );
+  }
+
+  /** Becomes a call that is like it, if its operation is idle: what was checked and made for the one holds for the other. */
+  take(given: Given): boolean {
+    const operation = this.#operation;
+    if (operation === undefined || operation.result === EAGAIN || operation.waits > 0) return false;
+    const send = bytesOf("allreduce", "send", given.send);
+    const receive = bytesOf("allreduce", "receive", given.receive);
+    const { request, signature } = this.#prepared;
+    const next = { ...request, send, receive };
+    this.#given = { ...given };
+    this.#prepared = { request: next, signature };
+    this.#isShared = false;
+    operation.use(next);
+    return true;
   }
 
   begin(core: GeometryCore): Begun {
     const { request, signature } = this.#prepared;
     const known = this.#operation;
-    if (known?.isOver && known.waits === 0) {
+    if (known !== undefined && known.result !== EAGAIN && known.waits === 0) {
       known.reset();
       core.beginShared(known, known.signature);
       return known;

@@ -1,6 +1,6 @@
 // Buffers of collective operations that members share a memory for: which member may write them when.
 import { describe, expect, it } from "vitest";
-import { type MemRegion, type Result, SUCCESS } from "../../src/index.js";
+import { type Geometry, type MemRegion, type Result, SUCCESS } from "../../src/index.js";
 import { contextsOf, geometryOf, until } from "../support/collective-rig.js";
 
 it("in place in shared memory, a member's part of a reduceScatter does not overwrite what others still read", async () => {
@@ -88,6 +88,88 @@ it("in place by the same array, an operation that is repeated sends what is ther
   } finally {
     await given.close();
   }
+});
+
+describe("short reductions that differ in their arrays alone", () => {
+  type Views = [one: Int32Array | Float32Array, other: Int32Array | Float32Array];
+
+  async function withTwo(test: (sum: (...views: Views) => Promise<number[][]>, pair: readonly Geometry[]) => unknown) {
+    const given = await contextsOf(2, "wasm");
+    try {
+      const pair = await geometryOf(given);
+      const sum = async (...views: Views): Promise<number[][]> => {
+        const sums = pair.map((one, rank) => one.allreduce({ send: views[rank] as Int32Array, operation: "sum" }));
+        return (await Promise.all(sums)).map((view) => [...view]);
+      };
+      await test(sum, pair);
+    } finally {
+      await given.close();
+    }
+  }
+
+  it("each has its own operands and its own result", () =>
+    withTwo(async (sum) => {
+      for (let i = 1; i <= 20; i++) {
+        expect(await sum(Int32Array.of(i, 1), Int32Array.of(10 * i, 2))).toEqual([
+          [11 * i, 3],
+          [11 * i, 3],
+        ]);
+        // As many bytes of another type, and fewer of the same.
+        expect(await sum(Float32Array.of(i, 0.5), Float32Array.of(i, 0.25))).toEqual([
+          [2 * i, 0.75],
+          [2 * i, 0.75],
+        ]);
+        expect(await sum(Int32Array.of(i), Int32Array.of(i + 1))).toEqual([[2 * i + 1], [2 * i + 1]]);
+      }
+    }));
+
+  it("results of earlier ones stay as they are, also if several are under way", () =>
+    withTwo(async (sum) => {
+      const sums = Array.from({ length: 12 }, (_, i) => sum(Int32Array.of(i), Int32Array.of(100)));
+      const after = await Promise.all(sums);
+      for (let i = 0; i < 12; i++) after.push(await sum(Int32Array.of(i), Int32Array.of(200)));
+      const results = after.map(([one, other]) => [one?.[0], other?.[0]]);
+      const from = (first: number): number[][] => Array.from({ length: 12 }, (_, i) => [first + i, first + i]);
+      expect(results).toEqual([...from(100), ...from(200)]);
+    }));
+
+  it("arrays in turn, at both members", () =>
+    withTwo(async (_, pair) => {
+      const all = pair.map(({ rank }) =>
+        Array.from({ length: 6 }, (_, i) => ({
+          send: Int32Array.of(100 * rank + i),
+          receive: new Int32Array(1),
+          operation: "sum" as const,
+        })),
+      );
+      for (let round = 0; round < 4; round++) {
+        for (let i = 0; i < 6; i++) {
+          const sums = pair.map((one, rank) => one.allreduce(all[rank]?.[i] as (typeof all)[0][0]));
+          expect((await Promise.all(sums)).map(([sum]) => sum)).toEqual([100 + 2 * i, 100 + 2 * i]);
+        }
+        for (const [rank, calls] of all.entries())
+          for (const { send } of calls) expect(send[0]).toBeLessThan(100 * rank + 6);
+      }
+    }));
+
+  it("a call that is wrong is refused, however many like it were right", () =>
+    withTwo(async (sum, [one]) => {
+      for (let i = 0; i < 8; i++) await sum(Int32Array.of(i, 0), Int32Array.of(i, 0));
+      const [send, receive] = [new Int32Array(2), new Int32Array(2)];
+      const of = (parameters: object) => one?.allreduce({ send, receive, operation: "sum", ...parameters });
+      const gone = new Int32Array(2);
+      structuredClone(gone, { transfer: [gone.buffer] });
+      const both = new Int32Array(3);
+      for (const [parameters, text] of [
+        [{ roots: 1 }, /roots/],
+        [{ receive: gone }, /detached/],
+        [{ send: both.subarray(0, 2), receive: both.subarray(1) }, /overlap/],
+        [{ operation: "some" }, /"some"/],
+        [{ receive: { constructor: Int32Array, byteLength: 8, byteOffset: 0, buffer: 0 } }, /not an ArrayBufferView/],
+      ] as const) {
+        await expect(of(parameters)).rejects.toThrow(text);
+      }
+    }));
 });
 
 describe("a region that is closed while a collective operation has a buffer in it", () => {

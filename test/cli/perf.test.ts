@@ -458,6 +458,20 @@ it("the bench of starts tells of messages and barriers, and compares two builds"
   for (const { time, processor, rss } of results) expect(Math.min(time, processor, rss)).toBeGreaterThan(0);
 });
 
+it("the bench of first operations compares them with later ones of the same program", () => {
+  const { status, stdout, stderr } = node("bench/first.bench.mjs", ["--quick", "--json"]);
+  // 3: a goal is not met.
+  expect([0, 3], stderr).toContain(status);
+  const { results } = JSON.parse(stdout);
+  const forms = results.map(({ operation, form }: { operation: string; form: string }) => `${operation}, ${form}`);
+  const expected = ["blocking", "promise"].flatMap((form) => [`barrier, ${form}`, `allreduce, ${form}`]);
+  expect(forms.toSorted()).toEqual(["allreduce, new arrays", ...expected].toSorted());
+  for (const { ratios } of results) {
+    expect(ratios.map(({ at }: { at: number }) => at)).toEqual([20, 100, 1500]);
+    for (const { ns, ratio } of ratios) expect(Math.min(ns, ratio)).toBeGreaterThan(0);
+  }
+});
+
 it("the bench of deaths tells of every way to end", () => {
   const { status, stdout, stderr } = node("bench/deaths.bench.mjs", ["--quick"]);
   expect(stderr).toBe("");

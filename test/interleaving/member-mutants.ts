@@ -12,6 +12,14 @@ const ARRIVE = "    shared.arrive(number, result, this.signature, data);\n";
 const RING = "    if (!this.#steps.isOfAll || shared.haveArrived(number)) shared.ring(this.#readers);\n";
 const ARRIVED = "    this.kernel.storeWord(slot + MEMBER_ARRIVED_OFFSET, number);\n";
 const RESULT = "    words[(slot + MEMBER_RESULT_OFFSET) >>> 2] = result;\n";
+const BEFORE = [
+  "    words[(slot + MEMBER_BEFORE_OFFSET) >>> 2] = this.#completed;\n",
+  "    words[(slot + MEMBER_FAILED_OFFSET) >>> 2] = SUCCESS;\n",
+].join("");
+/** Of meet(). */
+const MET_RESULT = "    words[(slot + MEMBER_RESULT_OFFSET) >>> 2] = SUCCESS;\n";
+const MET_ARRIVED = "    kernel.storeWord(slot + MEMBER_ARRIVED_OFFSET, number);\n";
+const MET_RING = "    if (size <= 2 || this.#haveAll(MEMBER_ARRIVED_OFFSET, number)) this.#ringOthers();\n";
 const PASS = "    this.kernel.storeWord(this.slotOf(this.rank, number) + MEMBER_PASSED_OFFSET, number);\n";
 const IS_LAST = [
   "    const but = sources.length === 1 ? sources[0] : undefined;\n",
@@ -63,8 +71,8 @@ const CHANGES: readonly [name: string, file: string, find: string, replace: stri
   [
     "a member says that it has completed what it begins",
     WORDS,
-    "    words[(slot + MEMBER_BEFORE_OFFSET) >>> 2] = this.#completed;\n",
-    "    words[(slot + MEMBER_BEFORE_OFFSET) >>> 2] = number;\n",
+    `${BEFORE}    // SYNC member-arrived (publish): pairs with hasArrived()`,
+    `${BEFORE.replace("this.#completed", "number")}    // SYNC member-arrived (publish): pairs with hasArrived()`,
   ],
   [
     "a reader of a broadcast does not say that it has completed it",
@@ -81,9 +89,24 @@ const CHANGES: readonly [name: string, file: string, find: string, replace: stri
   ],
   [
     "a member that meets others does not wait for them",
-    OPERATION,
-    "look++) if (look === MEET_LOOKS) return false;\n",
-    "look++) if (look === MEET_LOOKS) return true;\n",
+    WORDS,
+    "        if (look === MEET_LOOKS) return false;\n",
+    "        if (look === MEET_LOOKS) return true;\n",
+  ],
+  ["a member that meets others arrives before its words are written", WORDS, MET_RESULT, `${MET_ARRIVED}${MET_RESULT}`],
+  ["the last member that meets others wakes none", WORDS, MET_RING, ""],
+  [
+    "a member that meets others looks whether it is the last before it has arrived",
+    WORDS,
+    MET_ARRIVED,
+    `${MET_RING}${MET_ARRIVED}    if (size > 0) return false;\n`,
+  ],
+  ["a member that meets others writes its slot too early", WORDS, "    if (room < 0) {\n", "    if (room < -1) {\n"],
+  [
+    "a member that meets others says that it has completed what it begins",
+    WORDS,
+    `${BEFORE}    // SYNC member-arrived (publish): pairs with the look`,
+    `${BEFORE.replace("this.#completed", "number")}    // SYNC member-arrived (publish): pairs with the look`,
   ],
   ["a member does not say that it has read what another has", WORDS, PASS, ""],
   [
@@ -170,9 +193,9 @@ const DEATH_CHANGES: typeof CHANGES = [
 const STRANGER_CHANGES: typeof CHANGES = [
   [
     "a member meets one that has begun something else",
-    OPERATION,
-    "    if (shared.signatureIn(slot) !== this.signature || ",
-    "    if (",
+    WORDS,
+    "      if (words[(its + MEMBER_SIGNATURE_OFFSET) >>> 2] !== signature) return false;\n",
+    "",
   ],
   ["a member that arrives leaves those asleep that have begun something else", OPERATION, STRANGERS, ""],
   [

@@ -65,9 +65,9 @@ class CountingMembers extends SharedMembers {
     super.readWords(target, pointer);
   }
 
-  override writeWords(pointer: number, source: Int32Array): void {
-    this.counts.local += source.byteLength;
-    super.writeWords(pointer, source);
+  override writeWords(pointer: number, source: Int32Array, copy?: number): void {
+    this.counts.local += source.byteLength * (copy === undefined ? 1 : 2);
+    super.writeWords(pointer, source, copy);
   }
 }
 

@@ -391,6 +391,12 @@ function alltoall(member: Member, round: number): void {
   );
 }
 
+/** Between two reductions, the root is as far ahead as the slots permit: it meets the other in the first slot again. */
+function broadcastBetweenMeetings(member: Member, round: number): void {
+  if (round === 1 || round === MEMBER_SLOTS + 1) allreduce(true)(member, round);
+  else reduceThenBroadcast(member, round);
+}
+
 /** After a reduction, the root is as far ahead as the slots permit, and it knows how far the other was then. */
 function reduceThenBroadcast(member: Member, round: number): void {
   if (round === 1) {
@@ -563,6 +569,7 @@ export const MEMBER_SCENARIOS: readonly Scenario[] = [
   members("reductions in a row, each of other operands", 3, allreduce()),
   members("members that meet in barriers, more than there are slots", MEMBER_SLOTS + 2, barrier(true), 1),
   members("members that meet in reductions, each of other operands", 3, allreduce(true)),
+  members("members that meet, and again once all slots were used", MEMBER_SLOTS + 1, broadcastBetweenMeetings, 1),
   members("three members that meet in two barriers", 2, barrier(true), 1, 3),
   members(
     "a root that broadcasts more than there are slots before its reader looks",
