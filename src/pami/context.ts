@@ -199,6 +199,8 @@ export class Context {
   readonly #rooms: RoomQueues;
   readonly #spin: number;
   #inFenceRegion = false;
+  /** The dispatch id of the last call, whose codecs were checked. */
+  #checkedId: DispatchId<unknown, unknown> | undefined;
   #closed = false;
   /** Whether hot calls are looked at more closely: closed, or debug mode, which refuses parameters that do not exist. */
   #isGuarded: boolean;
@@ -388,9 +390,17 @@ export class Context {
   ): number {
     if (this.#closed) this.#checkOpen("call");
     this.#sender.checkEndpoint(to);
-    const isPlain = typeof id === "number" && id === (id & DISPATCH_ID_MAX);
-    const dispatch = isPlain ? id : numberOf(id);
-    const typed = typeof id === "object" ? id : undefined;
+    let dispatch: number;
+    let typed: DispatchId<unknown, unknown> | undefined;
+    if (typeof id === "number" && id === (id & DISPATCH_ID_MAX)) dispatch = id;
+    else if (typeof id === "object" && id === this.#checkedId) {
+      dispatch = id.id;
+      typed = id;
+    } else {
+      dispatch = numberOf(id);
+      if (typeof id === "object") typed = id;
+      this.#checkedId = typed;
+    }
     let signal: AbortSignalLike | undefined;
     let milliseconds = Number.POSITIVE_INFINITY;
     let headerBytes: Uint8Array | undefined;

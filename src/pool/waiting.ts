@@ -7,7 +7,7 @@ import type { PoolCallOptions } from "./options.js";
 import type { Item, Queue } from "./queue.js";
 
 /** Milliseconds on the clock of calls. */
-export const now = (): number => systemClock.now();
+export const { now } = systemClock;
 
 /** A call that the pool has taken. */
 export interface Call {

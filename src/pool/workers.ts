@@ -277,13 +277,13 @@ export class Workers {
 
   /** A worker is free for a call more. */
   #next(worker: PoolWorker): void {
-    while (!worker.isLeaving && worker.running < this.#concurrency) {
+    while (this.queue.size > 0 && !worker.isLeaving && worker.running < this.#concurrency) {
       const waiting = this.queue.take(worker.place);
       if (waiting === undefined) break;
       this.occupy(worker);
       waiting.resolve(worker);
     }
-    if (worker.running === 0) this.#idle(worker);
+    if (worker.running === 0 && this.size > this.#min) this.#idle(worker);
   }
 
   #idle(worker: PoolWorker): void {

@@ -281,6 +281,8 @@ export class Calls {
     if (call === undefined) return undefined;
     this.#pending.delete(number);
     this.#host.memory.words[this.#host.countWord] = --this.size;
+    // Otherwise each wait makes a timer for a call that was answered long before its deadline.
+    if (this.size === 0) this.soonest = Number.POSITIVE_INFINITY;
     this.settled++;
     return call;
   }

@@ -11,6 +11,7 @@ import {
   type InPlaceCodec,
   type Received,
   RemoteError,
+  type Result,
   SUCCESS,
 } from "pamir";
 import { describe, expect, it } from "vitest";
@@ -39,13 +40,10 @@ import {
 /** The key of a thenable: as a plain property, the linter takes it for a mistake. */
 const THEN = "then";
 
-it("a call that is refused before it is sent is not pending: nobody would wait for it", () => {
+/** Calls of a context whose sends do as `sendOwn` says. */
+const callsOver = (sendOwn: () => Result): Calls => {
   const host = {
-    sender: {
-      sendOwn: () => {
-        throw new RangeError("no such endpoint");
-      },
-    },
+    sender: { sendOwn },
     memory: { words: new Int32Array(1) } as unknown as Memory,
     countWord: 0,
     checkJson: undefined,
@@ -54,7 +52,24 @@ it("a call that is refused before it is sent is not pending: nobody would wait f
     isGone: () => false,
     rejectEnded: () => {},
   };
-  const calls = new Calls(host, new HandlerTable((_, handler) => handler));
+  return new Calls(host, new HandlerTable((_, handler) => handler));
+};
+
+it("once no call is pending, no wait makes a timer for the deadline of one that is over", () => {
+  const calls = callsOver(() => SUCCESS);
+  const call = { to: 5 as Endpoint, inPlace: false, blocks: false, resolve: () => {}, reject: () => {} };
+  const [first, second] = [9, 4].map((deadline) => calls.begin(1, undefined, undefined, { ...call, deadline }));
+  expect([calls.size, calls.soonest]).toEqual([2, 4]);
+  calls.giveUp(first as number, new Error("over"));
+  expect([calls.size, calls.soonest]).toEqual([1, 4]);
+  calls.giveUp(second as number, new Error("over"));
+  expect([calls.size, calls.soonest]).toEqual([0, Number.POSITIVE_INFINITY]);
+});
+
+it("a call that is refused before it is sent is not pending: nobody would wait for it", () => {
+  const calls = callsOver(() => {
+    throw new RangeError("no such endpoint");
+  });
   const call = { to: 5 as Endpoint, inPlace: false, blocks: false, deadline: 1, resolve: () => {}, reject: () => {} };
   expect(() => calls.begin(1, undefined, undefined, call)).toThrow("no such endpoint");
   expect([calls.size, calls.soonest]).toEqual([0, Number.POSITIVE_INFINITY]);
