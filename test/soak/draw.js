@@ -77,6 +77,7 @@ export const TERMINATED = ["terminate", "parked", "asleep", "blocked"];
  * @property {"inline" | "thread"} engine
  * @property {number | undefined} engineEnd milliseconds after which the engine thread is ended, if it is
  * @property {number} patience milliseconds in which everything has ended
+ * @property {boolean} [meets] tasks that go on meet in barriers and reductions, too
  * @property {import("./model.js").Fault} [fault]
  */
 
@@ -86,13 +87,13 @@ const LARGE = [5000, 20_000, 80_000, 300_000];
 /**
  * @param {number} seed
  * @param {number} number of the round
- * @param {{ kernels: readonly KernelName[], tasks: readonly [least: number, most: number], processes?: boolean, link?: "udp" | undefined, milliseconds: number, patience: number }} limits
+ * @param {{ kernels: readonly KernelName[], tasks: readonly [least: number, most: number], processes?: boolean, link?: "udp" | undefined, crowd?: boolean, milliseconds: number, patience: number }} limits
  * @returns {Round}
  */
 export function drawRound(
   seed,
   number,
-  { kernels, tasks: [least, most], processes = false, link, milliseconds, patience },
+  { kernels, tasks: [least, most], processes = false, link, crowd = false, milliseconds, patience },
 ) {
   const { below } = randomFrom((Math.imul(seed, 0x9e3779b1) + number) | 0);
   /** @template T @param {readonly T[]} list @returns {T} */
@@ -146,7 +147,8 @@ export function drawRound(
     ...drawEngine(below, milliseconds),
   };
   if (link !== undefined) return overLink(round, below);
-  return processes ? inProcesses(round, below) : round;
+  const whole = crowd ? inCrowd(round) : round;
+  return processes ? inProcesses(whole, below) : whole;
 }
 
 /**
@@ -170,6 +172,33 @@ function overLink(round, below) {
     straddles: false,
     engine: "inline",
     engineEnd: undefined,
+  };
+}
+
+/**
+ * The same round of many tasks, of which half go on: with calls and streams, and barriers between them. What each task has is
+ * small. Interrupts would end the waits of barriers.
+ * @param {Round} round
+ * @returns {Round}
+ */
+function inCrowd(round) {
+  const { tasks, operations } = round;
+  const sizes = [...SMALL, 5000];
+  const blockBytes = 4096;
+  const offerBytes = operations.includes("offer") ? 5000 : 0;
+  return {
+    ...round,
+    contexts: 1,
+    survivors: Math.ceil(tasks / 2),
+    kills: 60,
+    operations: [...operations, "call", "stream", "streamCall"],
+    sizes,
+    blockBytes,
+    offerBytes,
+    heapBytes: 2 * tasks * (tasks * (3 * blockBytes + 98_304) + 2 ** 16 + 2 * offerBytes) + 2 ** 27,
+    isTight: false,
+    interrupts: false,
+    meets: true,
   };
 }
 

@@ -15,6 +15,8 @@ import { trafficOf } from "./traffic.js";
 
 /** What a wait in between may end with. */
 const ENDINGS = new Set(["PAMIR_TIMEDOUT", "PAMIR_INTERRUPTED"]);
+/** Sums behind a barrier that is awaited. */
+const BLOCKING = 16;
 /** Milliseconds in which a dump is made. */
 const DUMP_MS = 1000;
 
@@ -79,12 +81,48 @@ async function until({ round, book, all, below }, condition, what) {
   if (book.counted("hung") > 0) await new Promise((resolve) => setTimeout(resolve, DUMP_MS));
 }
 
+/** Barriers and sums of all tasks that go on, one behind the other, until one of them has stopped. @param {Task} task */
+async function meet({ client, round, book, all }) {
+  const [{ context }] = /** @type {[(typeof all)[number]]} */ (/** @type {unknown} */ (all));
+  const members = Array.from({ length: round.survivors }, (_, member) => client.endpoint(member));
+  const options = { timeout: round.patience };
+  const geometry = await client.createGeometry(members, { context, id: 1, ...options });
+  const { rank, size } = geometry;
+  const check = (/** @type {number | undefined} */ sum, /** @type {number} */ factor, /** @type {string} */ what) => {
+    const should = (factor * size * (size + 1)) / 2;
+    if (sum !== should) book.fail("contents", `${what} member ${rank}: a sum is ${sum}, not ${should}`);
+  };
+  for (let turn = 1, isOver = false; !isOver; turn++) {
+    await geometry.barrier(options);
+    // The event loop turns seldom: most of them block the thread, which hears its traffic meanwhile.
+    for (let i = 1; i <= BLOCKING; i++) {
+      const receive = new Int32Array(1);
+      const result = geometry.allreduceSync(
+        { send: Int32Array.of(i * (rank + 1)), receive, operation: "sum" },
+        options,
+      );
+      check(receive[0], i, `result ${result} of`);
+      if (i % 4 === 0) geometry.barrierSync(options);
+      book.count("operations");
+    }
+    const send = Int32Array.of(turn * (rank + 1), Number(book.flag(STOP) !== 0));
+    const [sum, stopped = 0] = await geometry.allreduce({ send, operation: "sum" }, options);
+    check(sum, turn, "turn of");
+    book.count("operations", 2);
+    isOver = stopped > 0;
+  }
+  geometry.close();
+}
+
 /** Goes on until all have stopped; all that was sent has come, and all memory comes back. @param {import("pamir").Client} client @param {Args} args */
 export async function survive(client, args) {
   const task = await beginning(client, args);
   const { book, all } = task;
   const everybody = () => book.flag(LIVE);
+  const meetings = args.round.meets ? meet(task) : undefined;
+  meetings?.catch((error) => book.fail("others", `barriers of task ${client.task}: ${error}`));
   await traffic(task, () => book.flag(STOP) !== 0);
+  await meetings;
   const every = (/** @type {(of: Task["all"][number]) => boolean} */ condition) => all.map(condition).every(Boolean);
   await until(task, () => every(({ settle }) => settle()), "to end what is under way");
   // Nobody has begun anything since: what was sent is on its way.

@@ -2,6 +2,7 @@
 // @ts-check
 // npm run soak: rounds of random traffic or of collective operations, with kills, each compared with a model, until the time is
 // over.
+import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import { drawCollectiveRound } from "./collectives/draw.js";
 import { drawRound, OPERATIONS } from "./draw.js";
@@ -20,6 +21,8 @@ Usage: npm run soak -- [options]
   --only KIND      rounds of traffic, or of collectives (default: in turn; over a link, traffic)
   --kernels LIST   of the tasks: wasm, ts, or both (default wasm,ts)
   --tasks RANGE    tasks at once, 1 to 8, as 3 or 2..4 (default 2..4)
+  --crowd          traffic of more tasks than cores, four times as many unless --tasks (up to 64) says otherwise: half of them
+                   are killed, and the others meet in barriers meanwhile
   --processes      tasks run in processes that share a memory, and some of those are killed (Linux)
   --link udp       tasks run in processes of several nodes, joined by UDP, and some of those are killed (Linux)
   --seconds N      of traffic in a round (default 4)
@@ -62,12 +65,15 @@ function kernelsOf(value) {
 }
 
 const TASKS_MAX = 8;
-/** @param {string} value @returns {readonly [number, number]} */
-function tasksOf(value) {
+const CROWD_MAX = 64;
+/** @param {string | undefined} given @param {boolean} crowd @returns {readonly [number, number]} */
+function tasksOf(given, crowd) {
+  const limit = crowd ? CROWD_MAX : TASKS_MAX;
+  const value = given ?? (crowd ? String(Math.min(CROWD_MAX, 4 * availableParallelism())) : "2..4");
   const [, least = "", most = least] = /^(\d+)(?:\.\.(\d+))?$/.exec(value) ?? [];
   const range = /** @type {const} */ ([Number(least), Number(most)]);
-  if (least !== "" && range[0] >= 1 && range[0] <= range[1] && range[1] <= TASKS_MAX) return range;
-  throw new UsageError(`--tasks is ${JSON.stringify(value)}: a number or range from 1 to ${TASKS_MAX}, as 3 or 2..4`);
+  if (least !== "" && range[0] >= 1 && range[0] <= range[1] && range[1] <= limit) return range;
+  throw new UsageError(`--tasks is ${JSON.stringify(value)}: a number or range from 1 to ${limit}, as 3 or 2..4`);
 }
 
 /** @param {string | undefined} value @param {boolean} processes @returns {"udp" | undefined} */
@@ -78,15 +84,23 @@ function linkOf(value, processes) {
   return value;
 }
 
+/** @param {boolean} crowd @param {string | undefined} link */
+function crowdOf(crowd, link) {
+  if (crowd && link !== undefined) throw new UsageError("--crowd does not go with --link: its tasks are in one node");
+  return crowd;
+}
+
 /** @typedef {"traffic" | "collectives"} Kind */
 
-/** @param {string | undefined} value @param {string | undefined} link @returns {Kind | undefined} */
-function onlyOf(value, link) {
-  if (value === undefined) return link === undefined ? undefined : "traffic";
+/** @param {string | undefined} value @param {string | undefined} link @param {boolean} crowd @returns {Kind | undefined} */
+function onlyOf(value, link, crowd) {
+  if (value === undefined) return link === undefined && !crowd ? undefined : "traffic";
   if (value !== "traffic" && value !== "collectives")
     throw new UsageError(`--only is ${JSON.stringify(value)}: there are traffic and collectives`);
   if (value === "collectives" && link !== undefined)
     throw new UsageError("--only collectives does not go with --link: in each epoch, its tasks start others");
+  if (value === "collectives" && crowd)
+    throw new UsageError("--only collectives does not go with --crowd: its traffic has barriers");
   return value;
 }
 
@@ -102,7 +116,8 @@ function optionsOf(args) {
       round: { type: "string" },
       only: { type: "string" },
       kernels: { type: "string", default: "wasm,ts" },
-      tasks: { type: "string", default: "2..4" },
+      tasks: { type: "string" },
+      crowd: { type: "boolean", default: false },
       processes: { type: "boolean", default: false },
       link: { type: "string" },
       seconds: { type: "string", default: "4" },
@@ -116,9 +131,10 @@ function optionsOf(args) {
     seed:
       values.seed === undefined ? Math.floor(Math.random() * 2 ** 31) : number("--seed", values.seed, 0, 2 ** 31 - 1),
     round: values.round === undefined ? undefined : number("--round", values.round, 0, 2 ** 31 - 1),
-    only: onlyOf(values.only, values.link),
+    only: onlyOf(values.only, values.link, values.crowd),
     kernels: kernelsOf(values.kernels),
-    tasks: tasksOf(values.tasks),
+    tasks: tasksOf(values.tasks, values.crowd),
+    crowd: crowdOf(values.crowd, values.link),
     processes: values.processes,
     link: linkOf(values.link, values.processes),
     milliseconds: 1000 * number("--seconds", values.seconds, 0.1, 3600, ANY),
@@ -203,7 +219,8 @@ async function soak(args) {
     for (const note of notes) console.log(`  ${note}`);
     if (dump !== "") console.log(dump.replace(/^/gm, "  "));
     const { kernels: list, tasks: range, milliseconds } = limits;
-    const options = limits.link !== undefined ? ` --link ${limits.link}` : limits.processes ? " --processes" : "";
+    const place = limits.link !== undefined ? ` --link ${limits.link}` : limits.processes ? " --processes" : "";
+    const options = `${place}${limits.crowd ? " --crowd" : ""}`;
     const again = `--seed ${seed} --round ${number} --only ${kind} --kernels ${list} --tasks ${range.join("..")} --seconds ${milliseconds / 1000}${options}`;
     console.log(`  again: npm run soak -- ${again}`);
   }

@@ -16,6 +16,20 @@ describe("npm run soak", () => {
     expect(kills).toBeGreaterThan(0);
   });
 
+  it("more tasks than cores: calls, streams and barriers while tasks end", { timeout: 150_000 }, () => {
+    const { operations, kills } = expectClean([
+      "--minutes",
+      "0.05",
+      "--seed",
+      `${SEED >>> 1}`,
+      "--seconds",
+      "2",
+      "--crowd",
+    ]);
+    expect(operations).toBeGreaterThan(100);
+    expect(kills).toBeGreaterThan(0);
+  });
+
   it("goes on until its time is over, and tells what it has seen", { timeout: 150_000 }, () => {
     const { operations } = expectClean(["--minutes", "0.05", "--seed", "5", "--seconds", "1"]);
     expect(operations).toBeGreaterThan(100);
@@ -55,6 +69,9 @@ describe("npm run soak", () => {
     [["--kernels", "wasm,c"], '--kernels is "wasm,c": a list of wasm and ts'],
     [["--tasks", "4..2"], '--tasks is "4..2": a number or range from 1 to 8, as 3 or 2..4'],
     [["--tasks", "9"], '--tasks is "9"'],
+    [["--tasks", "65", "--crowd"], '--tasks is "65": a number or range from 1 to 64'],
+    [["--crowd", "--link", "udp"], "--crowd does not go with --link"],
+    [["--crowd", "--only", "collectives"], "--only collectives does not go with --crowd"],
     [["--seconds", "0"], '--seconds is "0": a number from 0.1 to 3600'],
     [["--link", "tcp"], '--link is "tcp": there is udp'],
     [["--link", "udp", "--processes"], "--link does not go with --processes"],
@@ -77,6 +94,7 @@ describe("npm run soak", () => {
       "only",
       "kernels",
       "tasks",
+      "crowd",
       "processes",
       "link",
       "seconds",
