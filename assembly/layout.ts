@@ -3,7 +3,7 @@
 // decorators, no casts, and no imports.
 //
 // Naming: AREA_FIELD_OFFSET is in bytes from the start of the area. Every word is a u32, little-endian. A word that
-// several threads touch names its sync point (the table in src/README.md); in the code, both ends of it name each other.
+// several threads touch names its sync point (the table in docs/internals/memory.md); in the code, both ends of it name each other.
 export * from "./layout/collective";
 export * from "./layout/job";
 export * from "./layout/lane";

@@ -292,8 +292,8 @@ describe("some things have one home", () => {
   );
 
   describe("sync points", () => {
-    /** The names of the table in src/README.md. */
-    const table = [...text("src/README.md").matchAll(/^\| `([a-z-]+)` +\| [^|]*→[^|]*\|/gm)].map(
+    /** The names of the table in docs/internals/memory.md. */
+    const table = [...text("docs/internals/memory.md").matchAll(/^\| `([a-z-]+)` +\| [^|]*→[^|]*\|/gm)].map(
       ([, name]) => name as string,
     );
     /** Each `SYNC name (role)` of a file: which point, and which end of it. */
@@ -310,7 +310,7 @@ describe("some things have one home", () => {
       expect(new Set(table).size).toBe(table.length);
     });
 
-    rule("every sync point that a comment names is in the table of src/README.md", () =>
+    rule("every sync point that a comment names is in the table of docs/internals/memory.md", () =>
       [...assembly, ...src, ...files("test/interleaving", /\.ts$/)].flatMap((path) =>
         named(path)
           .filter(({ name }) => !table.includes(name))
