@@ -39,7 +39,7 @@ export interface Memory {
   /** The memory for further wasm modules; undefined where no wasm can run in it. */
   readonly wasm: WebAssembly.Memory | undefined;
   /** With more tasks than cores: finds what gives this thread's core to another one, if anything does. */
-  findYield?: () => (() => void) | undefined;
+  findYield?: (() => (() => void) | undefined) | undefined;
 }
 
 /** Views over a job's memory. */

@@ -86,8 +86,16 @@ const TURNS_A_SPIN = 4;
  * receive it, which takes 2 µs. Of a ping-pong, with every look a turn, half a round trip took 22 instead of 16.5 µs.
  */
 const LOOKS_A_TURN = 32;
-/** Sleeps in a crowded job after which a thread looks for what gives its core away: koffi takes some 15 ms to load. */
+/**
+ * Short sleeps in a row, in a crowded job, after which a thread looks for what gives its core away: koffi takes some 15 ms to
+ * load.
+ */
 const CROWDED_SLEEPS = 16;
+/**
+ * Milliseconds: a longer sleep would have come behind gifts all the same. In a pipeline of 250 chunks, four threads loaded
+ * koffi for nothing: a fifteenth of its processor time.
+ */
+const CROWDED_SLEEP_MS = 1;
 /** As SHORT_LOOKS, where the core can be given away. */
 const CROWDED_LOOKS = 8;
 /** As BUSY_MS, where the core can be given away: in a crowded job, others take their turns before an event comes. */
@@ -156,6 +164,7 @@ export class Parker {
   #yield: (() => void) | undefined;
   /** Milliseconds: rarer events are not worth a spin. */
   #busy = BUSY_MS;
+  /** Short sleeps in a row. */
   #crowdedSleeps = 0;
   /** Milliseconds of the last pause without gifts, and its end. */
   #pause = PAUSE_MS;
@@ -585,13 +594,14 @@ export class Parker {
     words[sleeps] = (words[sleeps] as number) + 1;
     words[asleep] = (words[asleep] as number) + 1;
     this.#witness.tracer?.instant(TRACE_PARK, awaited.kind, now);
-    if (this.#memory.findYield !== undefined && ++this.#crowdedSleeps === CROWDED_SLEEPS) {
-      this.#yield = this.#memory.findYield();
-      if (this.#yield !== undefined) {
-        this.shortLooks = CROWDED_LOOKS;
-        this.#busy = CROWDED_BUSY_MS;
-      }
-    }
+    if (this.#slept > CROWDED_SLEEP_MS) this.#crowdedSleeps = 0;
+    const { findYield } = this.#memory;
+    if (findYield === undefined || ++this.#crowdedSleeps < CROWDED_SLEEPS) return;
+    this.#memory.findYield = undefined;
+    this.#yield = findYield();
+    if (this.#yield === undefined) return;
+    this.shortLooks = CROWDED_LOOKS;
+    this.#busy = CROWDED_BUSY_MS;
   }
 
   /** Notes that a sleep is over, and how long it was. Returns the current time. */

@@ -175,6 +175,18 @@ describe.each<Build>(["wasm", "twin"])("%s", (build) => {
       return parker;
     };
 
+    it("looks for what gives its core away once, and not while most of its sleeps are longer than such a spin", () => {
+      const parker = bench(build, 2, 0.01);
+      for (let i = 0; i < 100; i++) {
+        parker.wait(0.1);
+        parker.wait(5);
+        parker.wait(5);
+      }
+      expect(parker.gifts()).toEqual([0, 0]);
+      for (let i = 0; i < 3 * SLEEPS; i++) parker.wait(0.1);
+      expect(parker.gifts()[1]).toBe(1);
+    });
+
     it("gives its core away between looks, until what it awaits has come", () => {
       for (const cores of [1, 2]) {
         const parker = crowded(0.01, cores);
