@@ -194,6 +194,7 @@ const GROUPS = {
   call: calls,
   port: ports,
   everyday: () => everyday("call-one-core", "barrier"),
+  pipeline: () => everyday("pipeline-given", "pipeline-given-piscina", "pipeline-processor"),
   trace,
   idle,
   canvas,
