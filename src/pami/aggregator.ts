@@ -64,9 +64,8 @@ interface Outgoing {
   readonly bytes: Uint8Array;
   /** Bytes of the items that were refused last: whenRoom() is about them. */
   wanted: number;
-  /** Messages that wait in the pending queue. */
+  /** Messages that went to the pending queue. Some may have left it since: see #areQueued(). */
   queued: number;
-  readonly onSent: Callback;
   /** Whether the context is to tell when there is room for a message. Before, none is queued: a wait is for many. */
   isWaiting: boolean;
   /** Whether there is no memory for a lane that takes a message whole: it goes in packets, once none waits before it. */
@@ -166,15 +165,12 @@ export class Aggregator<View extends ItemArray = ItemArray> {
         bytes: all.subarray(rank * stride, rank * stride + capacity),
         wanted: Math.max(1, itemBytes),
         queued: 0,
-        onSent: () => {
-          this.#queued--;
-          outgoing.queued--;
-        },
         isWaiting: false,
         isSplit: false,
         onRoom: (_, result) => {
           outgoing.isWaiting = false;
           outgoing.isSplit = result === ENOMEM;
+          if (result === SHUTDOWN) this.#unqueue(outgoing);
         },
       };
       return outgoing;
@@ -491,7 +487,7 @@ export class Aggregator<View extends ItemArray = ItemArray> {
     if (exchange.result !== SUCCESS) return exchange.result;
     if (this.#lacking(expected) >= 0) return SHUTDOWN;
     // What is queued goes only while this member advances.
-    return this.#hasCome(expected) && this.#queued === 0 ? SUCCESS : EAGAIN;
+    return this.#hasCome(expected) && !this.#areQueued() ? SUCCESS : EAGAIN;
   }
 
   /** Ranks of the members for which a finish() waits. */
@@ -651,27 +647,52 @@ export class Aggregator<View extends ItemArray = ItemArray> {
     const { bytes } = outgoing;
     const to = group.endpoints[rank] as Endpoint;
     const needed = filled + HEADER_BYTES;
-    const hasRoom = context.room(to) >= (outgoing.isSplit ? 1 : needed);
-    if (!hasRoom && (outgoing.isWaiting || this.#queued >= QUEUED_MAX)) {
-      // Its callback is an event, so that waits look again.
-      if (!outgoing.isWaiting) {
-        outgoing.isWaiting = true;
-        context.whenRoom(to, outgoing.isSplit ? 1 : needed, outgoing.onRoom);
+    const least = outgoing.isSplit ? 1 : needed;
+    if (context.room(to) >= least) {
+      outgoing.isSplit = false;
+      this.#unqueue(outgoing);
+    } else {
+      if (this.#queued >= QUEUED_MAX && !outgoing.isWaiting) this.#areQueued();
+      if (outgoing.isWaiting || this.#queued >= QUEUED_MAX) {
+        this.#awaitRoom(rank, least);
+        return EAGAIN;
       }
-      return EAGAIN;
-    }
-    if (hasRoom) outgoing.isSplit = false;
-    else {
       this.#queued++;
       outgoing.queued++;
     }
     this.#endRun(rank);
     const payload = filled === bytes.length ? bytes : bytes.subarray(0, filled);
-    const result = core.sendToExtension(this.#number, rank, 0, 0, payload, hasRoom ? undefined : outgoing.onSent);
+    const result = core.sendToExtension(this.#number, rank, 0, 0, payload);
     if (result === EAGAIN) return EAGAIN;
     this.#close(rank);
     this.#sent[rank] = (this.#sent[rank] as number) + 1;
     return result;
+  }
+
+  /** Has the context tell when there is room. Its callback is an event, so that waits look again. */
+  #awaitRoom(rank: number, bytes: number): void {
+    const outgoing = this.#outgoing[rank] as Outgoing;
+    if (outgoing.isWaiting) return;
+    outgoing.isWaiting = true;
+    this.#host.context.whenRoom(this.#host.group.endpoints[rank] as Endpoint, bytes, outgoing.onRoom);
+  }
+
+  #unqueue(outgoing: Outgoing): void {
+    this.#queued -= outgoing.queued;
+    outgoing.queued = 0;
+  }
+
+  /** Whether messages wait in the pending queue: a look at each member. */
+  #areQueued(): boolean {
+    if (this.#queued === 0) return false;
+    for (const [rank, outgoing] of this.#outgoing.entries()) {
+      if (outgoing.queued === 0) continue;
+      // There is none while a message waits. A message may also have found room that came since the last look.
+      const hasRoom = this.#host.context.room(this.#host.group.endpoints[rank] as Endpoint) > 0;
+      if (hasRoom || this.#gone[rank]) this.#unqueue(outgoing);
+      else this.#awaitRoom(rank, 1);
+    }
+    return this.#queued > 0;
   }
 
   #take(rank: number, { payload, payloadBytes }: Arrival): void {

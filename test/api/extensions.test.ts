@@ -13,7 +13,7 @@ import {
   SUCCESS,
   TIMEDOUT,
 } from "pamir";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { count, exchangeUntilDeath, rotate, scatterUpdates } from "../conformance/tasks/members.js";
 import { fillHeap, PATIENCE, rejectionOf, thrownBy, VARIANTS, withJob } from "./support.js";
 
@@ -238,6 +238,24 @@ it("a finish is over once what its member has sent has left it", () =>
     expect(one?.pushMany(1, items)).toBe(items.length);
     await Promise.all([one?.finish(OPTIONS), two?.finish(OPTIONS)]);
     expect(came).toBe(items.length);
+  }));
+
+it("a lane that has room again before a message is queued does not keep a finish", () =>
+  withMembers(async ({ contexts: [first], geometries }) => {
+    let came = 0;
+    const onItems = ({ length }: Float64Array): void => {
+      came += length;
+    };
+    const [one, two] = await Promise.all(
+      geometries.map((geometry) => geometry.createAggregator({ type: Float64Array, onItems, ...OPTIONS })),
+    );
+    expect(one?.pushMany(1, new Float64Array(300))).toBe(300);
+    // As if the other member had read meanwhile.
+    const room = vi.spyOn(first as Context, "room").mockReturnValueOnce(0);
+    expect(one?.flush()).toBe(SUCCESS);
+    expect(room).toHaveBeenCalledOnce();
+    await Promise.all([one?.finish(OPTIONS), two?.finish(OPTIONS)]);
+    expect(came).toBe(300);
   }));
 
 it("a member that has ended stops many items before its own, and those behind can go on", () =>
