@@ -30,6 +30,7 @@ const TOPICS = {
     ["Collective operations", ["Geometry", "CollectiveParameters", "CollectiveType", "Operation", "ReduceParameters"]],
     ["Shared regions, counters, grids", ["SharedRegion", "Counter", "Grid", "Aggregator", "ItemKind", "CellArray"]],
     ["Types of data", ["TransferType", "ElementType", "PackOptions", "TransferField"]],
+    ["Links of your own", ["LinkKind", "NodeLink"]],
     [
       "Results and errors",
       [

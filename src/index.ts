@@ -66,6 +66,8 @@ export type { AdoptOptions, AskOptions, Job, SpawnOptions } from "./launch/job.j
 export { launch } from "./launch/launch.js";
 export type { LaunchOptions, TraceOptions } from "./launch/launch-options.js";
 export type { AdoptTarget, TaskExit } from "./launch/monitor.js";
+export type { AbsenceScope, LinkKind, LinkOpening, LinkPlace, LinkWay, NodeLink } from "./link/kind.js";
+export type { Address, Link } from "./link/link.js";
 export type { DebugOptions } from "./observe/debug.js";
 export type {
   ContextDump,

@@ -166,14 +166,14 @@ describe("imports point one way", () => {
 
   // A launcher speaks PMI-1 and has a job key, which programs never need: an entry of the package would be for it alone.
   rule(
-    "src/cli uses the package by the name 'pamir'; only src/cli/run imports more: src/bootstrap, labels, exit codes, input, the guard, what Node loads first, and checks of options; and limits of starting, timers, private folders, texts, and where packages are found, which need no package",
+    "src/cli uses the package by the name 'pamir'; src/link/registry names the links; only src/cli/run imports more: src/bootstrap, labels, exit codes, input, the guard, what Node loads first, and checks of options; and limits of starting, timers, private folders, texts, and where packages are found, which need no package",
     () =>
       files("src/cli", /\.ts$/)
         .flatMap(imports)
         .filter(({ name, to }) => name.startsWith(".") && !to.startsWith("src/cli/"))
         .filter(
           ({ from, to }) =>
-            !/^src\/(launch\/start-limits|support\/(timers|packages|printable|text|(private|temporary)-folder))$/.test(
+            !/^src\/(launch\/start-limits|link\/(kind|registry)|support\/(timers|packages|printable|text|(private|temporary)-folder))$/.test(
               to,
             ) &&
             !(
@@ -184,6 +184,27 @@ describe("imports point one way", () => {
             ),
         )
         .map(({ from, to }) => `${from} imports ${to}`),
+  );
+
+  const ofLinks = src.filter((path) => !/^src\/(link|web)\//.test(path));
+
+  rule(
+    "outside src/link and src/web, nothing imports a particular link: src/link/registry.ts alone has a row for each",
+    () =>
+      ofLinks
+        .flatMap(imports)
+        .filter(({ to }) => to.startsWith("src/link/"))
+        .filter(({ to }) => !/^src\/link\/(kind|registry|link|(lossy|delayed)-link)$/.test(to))
+        .map(({ from, to }) => `${from} imports ${to}`),
+  );
+
+  rule(
+    'outside src/link and src/web, no code has the name or the scheme of a link, such as "udp", as a text of its own',
+    () =>
+      // sockets.ts is the bare sockets that are measured beside links.
+      ofLinks
+        .filter((path) => path !== "src/cli/tasks/sockets.ts")
+        .flatMap((path) => matches(path, code(path), /(["'`])(udp|websocket|(udp|wss?):[^"'`]*)\1/)),
   );
 
   rule(

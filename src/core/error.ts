@@ -22,6 +22,7 @@
  * - `PAMIR_NO_WASM`: `kernel: 'wasm'` where WebAssembly is forbidden or missing
  * - `PAMIR_NO_WORKERS`: several tasks on a host without workers
  * - `PAMIR_ADDRESS`: an address that does not resolve, or at which no socket can be opened
+ * - `PAMIR_LINK_MODULE`: the module of a link of the user's own that does not load, or gives no link
  * - `PAMIR_NO_PROCESSES`: processes can't share memory on this host
  * - `PAMIR_DESCRIPTORS`: a process has no descriptor left, for itself or for another that it starts
  * - `PAMIR_NOT_ISOLATED`: a call that needs shared memory, on a page that is not cross-origin isolated
@@ -66,6 +67,7 @@ export type ErrorCode =
   | "PAMIR_NO_WASM"
   | "PAMIR_NO_WORKERS"
   | "PAMIR_ADDRESS"
+  | "PAMIR_LINK_MODULE"
   | "PAMIR_NO_PROCESSES"
   | "PAMIR_DESCRIPTORS"
   | "PAMIR_COLLECTIVE"

@@ -2,7 +2,6 @@
 // without a second thread, which on two processors would share one with the task.
 import { openMemory } from "../kernel/open.js";
 import { selectKernel } from "../kernel/select.js";
-import type { UdpLink } from "../link/udp-link.js";
 import { readMap } from "../memory/map.js";
 import { openLink, ProcessNode, type ProcessNodeSetup } from "./process-node.js";
 import type { StartedAgent } from "./started-agent.js";
@@ -11,7 +10,8 @@ const WHY = 'agent of PAMIR_OPTIONS is "inline", so that this thread carries the
 
 /** @throws PAMIR_ADDRESS the link does not open */
 export async function openInlineAgent(setup: ProcessNodeSetup): Promise<StartedAgent> {
-  const link = (await openLink(setup, () => true)) as UdpLink;
+  const opened = await openLink(setup, () => true);
+  const { link } = opened;
   let node: ProcessNode | undefined;
   return {
     address: link.address,
@@ -19,9 +19,9 @@ export async function openInlineAgent(setup: ProcessNodeSetup): Promise<StartedA
       const memory = openMemory(setup.shared);
       const map = readMap(memory, setup.job);
       const kernel = selectKernel(setup.kernel, setup.shared, memory);
-      node = new ProcessNode(setup, link, addresses, { kernel, memory, map }, true);
+      node = new ProcessNode(setup, opened, addresses, { kernel, memory, map }, true);
       // The program alone decides how long the process goes on: its waits keep the event loop alive.
-      link.unref();
+      link.unref?.();
       const { agent } = node;
       // What the last round has sent still goes out. There is no turn of the event loop to repeat what is lost.
       process.once("exit", () => agent.end());
@@ -34,7 +34,7 @@ export async function openInlineAgent(setup: ProcessNodeSetup): Promise<StartedA
       node?.obey(order);
     },
     async outlive() {
-      link.ref();
+      link.ref?.();
       await node?.leave();
     },
   };

@@ -6,6 +6,7 @@ import type { KernelName } from "../core/kernel-name.js";
 import { checkedKernel } from "../kernel/open.js";
 import { PACKET_BYTES_MIN } from "../link/link.js";
 import type { Impairments } from "../link/lossy-link.js";
+import { type LinkKinds, linkKindOf } from "../link/registry.js";
 import { SILENCE_DEFAULT } from "../session/sessions-options.js";
 import { environment } from "../support/host.js";
 import type { LimitOptions } from "./limits.js";
@@ -15,8 +16,8 @@ export type JoinOptions = Pick<LimitOptions, "contexts" | "laneBytes" | "heapByt
   readonly kernel?: KernelName | undefined;
   /** Milliseconds without an answer after which a node is given up (default 60,000). */
   readonly silence?: number | undefined;
-  /** What carries packets between nodes (default udp). */
-  readonly link?: "udp" | "websocket" | undefined;
+  /** Name of the kind of link that carries packets between nodes (default: the first one of the registry). */
+  readonly link?: string | undefined;
   /**
    * Where a node's agent works: on a thread of its own (default), or on that of the node's one task, which awaits and never
    * blocks.
@@ -73,8 +74,11 @@ const DELAY_MAX = 1300;
 const PORT_MAX = 65_535;
 export const SILENCE_DEFAULT_MS: number = SILENCE_DEFAULT / 1000;
 
-/** What PAMIR_OPTIONS says. @param text its value (default: that of the environment) @throws PAMIR_INVAL */
-export function joinOptions(text = environment("PAMIR_OPTIONS")): JoinOptions {
+/**
+ * What PAMIR_OPTIONS says.
+ * @param kinds of links that it may name @param text its value (default: that of the environment) @throws PAMIR_INVAL
+ */
+export function joinOptions(kinds: LinkKinds, text = environment("PAMIR_OPTIONS")): JoinOptions {
   if (text === undefined) return {};
   let options: JoinOptions;
   try {
@@ -85,23 +89,32 @@ export function joinOptions(text = environment("PAMIR_OPTIONS")): JoinOptions {
   }
   checkObject("PAMIR_OPTIONS", options);
   checkKeys("PAMIR_OPTIONS", options, KEYS);
-  const { kernel, link, agent, packetBytes = PACKET_BYTES_MIN, port = 1 } = options;
+  const { kernel, agent, packetBytes = PACKET_BYTES_MIN, port = 1 } = options;
   const { silence = SILENCE_DEFAULT_MS, impairments } = options;
   checkInteger("silence of PAMIR_OPTIONS", silence, SILENCE_MIN, SILENCE_MAX);
   checkOneOf("kernel", kernel, ["wasm", "ts"]);
-  checkOneOf("link", link, ["udp", "websocket"]);
   checkOneOf("agent", agent, ["thread", "inline"]);
-  if (agent === "inline" && link === "websocket") {
-    const why = 'its connections would keep the process running. Take link "udp"';
-    throw new PamiError("PAMIR_INVAL", `agent of PAMIR_OPTIONS is "inline", but link is "websocket": ${why}`);
-  }
   checkInteger("packetBytes of PAMIR_OPTIONS", packetBytes, PACKET_BYTES_MIN, PACKET_BYTES_MAX);
   if (packetBytes % 4 !== 0) {
     throw new PamiError("PAMIR_INVAL", `packetBytes of PAMIR_OPTIONS is ${packetBytes}, not a multiple of 4`);
   }
+  checkLink(options, kinds);
   checkInteger("port of PAMIR_OPTIONS", port, 1, PORT_MAX);
   if (impairments !== undefined) checkImpairments(impairments);
   return options;
+}
+
+/** Checks that a link can do what the other options ask of it. @throws PAMIR_INVAL */
+export function checkLink({ link, agent, packetBytes }: JoinOptions, kinds: LinkKinds): void {
+  const { name, mayRest, packetBytesMax = PACKET_BYTES_MAX } = linkKindOf(kinds, link);
+  if (agent === "inline" && mayRest !== true) {
+    const others = kinds.filter((kind) => kind.mayRest).map((kind) => show(kind.name));
+    const why = `its connections would keep the process running. Take link ${others.join(" or ")}`;
+    throw new PamiError("PAMIR_INVAL", `agent of PAMIR_OPTIONS is "inline", but link is ${show(name)}: ${why}`);
+  }
+  if (packetBytes === undefined || packetBytes <= packetBytesMax) return;
+  const limit = `link ${show(name)} carries at most ${packetBytesMax}`;
+  throw new PamiError("PAMIR_INVAL", `packetBytes of PAMIR_OPTIONS is ${packetBytes}, and ${limit}`);
 }
 
 /** The port of a node's link; 0: the system chooses one. @throws PAMIR_INVAL there is no such port */

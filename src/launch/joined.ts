@@ -1,6 +1,6 @@
 // attach() in a process that a launcher has started: mpiexec, mpirun, srun, or a script. The processes of a host are a node, and
 // share one memory. The first one makes it; the others open it by their right to open that process's descriptors. Several
-// nodes are joined by a link, over UDP or WebSockets: the first process of each has the thread of its agent.
+// nodes are joined by a link: the first process of each has the thread of its agent.
 import { ENDPOINT_COUNT_MAX, JOB_STARTED_OFFSET, JOB_WORLD_OFFSET } from "../../assembly/layout.js";
 import { LAYOUT_HASH } from "../../assembly/layout-hash.js";
 import type { Bootstrap } from "../bootstrap/bootstrap.js";
@@ -14,7 +14,9 @@ import { VERSION } from "../generated/version.js";
 import { sharedAtomics } from "../kernel/atomics.js";
 import type { Memory } from "../kernel/kernel.js";
 import { type SharedMemory, wasmAllowed } from "../kernel/open.js";
+import type { LinkKind } from "../link/kind.js";
 import type { Address } from "../link/link.js";
+import { type LinkKinds, linkKindOf, linkKinds, linkModule, packagesOf } from "../link/registry.js";
 import { nodeLimits } from "../node/limits.js";
 import { makeJobMemory } from "../node/memory.js";
 import { type VisiblePlace, visibleProgram } from "../observe/visible.js";
@@ -183,7 +185,9 @@ async function join(
 ): Promise<Joined> {
   const { rank } = bootstrap;
   const { world, most } = later;
-  const all = await introduce(bootstrap, linked, world);
+  const module = linked === undefined ? linkModule() : undefined;
+  const kinds = await linkKinds(module);
+  const all = await introduce(bootstrap, linked, world, kinds);
   const place = placeOf(all, rank);
   noteSharing(all, rank, place.perNode);
   const { node, nodes, first, locals } = place;
@@ -204,7 +208,9 @@ async function join(
   if (offer !== undefined) await put(bootstrap, `memory-${node}`, offer);
   const hasAgent = own !== undefined && isLinkedTo;
   const isLinked = linked !== undefined;
-  const setup = hasAgent ? nodeSetup(own.mapped, place, all, kernel, key, later, isLinked) : undefined;
+  const kind = linkKindOf(kinds, options.link);
+  const link = { kind, module };
+  const setup = hasAgent ? nodeSetup(own.mapped, place, all, kernel, key, later, isLinked, link) : undefined;
   const agent = setup && (options.agent === "inline" ? await openInline(setup) : await startAgent(setup));
   if (agent !== undefined) {
     onFailure(() => agent.close());
@@ -237,7 +243,7 @@ async function join(
     for (let other = nodes; other < nodes + begun; other++) {
       addresses.push((await find<Address>(bootstrap, `address-${other}`)) ?? null);
     }
-    checkFamilies(agent.address, addresses);
+    checkReach(kind, agent.address, addresses);
     inline = await agent.serve(addresses);
   }
   // Behind this one, every agent serves.
@@ -284,9 +290,14 @@ async function join(
 }
 
 /** Exchanges introductions. @returns those of the tasks with which the job begins @throws PAMIR_VERSION */
-async function introduce(bootstrap: Bootstrap, linked: LinkedNode | undefined, world: number): Promise<Introduction[]> {
+async function introduce(
+  bootstrap: Bootstrap,
+  linked: LinkedNode | undefined,
+  world: number,
+  kinds: LinkKinds,
+): Promise<Introduction[]> {
   const { rank } = bootstrap;
-  const options = linked?.options ?? joinOptions();
+  const options = linked?.options ?? joinOptions(kinds);
   const own: Introduction = {
     ...(linked === undefined ? sharing(options, rank >= world ? 1 : bootstrap.localSize) : { host: "", why: "" }),
     machine: machineIdentity(),
@@ -430,16 +441,11 @@ function nodeSetup(
   key: Uint8Array | undefined,
   { world, most, ended = [], gone = [], news }: Later,
   isLinked: boolean,
+  { kind, module }: { readonly kind: LinkKind; readonly module: string | undefined },
 ): ProcessNodeSetup {
   const { options } = all[0] as Introduction;
-  const { silence, link, packetBytes, impairments } = options;
+  const { silence, packetBytes, impairments } = options;
   const port = portOf(options, node);
-  const isWebSocket = link === "websocket";
-  const ws = isWebSocket ? findPackage("ws") : undefined;
-  if (isWebSocket && ws === undefined) {
-    const why = "the package ws is not installed (npm install ws)";
-    throw new PamiError("PAMIR_ADDRESS", `link of PAMIR_OPTIONS is "websocket", but ${why}`);
-  }
   const host = isLinked ? "127.0.0.1" : bindHost(all);
   return {
     ...mapped,
@@ -458,8 +464,10 @@ function nodeSetup(
     // A link joins processes of one program where koffi does not work.
     koffi: isLinked ? undefined : findPackage("koffi"),
     silence: silence ?? SILENCE_DEFAULT_MS,
-    bind: isWebSocket ? `ws://${host}:${port}/` : `udp:${host}:${port}`,
-    ws,
+    link: kind.name,
+    linkModule: module,
+    bind: kind.bind({ host, port, node }),
+    packages: packagesOf(kind),
     packetBytes,
     impairments,
     leaveMs: LEAVE_MS,
@@ -485,13 +493,13 @@ function bindHost(all: readonly Introduction[]): string {
   return ownAddress(given, () => Object.values(networkInterfaces()));
 }
 
-/** Checks that UDP goes between these sockets. @throws PAMIR_ADDRESS */
-function checkFamilies(own: Address, addresses: readonly (Address | null)[]): void {
-  const isIpv6 = (address: Address): boolean => address.startsWith("udp:[");
-  const other = addresses.find((address) => address !== null && isIpv6(address) !== isIpv6(own));
-  if (other === undefined) return;
-  const why = "UDP does not go between IPv4 and IPv6: PAMIR_BIND_HOST names another address of a machine";
-  throw new PamiError("PAMIR_ADDRESS", `this node is at ${own}, another one at ${other}: ${why}`);
+/** Checks that packets go between these links. @throws PAMIR_ADDRESS */
+function checkReach(kind: LinkKind, own: Address, addresses: readonly (Address | null)[]): void {
+  for (const other of addresses) {
+    const why = other === null ? undefined : kind.whyUnreachable?.(own, other);
+    if (why !== undefined)
+      throw new PamiError("PAMIR_ADDRESS", `this node is at ${own}, another one at ${other}: ${why}`);
+  }
 }
 
 /** Lets `pamir top` see a node, if the job has opted in. Returns what ends that. */

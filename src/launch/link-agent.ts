@@ -30,11 +30,11 @@ function firstOrder(): Promise<readonly (Address | null)[] | undefined> {
 async function serve(setup: ProcessNodeSetup): Promise<void> {
   const { shared, futex, job } = setup;
   let addresses: readonly (Address | null)[] = [];
-  const link = await openLink(setup, (address) => addresses.includes(address));
-  port.postMessage({ address: link.address as Address } satisfies LinkAgentReport);
+  const opened = await openLink(setup, (address) => addresses.includes(address));
+  port.postMessage({ address: opened.link.address } satisfies LinkAgentReport);
   const others = await firstOrder();
   if (others === undefined) {
-    link.close();
+    opened.link.close();
     port.close();
     return;
   }
@@ -42,7 +42,7 @@ async function serve(setup: ProcessNodeSetup): Promise<void> {
   const memory = openMemory(shared, futex && futexWithBells(futex, shared as WebAssembly.Memory));
   const map = readMap(memory, job);
   const kernel = selectKernel(setup.kernel, shared, memory);
-  const node = new ProcessNode(setup, link, addresses, { kernel, memory, map }, false);
+  const node = new ProcessNode(setup, opened, addresses, { kernel, memory, map }, false);
   port.on("message", node.obey);
   port.postMessage({ up: true } satisfies LinkAgentReport);
   await serveNode(node.agent, kernel, memory, map);

@@ -6,14 +6,11 @@ import { sharedAtomics } from "../kernel/atomics.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import { openMemory, type SharedMemory } from "../kernel/open.js";
 import { selectPacketKernel } from "../kernel/select.js";
-import { isAbsent, isAbsentHere } from "../link/absence.js";
 import { DelayedLink } from "../link/delayed-link.js";
+import type { HostedOpening, LinkKind, NodeLink } from "../link/kind.js";
 import type { Address, Link } from "../link/link.js";
 import { LossyLink } from "../link/lossy-link.js";
-import { openDatagrams } from "../link/udp-calls.js";
-import { openUdpLink, type UdpLink } from "../link/udp-link.js";
-import type { WebSocketLink } from "../link/websocket-link.js";
-import { openWebSocketLink } from "../link/websocket-server.js";
+import { linkKindOf, linkKinds, openNodeLink } from "../link/registry.js";
 import type { MemoryMap } from "../memory/map.js";
 import { interruptTask, markEngineDead } from "../node/liveness.js";
 import { byKoffi } from "../process/ffi.js";
@@ -62,10 +59,13 @@ export interface ProcessNodeSetup {
   readonly koffi: string | undefined;
   /** Milliseconds without an answer after which a node is given up. */
   readonly silence: number;
-  /** The address at which its link is opened: udp:… or ws://… */
+  /** The kind of its link, and the path of the module that has it, if that is the user's own. */
+  readonly link: string;
+  readonly linkModule: string | undefined;
+  /** What the kind opens the link with. */
   readonly bind: string;
-  /** Path of the package ws; undefined: it is not installed. */
-  readonly ws: string | undefined;
+  /** By name: paths of the packages that the kind needs. */
+  readonly packages: Readonly<Record<string, string>>;
   /** Bytes of its link's largest packet; undefined: the default. */
   readonly packetBytes: number | undefined;
   /** Faults of its link. */
@@ -97,26 +97,28 @@ export class ProcessNode {
   readonly #setup: ProcessNodeSetup;
   readonly #node: LinkNode;
   readonly #host: LinkHost;
+  readonly #kind: LinkKind;
   readonly #markEnded: () => void;
   #closeNews = (): void => {};
   /** Counts the attempts in a row at which another node's socket was gone. */
   readonly #gone = new Map<number, number>();
 
   /**
-   * @param link of openLink()
+   * @param opened of openLink()
    * @param addresses of the other nodes. A later node whose address is absent connects to this one
    * @param isInline whether the agent works in each advance() of the node's task, or has a thread of its own
    * @throws PAMIR_MEMORY
    */
   constructor(
     setup: ProcessNodeSetup,
-    link: Link,
+    { link, kind }: OpenedLink,
     addresses: readonly (Address | null)[],
     { kernel, memory, map }: { readonly kernel: Kernel; readonly memory: Memory; readonly map: MemoryMap },
     isInline: boolean,
   ) {
     const { node, nodes, tasksPerNode, later, ended, gone, fingerprint, key, koffi, silence } = setup;
     this.#setup = setup;
+    this.#kind = kind;
     // Packets of strangers never come into the node's memory.
     const pages = ARENA_BYTES / WASM_PAGE + 1;
     const own = packetMemory(pages, setup);
@@ -207,7 +209,7 @@ export class ProcessNode {
   async #look(other: number, attempts: number): Promise<void> {
     const address = this.#node.sessions.addressOf(other);
     if (attempts < UNANSWERED_MIN || address === "") return;
-    const count = (await isAbsentHere(address)) === true ? (this.#gone.get(other) ?? 0) + 1 : 0;
+    const count = (await this.#kind.isAbsent?.(address, "here")) === true ? (this.#gone.get(other) ?? 0) + 1 : 0;
     this.#gone.set(other, count);
     if (count === GONE_MIN) this.#node.lose(other);
   }
@@ -215,12 +217,14 @@ export class ProcessNode {
   /** Resolves once the node has settled, or after `leaveMs`. */
   async #settle(): Promise<void> {
     const { sessions } = this.#node;
+    const isAbsent = async (other: number): Promise<boolean> =>
+      (await this.#kind.isAbsent?.(sessions.addressOf(other), "anywhere")) === true;
     /** Nodes that were absent at the last look. */
     let absent = new Set<number>();
     let cancel = (): void => {};
     const look = async (): Promise<void> => {
       const found = new Set<number>();
-      for (const other of sessions.unacknowledged) if (await isAbsent(sessions.addressOf(other))) found.add(other);
+      for (const other of sessions.unacknowledged) if (await isAbsent(other)) found.add(other);
       // One report may be wrong: a node that is there acknowledges until the next look.
       for (const other of found) if (absent.has(other) && sessions.unacknowledged.has(other)) this.#node.abandon(other);
       absent = found;
@@ -240,17 +244,20 @@ export class ProcessNode {
   }
 }
 
+/** The link of a node, and its kind. */
+export interface OpenedLink {
+  readonly link: NodeLink;
+  readonly kind: LinkKind;
+}
+
 /** Opens the link of a node. @param isNode whether an address is that of a node of the job, once these are known */
-export function openLink(
-  { bind, ws, packetBytes, koffi }: ProcessNodeSetup,
+export async function openLink(
+  { bind, link: name, linkModule, packages, packetBytes, koffi }: ProcessNodeSetup,
   isNode: (address: Address) => boolean,
-): Promise<UdpLink | WebSocketLink> {
-  if (bind.startsWith("udp:")) {
-    const library = libraryOf(koffi);
-    return openUdpLink(bind, { packetBytes }, (host, port) => library && openDatagrams(library, host, port));
-  }
-  // Other nodes are programs, which state no origin. Without a key, a page of any origin could take part.
-  return openWebSocketLink({ listen: bind, origins: [], isNode, ws, packetBytes });
+): Promise<OpenedLink> {
+  const kind = linkKindOf(await linkKinds(linkModule), name);
+  const opening: HostedOpening = { packetBytes, packages, isNode, library: () => libraryOf(koffi) };
+  return { link: await openNodeLink(kind, bind, opening), kind };
 }
 
 /** Makes foreign calls; undefined: koffi is not installed, or can't be loaded, as with `node --permission`. */

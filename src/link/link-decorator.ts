@@ -14,6 +14,10 @@ export abstract class LinkDecorator implements Link {
     return this.link.packetBytes;
   }
 
+  get address(): Link["address"] {
+    return this.link.address;
+  }
+
   get receive(): Link["receive"] {
     return this.link.receive;
   }
@@ -36,6 +40,14 @@ export abstract class LinkDecorator implements Link {
 
   receiveInto(allocate: (bytes: number) => Uint8Array | undefined): void {
     this.link.receiveInto?.(allocate);
+  }
+
+  ref(): void {
+    this.link.ref?.();
+  }
+
+  unref(): void {
+    this.link.unref?.();
   }
 
   abstract send(to: Address, packet: Uint8Array): boolean;

@@ -23,6 +23,8 @@ export interface Link {
    * connect packet at once (D5b, 0-RTT).
    */
   readonly isFaithful: boolean;
+  /** The address by which others know its node. Undefined: a caller knows it, or others reach the node by its connections alone. */
+  readonly address?: Address | undefined;
   /**
    * Takes a packet, to carry or lose it. A packet to an address that no node has is lost, and so is one after close(). The
    * caller owns the bytes again when send() returns. Meanwhile the link calls neither `onPacket` nor `onRoom`.
@@ -61,6 +63,10 @@ export interface Link {
    * @returns whether there were any
    */
   readonly receive?: (() => boolean) | undefined;
+  /** The link keeps its thread alive, as at first. Both are there, or neither: then it does so until close(). */
+  ref?(): void;
+  /** The link no longer keeps its thread alive. */
+  unref?(): void;
   /** Ends the link: it calls nothing any more. Packets on their way to it are lost, and those from it may be. */
   close(): void;
 }

@@ -96,6 +96,10 @@ const SOCKET_OPTIONS = {
  * is in use or not allowed, the host does not resolve or is not of this machine, the certificate is refused), or this host
  * lacks what is needed for it
  */
+export async function openWebSocketLink(
+  options: OpenWebSocketOptions & { readonly listen: string },
+): Promise<WebSocketLink & { readonly address: Address }>;
+export async function openWebSocketLink(options?: OpenWebSocketOptions): Promise<WebSocketLink>;
 export async function openWebSocketLink(options: OpenWebSocketOptions = {}): Promise<WebSocketLink> {
   const { listen, tls, origins, connectionsMax = CONNECTIONS_MAX, handshakeMs = HANDSHAKE_MS } = options;
   checkWebSocketOptions(options);

@@ -1,10 +1,18 @@
 // Whether a socket is at an address of this machine. test/api/joined.test.ts asks for those of processes that are killed.
 import { createSocket } from "node:dgram";
 import { expect, it, vi } from "vitest";
-import { isAbsent, isAbsentHere } from "../../src/link/absence.js";
+import type { LinkKind } from "../../src/link/kind.js";
+import { linkKindOf, linkKinds } from "../../src/link/registry.js";
 import { openUdpLink } from "../../src/link/udp-link.js";
 import { openWebSocketLink } from "../../src/link/websocket-server.js";
 import { hasIpv6 } from "../support/udp-rig.js";
+
+const kinds = await linkKinds();
+
+async function isAbsent(address: string, scope: "here" | "anywhere" = "anywhere"): Promise<boolean | undefined> {
+  const { isAbsent: ask } = linkKindOf(kinds, address.startsWith("udp:") ? "udp" : "websocket") as Required<LinkKind>;
+  return ask(address, scope);
+}
 
 it.each(["127.0.0.1", "[::1]"])(
   "at %s: a link is there until it is closed, and hears nothing of the question",
@@ -32,12 +40,12 @@ it("a WebSocket server is there until it is closed", async () => {
   const address = link.address as string;
   expect([await isAbsent(address), link.connections]).toEqual([false, 0]);
   link.close();
-  await vi.waitUntil(() => isAbsent(address), { interval: 5, timeout: 10_000 });
+  await vi.waitUntil(async () => (await isAbsent(address)) === true, { interval: 5, timeout: 10_000 });
 });
 
 it.each(["udp:192.0.2.1:7000", "ws://192.0.2.1:7000/"])(
   "of another machine, nothing is known for certain: %s",
   async (address) => {
-    expect(await isAbsentHere(address)).toBe(undefined);
+    expect(await isAbsent(address, "here")).toBe(false);
   },
 );

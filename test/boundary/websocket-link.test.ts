@@ -323,7 +323,8 @@ describe("peers of a server that speak something else", () => {
   );
 
   it("the link of a node of processes refuses every page, and takes programs", async () => {
-    const link = await openLink({ bind: LISTEN } as ProcessNodeSetup, () => false);
+    const setup = { link: "websocket", packages: {}, bind: LISTEN } as Partial<ProcessNodeSetup> as ProcessNodeSetup;
+    const { link } = await openLink(setup, () => false);
     try {
       const page = (origin: string) => ({ headers: { ...upgrade, ...key, ...protocol, origin } });
       for (const origin of [OWN, "null", "", "http://127.0.0.1", `http://127.0.0.1:${portOf(link as WebSocketLink)}`])

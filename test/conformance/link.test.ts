@@ -10,6 +10,7 @@ import { portsRig } from "../support/ports-rig.js";
 import { randomOf } from "../support/random.js";
 import { SEED } from "../support/seed.js";
 import { hasIpv6, slowLink, udpRig, withCalls } from "../support/udp-rig.js";
+import { unixRig } from "../support/unix-rig.js";
 import { websocketRig } from "../support/websocket-rig.js";
 import { type LinkRig, linkSuite } from "./link.suite.js";
 
@@ -103,6 +104,8 @@ if (await hasIpv6()) {
     udpRig("[::1]", { open: () => openUdpLink("udp:[::1]:0", { packetBytes: 65_504 }) }),
   );
 } else console.log("not run: the links of UDP on ::1, which this machine does not have");
+
+linkSuite("a link of a user's own, over Unix sockets", unixRig);
 
 linkSuite("WebSockets", () => websocketRig({ listen: "ws://127.0.0.1:0/" }));
 

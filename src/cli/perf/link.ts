@@ -33,12 +33,13 @@ async function freePort(): Promise<number> {
 
 /**
  * A run of two nodes of one task, whose agents talk by a link on loopback.
+ * @param link name of its kind
  * @param isSealed with a job key
  * @param options of the nodes
  */
 export function runNodes(
   order: Order,
-  link: "udp" | "websocket",
+  link: string,
   isSealed: boolean,
   options: { readonly impairments?: Impairments; readonly agent?: "inline" } = {},
 ): Promise<Figures> {

@@ -27,6 +27,7 @@ const VECTOR_BYTES_MAX = 2 ** 29;
 const TASKS_MIN = 2;
 const TASKS_MAX = 64;
 const RUNS = 5;
+const LINK_NAMES = Object.keys(LINK_SYSTEMS);
 const DEFAULT_SYSTEMS = SYSTEMS.map(({ name }) => name).filter((name) => !ON_REQUEST.has(name));
 
 export function perfHelp(): string {
@@ -44,7 +45,7 @@ Usage: pamir perf [--test NAME]… [--bytes N]… [--system NAME]… [--runs N] 
   --json                one JSON object on standard output, nothing else
   --quick               tiny runs: shows that it works, the numbers mean little
   --processes           also two tasks in a process each, over memory that they share: the system ${PROCESS_SYSTEMS[0]}
-  --link NAME           two nodes on loopback, beside bare sockets: messages of 64 bytes and of 1 MiB. udp or websocket
+  --link NAME           two nodes on loopback, beside bare sockets: messages of 64 bytes and of 1 MiB: ${LINK_NAMES.join(" or ")}
   --tasks N             collective operations of N tasks, ${TASKS_MIN} to ${TASKS_MAX} (default ${TASKS_MIN}), and no other tests
   --goals               beside each ratio, the goal of pamir's developers, and whether it is met
   --help                this text
@@ -92,14 +93,14 @@ export function parsePerf(args: string[]): PerfOptions | "help" {
       SYSTEMS.map((system) => system.name),
     ),
   );
-  const link = values.link === undefined ? undefined : oneOf("--link", values.link, ["udp", "websocket"]);
+  const link = values.link === undefined ? undefined : oneOf("--link", values.link, LINK_NAMES);
   const members = values.tasks === undefined ? undefined : wholeNumber("--tasks", values.tasks, TASKS_MIN, TASKS_MAX);
   if (members !== undefined && link !== undefined)
     throw new UsageError("--tasks does not go with --link: it is for collective operations in one memory");
   const other = members === undefined ? undefined : testNames?.find((name) => !isCollective(name));
   if (other !== undefined)
     throw new UsageError(`--tasks does not go with --test ${other}: it is for ${COLLECTIVE_TESTS.join(", ")}`);
-  const usual: readonly string[] = link === undefined ? DEFAULT_SYSTEMS : LINK_SYSTEMS[link];
+  const usual: readonly string[] = link === undefined ? DEFAULT_SYSTEMS : (LINK_SYSTEMS[link] ?? []);
   const systemNames = values.processes ? [...(asked ?? usual), ...PROCESS_SYSTEMS] : (asked ?? usual);
   const quick = values.quick ?? false;
   const runs = values.runs === undefined ? (quick ? 1 : RUNS) : wholeNumber("--runs", values.runs, 1, 1000);

@@ -1,5 +1,7 @@
 // What can be measured: tests, systems, sizes, and which system does which test. Nothing is started here.
 
+import type { LinkKind, LinkWay } from "../../link/kind.js";
+import { linkKinds, linkModule } from "../../link/registry.js";
 import { runBareProcesses, runIdle, runStart } from "./jobs.js";
 import { runNodes } from "./link.js";
 import { type Native, nativeC, nativeMpi, nativeUcx, type Runner } from "./native.js";
@@ -186,6 +188,49 @@ export function prepareHandoff(): Handoff {
   return { run: (order) => runPeer("handoff", order), by: "wasm" };
 }
 
+/** What is measured beside links, by the names that their kinds give. */
+const BESIDE: Readonly<Record<string, string>> = {
+  dgram: "bare UDP sockets of Node, messages in datagrams of at most 64 KiB",
+  tcp: "bare TCP sockets of Node",
+  ws: "bare WebSockets of the package ws",
+};
+
+/** The systems of a kind of link. */
+function linkSystems({ name, title = name, needs = [], measures }: LinkKind): System[] {
+  const { ways, beside } = measures ?? { ways: ["sealed", "open"], beside: [] };
+  const option = `(--link ${name})`;
+  const ready = (run: Runner): Native => {
+    const missing = needs.find((one) => findPackage(one) === undefined);
+    return missing === undefined ? { run } : withPackage(missing, run);
+  };
+  const whats: Record<LinkWay, string> = {
+    sealed: `this package, two nodes, sealed ${title} on loopback`,
+    open: "the same without a job key",
+    inline: "the same, and each task's thread has the agent of its node",
+    lossy: `pamir-${name}, and one packet of 100 is lost each way`,
+  };
+  const options: Partial<Record<LinkWay, Parameters<typeof runNodes>[3]>> = {
+    inline: { agent: "inline" },
+    lossy: { impairments: { loss: 0.01, seed: 1 } },
+  };
+  const own = ways.map((way) => ({
+    name: way === "sealed" ? `pamir-${name}` : `pamir-${name}-${way}`,
+    what: `${whats[way]} ${option}`,
+    does: (test: Test["name"]) => (way === "lossy" ? test === "am_bw" || test === "put_bw" : linkDoes(test)),
+    prepare: () => ready((order) => runNodes(order, name, way === "sealed" || way === "lossy", options[way])),
+  }));
+  const others = beside
+    .filter((other) => BESIDE[other] !== undefined)
+    .map((other) => ({
+      ...peer(other, `${BESIDE[other]} ${option}`),
+      prepare: () => ready((order) => runPeer(other, order)),
+    }));
+  return [...own, ...others];
+}
+
+/** Also of the link that PAMIR_LINK_MODULE names. */
+const LINKS = (await linkKinds(linkModule())).map((kind) => ({ kind, systems: linkSystems(kind) }));
+
 export const SYSTEMS: readonly System[] = [
   pamir("pamir-wasm", "this package, kernels in WebAssembly", "wasm"),
   pamir("pamir-ts", "this package, kernels in TypeScript", "ts"),
@@ -243,48 +288,7 @@ export const SYSTEMS: readonly System[] = [
     does: (test) => test === "am_lat" || test === "am_rate",
     prepare: () => nativeUcx("ucx-uct"),
   },
-  {
-    name: "pamir-udp",
-    what: "this package, two nodes, sealed UDP on loopback (--link udp)",
-    does: linkDoes,
-    prepare: () => ({ run: (order) => runNodes(order, "udp", true) }),
-  },
-  {
-    name: "pamir-udp-open",
-    what: "the same without a job key (--link udp)",
-    does: linkDoes,
-    prepare: () => ({ run: (order) => runNodes(order, "udp", false) }),
-  },
-  {
-    name: "pamir-udp-inline",
-    what: "the same, and each task's thread has the agent of its node (--link udp)",
-    does: linkDoes,
-    prepare: () => ({ run: (order) => runNodes(order, "udp", false, { agent: "inline" }) }),
-  },
-  {
-    name: "pamir-udp-lossy",
-    what: "pamir-udp, and one packet of 100 is lost each way (--link udp)",
-    does: (test) => test === "am_bw" || test === "put_bw",
-    prepare: () => ({ run: (order) => runNodes(order, "udp", true, { impairments: { loss: 0.01, seed: 1 } }) }),
-  },
-  peer("dgram", "bare UDP sockets of Node, messages in datagrams of at most 64 KiB (--link udp)"),
-  peer("tcp", "bare TCP sockets of Node (--link udp)"),
-  {
-    name: "pamir-websocket",
-    what: "this package, two nodes, sealed WebSockets on loopback (--link websocket)",
-    does: linkDoes,
-    prepare: () => withPackage("ws", (order) => runNodes(order, "websocket", true)),
-  },
-  {
-    name: "pamir-websocket-open",
-    what: "the same without a job key (--link websocket)",
-    does: linkDoes,
-    prepare: () => withPackage("ws", (order) => runNodes(order, "websocket", false)),
-  },
-  {
-    ...peer("ws", "bare WebSockets of the package ws (--link websocket)"),
-    prepare: () => withPackage("ws", (order) => runPeer("ws", order)),
-  },
+  ...LINKS.flatMap(({ systems }) => systems),
   {
     name: "node",
     what: "four bare processes, node -e 0 (--processes)",
@@ -297,11 +301,10 @@ export const SYSTEMS: readonly System[] = [
 
 /** Systems that `--processes` adds. */
 export const PROCESS_SYSTEMS: readonly string[] = ["pamir-processes", "node"];
-/** Systems of `--link`. */
-export const LINK_SYSTEMS = {
-  udp: ["pamir-udp", "pamir-udp-open", "pamir-udp-inline", "pamir-udp-lossy", "dgram", "tcp"],
-  websocket: ["pamir-websocket", "pamir-websocket-open", "ws"],
-} as const;
+/** By name of a kind of link: systems of `--link`. */
+export const LINK_SYSTEMS: Readonly<Record<string, readonly string[]>> = Object.fromEntries(
+  LINKS.map(({ kind, systems }) => [kind.name, systems.map(({ name }) => name)]),
+);
 const LINKED: readonly string[] = Object.values(LINK_SYSTEMS).flat();
 export const isLinkSystem = (name: string): boolean => LINKED.includes(name);
 /** Systems that are measured only when they are named. */

@@ -1,14 +1,28 @@
 // What attach() checks in a task, for a launcher that checks it before any task. Loaded only where there is something to check.
-import { type JoinOptions, joinOptions, kernelOf, portOf } from "../../launch/join-options.js";
+import { checkLink, type JoinOptions, joinOptions, kernelOf, portOf } from "../../launch/join-options.js";
 import { checkLimits } from "../../launch/limits.js";
 import { ownAddress } from "../../launch/own-address.js";
+import { type LinkKinds, linkKinds, linkModule } from "../../link/registry.js";
+
+/** The kinds of links that tasks may name, whose PAMIR_LINK_MODULE is `given`. @throws PAMIR_LINK_MODULE */
+export async function kindsOf(given: string | undefined): Promise<LinkKinds> {
+  // An empty text counts as none: that of this process is not meant.
+  return linkKinds(linkModule(given ?? ""));
+}
 
 /**
  * Options of a job as PAMIR_OPTIONS has them.
- * @param given come before those of `text` @param nodes and tasks of each: `locals` @throws PAMIR_INVAL, PAMIR_MEMORY, PAMIR_NO_WASM
+ * @param kinds of links @param given come before those of `text` @param nodes and tasks of each: `locals` @throws PAMIR_INVAL, PAMIR_MEMORY, PAMIR_NO_WASM
  */
-export function checkedOptions(text: string, given: JoinOptions, nodes: number, locals: number): JoinOptions {
-  const options = { ...joinOptions(text), ...given };
+export function checkedOptions(
+  kinds: LinkKinds,
+  text: string,
+  given: JoinOptions,
+  nodes: number,
+  locals: number,
+): JoinOptions {
+  const options = { ...joinOptions(kinds, text), ...given };
+  checkLink(options, kinds);
   kernelOf(options);
   checkLimits(options, locals);
   portOf(options, nodes - 1);

@@ -1,4 +1,4 @@
-// `pamir run --nodes`: each task is a process of this machine. The processes of a node share memory; nodes talk by UDP.
+// `pamir run --nodes`: each task is a process of this machine. The processes of a node share memory; a link joins nodes.
 import { availableParallelism } from "node:os";
 import { makeKey } from "../../bootstrap/key.js";
 import { Guard } from "../../launch/guard.js";

@@ -13,14 +13,16 @@ Usage: pamir run [OPTION]… APP [ARGUMENT]…
 
   -n, --tasks N         tasks (default: one for each hardware thread, at least 2)
       --processes P     runs them in P processes that share memory (Linux, with the package koffi), rather than in threads
-      --nodes M         runs each task as a process, in M nodes: a node shares memory, nodes talk by UDP on loopback. Options
+      --nodes M         runs each task as a process, in M nodes: a node shares memory, nodes talk by a link on loopback. Options
                         of a job that are not here: the variable PAMIR_OPTIONS (docs/machines.md)
-      --hosts A:4,B:4   runs 4 of the tasks as processes of host A, 4 of host B; a host shares memory, hosts talk by UDP
+      --hosts A:4,B:4   runs 4 of the tasks as processes of host A, 4 of host B; a host shares memory, a link joins hosts
       --hostfile FILE   the same from a file with a line for each host: "A slots=4" or "A:4"; # begins a comment.
                         Not with --processes, --nodes and --detach
       --ppn N           tasks on each host, whatever its slots are
       --rsh COMMAND     reaches a host (default ssh): COMMAND HOST 'PAMIR node'; hosts need no tool but Node and pamir
       --remote-pamir P  PAMIR on the hosts, as their shell takes it (default: the paths of node and pamir here)
+      --link NAME       what joins nodes and hosts: udp (default), websocket (with the package ws), or the file of a module
+                        with a link of your own, which each host has in the same place (docs/own-link.md)
       --start-timeout S with --nodes and --hosts: seconds in which all hosts answer, and all tasks attach
                         (default: PAMIR_START_TIMEOUT, else 300)
       --kernel NAME     wasm or ts (default: wasm where it is allowed)
@@ -63,6 +65,7 @@ export const OPTIONS = {
   ppn: { type: "string" },
   rsh: { type: "string" },
   "remote-pamir": { type: "string" },
+  link: { type: "string" },
   "start-timeout": { type: "string" },
   kernel: { type: "string" },
   engine: { type: "string" },
@@ -143,17 +146,23 @@ export async function taskVariables(
   inherited: NodeJS.ProcessEnv = {},
 ): Promise<Record<string, string>> {
   const found: Record<string, string> = { ...(values.top ? { PAMIR_TOP: "1" } : {}), ...variables(values.variable) };
+  // A path or an extension tells a file from the name of a kind.
+  const isFile = /[\\/]|\.[cm]?[jt]s$/.test(values.link ?? "");
+  if (isFile) found.PAMIR_LINK_MODULE = resolve(values.link as string);
   const given = Object.entries({
     kernel: oneOf("--kernel", values.kernel, ["wasm", "ts"]),
     contexts: count("--contexts", values.contexts),
     heapBytes: count("--heap-bytes", values["heap-bytes"]),
+    link: values.link,
   }).filter(([, value]) => value !== undefined);
-  const { PAMIR_OPTIONS: text, PAMIR_BIND_HOST: host } = { ...inherited, ...found };
-  if (given.length === 0 && text === undefined && host === undefined) return found;
-  const { checkBindHost, checkedOptions } = await import("./checks.js");
+  const { PAMIR_OPTIONS: text, PAMIR_BIND_HOST: host, PAMIR_LINK_MODULE: module } = { ...inherited, ...found };
+  if (given.length === 0 && [text, host, module].every((one) => one === undefined)) return found;
+  const { checkBindHost, checkedOptions, kindsOf } = await import("./checks.js");
   try {
     checkBindHost(host);
-    const options = checkedOptions(text ?? "{}", Object.fromEntries(given), nodes, locals);
+    const kinds = await kindsOf(module);
+    const own = isFile ? { link: kinds.at(-1)?.name } : {};
+    const options = checkedOptions(kinds, text ?? "{}", { ...Object.fromEntries(given), ...own }, nodes, locals);
     if (given.length > 0) found.PAMIR_OPTIONS = JSON.stringify(options);
   } catch (error) {
     throw asUsageError(error);

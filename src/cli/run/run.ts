@@ -125,7 +125,7 @@ async function wayOf(values: Values): Promise<Way> {
   if (values.hosts !== undefined || values.hostfile !== undefined) return (await import("./hosts.js")).runHosts;
   refuse(values, OF_HOSTS, "threads and processes of this machine alone: --hosts or --hostfile is missing");
   if (values.nodes !== undefined) return (await import("./nodes.js")).runNodes;
-  refuse(values, ["start-timeout"], "threads and --processes: --nodes, --hosts or --hostfile is missing");
+  refuse(values, ["start-timeout", "link"], "threads and --processes: --nodes, --hosts or --hostfile is missing");
   return runThreads;
 }
 
