@@ -1,5 +1,5 @@
 // npm run bench -- [NAME] [OPTION]…: one benchmark by name, or all of `pamir perf`, the kernels and sizes (run.mjs).
-import { readdirSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 const SUFFIX = ".bench.mjs";
@@ -10,7 +10,21 @@ const names = readdirSync(folder)
   .sort();
 
 const [name] = process.argv.slice(2);
-if (name === undefined || name.startsWith("-")) {
+if (name === "--help" || name === "-h") {
+  console.log(
+    "npm run bench -- [NAME] [OPTION]…: one benchmark, or without a name all of pamir perf, the kernels and sizes\n",
+  );
+  for (const each of names) {
+    // Its comment at the head says what it measures.
+    const head = readFileSync(`${folder}${each}${SUFFIX}`, "utf8").match(/^(\/\/ (?!@ts-check).*\n)+/m)?.[0] ?? "";
+    const [line] = head
+      .replaceAll("\n// ", " ")
+      .replace("// ", "")
+      .replace(/^npm run \S+ -- .*?: /, "")
+      .split(/[.:;](?:\s|$)/);
+    console.log(`  ${each.padEnd(12)} ${line}`);
+  }
+} else if (name === undefined || name.startsWith("-")) {
   await import("./run.mjs");
 } else if (names.includes(name)) {
   // As if it had been called itself.

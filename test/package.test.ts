@@ -229,6 +229,10 @@ test("npm run bench -- NAME: an unknown name lists those that there are, with co
   const { status, stdout, stderr } = spawnSync(process.execPath, ["bench/bench.mjs", "nothing"], { encoding: "utf8" });
   expect({ status, stdout }).toEqual({ status: 2, stdout: "" });
   expect(stderr).toContain(`there is no benchmark "nothing": ${names.sort().join(", ")};`);
+  const help = spawnSync(process.execPath, ["bench/bench.mjs", "--help"], { encoding: "utf8" });
+  expect(help.status).toBe(0);
+  const lines = help.stdout.split("\n").flatMap((line) => /^ {2}(\w+) +(\w.*)$/.exec(line)?.[1] ?? []);
+  expect(lines).toEqual(names);
   const { scripts } = JSON.parse(readFileSync("package.json", "utf8")) as { scripts: Record<string, string> };
   for (const file of [
     "README.md",
