@@ -2,7 +2,7 @@
 import { init } from "echarts";
 
 /** @typedef {import("../src/cli/perf/report.js").Report} Report */
-/** @typedef {import("../src/cli/perf/report.js").Result} Result */
+/** @typedef {import("../src/cli/perf/report.js").PerfResult} Result */
 /** @typedef {{ value: number, unit: string, lower: boolean }} Figure */
 
 const WIDTH = 1000;

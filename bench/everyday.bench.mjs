@@ -545,7 +545,7 @@ async function compareRest(base) {
   }
 }
 
-/** The figure of a result that its test is about. @param {import("../src/cli/perf/report.js").Result | undefined} result */
+/** The figure of a result that its test is about. @param {import("../src/cli/perf/report.js").PerfResult | undefined} result */
 function figureOf(result) {
   if (result === undefined) return "";
   const { test, p50_ns, messages_per_s, bytes_per_s } = result;

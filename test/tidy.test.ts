@@ -426,6 +426,19 @@ describe("documents say what is there", () => {
     );
   });
 
+  rule("the name of an exported type has one meaning: no two files of src export types of one name", () => {
+    // The API of the package piscina, whose names are not this project's.
+    const foreign = new Map([["CloseOptions", "src/piscina/piscina.ts"]]);
+    const homes = new Map<string, string[]>();
+    for (const path of scripts.filter((one) => one.startsWith("src/") && !one.startsWith("src/generated/"))) {
+      for (const [, name] of code(path).matchAll(/^export (?:abstract )?(?:class|interface|type) (\w+)/gm)) {
+        if (foreign.get(name as string) === path) continue;
+        homes.set(name as string, [...(homes.get(name as string) ?? []), path]);
+      }
+    }
+    return [...homes].filter(([, paths]) => paths.length > 1).map(([name, paths]) => `${name}: ${paths.join(", ")}`);
+  });
+
   rule("README.md has at most 120 lines", () => {
     if (!existsSync(join(root, "README.md"))) return [];
     const lines = text("README.md").trimEnd().split("\n").length;

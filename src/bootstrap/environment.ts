@@ -26,7 +26,7 @@
 // all processes of a job share: processes of other names are refused. PAMIR_START_TIMEOUT is how many seconds each wait for
 // other processes takes at most, under every launcher.
 import { PamiError } from "../core/error.js";
-import { type Address, parseAddress } from "./address.js";
+import { type HostPort, parseAddress } from "./address.js";
 import { messageOf } from "./pmi-wire.js";
 import { countAt, firstHostOf } from "./slurm.js";
 import { quote } from "./text.js";
@@ -37,7 +37,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 export type LauncherName = "pamir" | "pmi" | "openmpi" | "torchrun" | "slurm" | "kubernetes";
 
 /** How a PMI server is reached: by an inherited descriptor, or at an address, where a process says its id. */
-export type PmiWay = { readonly fd: number } | { readonly address: Address; readonly id: string };
+export type PmiWay = { readonly fd: number } | { readonly address: HostPort; readonly id: string };
 
 /** What the environment says. */
 export interface Launcher {
@@ -52,7 +52,7 @@ export interface Launcher {
   readonly job: string | undefined;
   readonly pmi: PmiWay | undefined;
   /** Where rank 0 listens; undefined with PMI, and for a job of one process. */
-  readonly coordinator: Address | undefined;
+  readonly coordinator: HostPort | undefined;
   /** Local address at which rank 0 listens, if it is not the coordinator's host. */
   readonly bind: string | undefined;
 }
@@ -110,7 +110,7 @@ interface Found {
   readonly job?: string | undefined;
   readonly pmi?: PmiWay;
   /** The address of rank 0, where PAMIR_RENDEZVOUS does not say it. */
-  readonly coordinate: () => Address;
+  readonly coordinate: () => HostPort;
 }
 
 type Finder = (env: Environment) => Found | undefined;
@@ -282,7 +282,7 @@ function localOf(env: Environment, names: Names): Pick<Found, "localRank" | "loc
   };
 }
 
-function rendezvousOf(env: Environment): Address | undefined {
+function rendezvousOf(env: Environment): HostPort | undefined {
   if (env.PAMIR_RENDEZVOUS === undefined) return undefined;
   const address = parseAddress(env.PAMIR_RENDEZVOUS);
   if (address === undefined) throw nonsense(env, "PAMIR_RENDEZVOUS", "host:port, or [address]:port with IPv6");

@@ -19,7 +19,7 @@ export interface HostSlots {
 }
 
 /** Consecutive tasks on one host. */
-export interface Placement {
+export interface HostPlacement {
   readonly host: string;
   readonly firstTask: number;
   readonly count: number;
@@ -83,7 +83,7 @@ export function placeTasks(
   tasks: number,
   hosts: readonly HostSlots[],
   { ppn, oversubscribe = false }: { readonly ppn?: number | undefined; readonly oversubscribe?: boolean } = {},
-): Placement[] {
+): HostPlacement[] {
   checkCount("tasks", tasks);
   if (ppn !== undefined) checkCount("ppn", ppn);
   const counts = hosts.map(({ host, slots, maxSlots }) => {
@@ -107,7 +107,7 @@ export function placeTasks(
     const each = ppn === undefined ? (oversubscribe ? "tasks at most" : "slots") : `tasks by --ppn ${ppn}`;
     throw new PamiError("PAMIR_HOSTS", `${tasks} tasks don't fit: ${hosts.length} hosts have ${room} ${each}`);
   }
-  const placements: Placement[] = [];
+  const placements: HostPlacement[] = [];
   let firstTask = 0;
   for (const [i, { host }] of hosts.entries()) {
     const count = Math.min(counts[i] as number, tasks - firstTask);

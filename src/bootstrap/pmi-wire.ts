@@ -129,7 +129,7 @@ export interface Framing {
 }
 
 /** Bytes that came and are not consumed. */
-export class Received {
+export class PmiReceived {
   #bytes = new Uint8Array(0);
   #start = 0;
   #end = 0;
@@ -177,7 +177,7 @@ export function bytesOf(text: string): Uint8Array {
 
 /** Lines as PMI-1 has them: readable, each with a line feed behind it. */
 export class PlainFraming implements Framing {
-  readonly #received = new Received();
+  readonly #received = new PmiReceived();
 
   get length(): number {
     return this.#received.length;

@@ -7,7 +7,7 @@ import { PamiError } from "../core/error.js";
 import { systemClock } from "../support/clock.js";
 import { promise } from "../support/promise.js";
 import { after } from "../support/timers.js";
-import { type Address, addressText } from "./address.js";
+import { addressText, type HostPort } from "./address.js";
 import { type LocalPlace, PmiBootstrap } from "./bootstrap.js";
 import { checkKey, makeKey } from "./key.js";
 import { type Lines, linkedLines, StreamLines } from "./lines.js";
@@ -42,7 +42,7 @@ export interface RendezvousOptions extends LocalPlace {
   readonly rank: number;
   readonly size: number;
   /** Where rank 0 listens. A job of one process needs none. */
-  readonly address: Address | undefined;
+  readonly address: HostPort | undefined;
   /** Local address at which rank 0 listens, if it is not the address' host. */
   readonly bind?: string | undefined;
   /** A name that the processes of a job share. */
@@ -83,7 +83,7 @@ export async function openRendezvous(options: RendezvousOptions): Promise<PmiBoo
 /** Rank 0. */
 async function serveRendezvous(
   options: RendezvousOptions,
-  address: Address | undefined,
+  address: HostPort | undefined,
   key: Uint8Array | undefined,
 ): Promise<PmiBootstrap> {
   const { size, job, timeout = DEFAULT_TIMEOUT_MS } = options;
@@ -114,7 +114,7 @@ async function serveRendezvous(
     const isComplete = await reached(server, () => server.joined === size, timeout, options.onWait);
     if (!isComplete) {
       const absent = ranksText(runsOf(server.missing));
-      const where = addressText(address as Address);
+      const where = addressText(address as HostPort);
       const count = refused === 1 ? "1 connection was" : `${refused} connections were`;
       const others = refused === 0 ? "" : `; ${count} refused, at last: ${refusals.join("; ")}`;
       throw new PamiError(
@@ -185,7 +185,7 @@ class Listener {
   /** @throws PAMIR_BOOTSTRAP if this process can't listen there */
   static async open(
     { size, bind }: RendezvousOptions,
-    address: Address,
+    address: HostPort,
     key: Uint8Array | undefined,
     server: PmiServer,
     onRefused: Refuse,
@@ -248,7 +248,7 @@ async function linesOver(socket: Socket, key: Uint8Array | undefined, role: "ini
 /** All other ranks. */
 async function joinRendezvous(
   options: RendezvousOptions,
-  address: Address,
+  address: HostPort,
   key: Uint8Array | undefined,
 ): Promise<PmiBootstrap> {
   const { rank, timeout = DEFAULT_TIMEOUT_MS, pauseMax = PAUSE_MAX_MS, onWait } = options;
@@ -293,7 +293,7 @@ async function joinRendezvous(
 
 async function attempt(
   options: RendezvousOptions,
-  address: Address,
+  address: HostPort,
   key: Uint8Array | undefined,
   timeout: number,
 ): Promise<PmiBootstrap> {
@@ -323,7 +323,7 @@ async function attempt(
 }
 
 /** Connects, once. The socket does not keep the process running: waits do. @throws PAMIR_BOOTSTRAP */
-export function connectSocket(address: Address, timeout: number): Promise<Socket> {
+export function connectSocket(address: HostPort, timeout: number): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const socket = needModule("net").connect(address);
     const fail = (why: string, cause?: Error): void => {

@@ -30,7 +30,7 @@ import { after } from "../support/timers.js";
 import { JOB_KEY_BYTES } from "./key.js";
 import { type Lines, type Stream, StreamLines } from "./lines.js";
 import { needModule } from "./node.js";
-import { bytesOf, type Framing, LINE_MAX, MAGIC_TEXT, Received, textOf } from "./pmi-wire.js";
+import { bytesOf, type Framing, LINE_MAX, MAGIC_TEXT, PmiReceived, textOf } from "./pmi-wire.js";
 import { reasonText, secondsText } from "./text.js";
 
 /** Bytes of HELLO and of REPLY. */
@@ -84,7 +84,7 @@ function isProved(jobKey: Uint8Array, message: Uint8Array, hello?: Uint8Array): 
 
 /** Lines as records. */
 class SealedFraming implements Framing {
-  readonly #received = new Received();
+  readonly #received = new PmiReceived();
   readonly #sendKey: Uint8Array;
   readonly #receiveKey: Uint8Array;
   #sent = 0;
@@ -155,7 +155,7 @@ function nonceOf(number: number): Uint8Array {
 /** What bytes came before a handshake message was whole; the stream is paused then. */
 function readHandshake(stream: Stream, timeout: number): Promise<{ message: Uint8Array; rest: Uint8Array }> {
   return new Promise((resolve, reject) => {
-    const received = new Received();
+    const received = new PmiReceived();
     const settle = (): void => {
       stop();
       stream.off("data", onData).off("end", onEnd).off("close", onEnd).off("error", onError);

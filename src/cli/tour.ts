@@ -104,7 +104,7 @@ function largestOf(files: readonly StreamedFile[]): string {
   return name.length > 70 ? `…${name.slice(-69)}` : name;
 }
 
-export interface Row extends Speed {
+export interface TourRow extends Speed {
   readonly name: string;
   /** Of a call and its result, in µs. */
   readonly call: number;
@@ -139,7 +139,7 @@ async function timeCalls(count: number, runs: number): Promise<number[]> {
   return times.map((list) => list.toSorted((a, b) => a - b)[list.length >> 1] as number);
 }
 
-function printSystems(rows: readonly Row[]): void {
+function printSystems(rows: readonly TourRow[]): void {
   const table = new Table({
     shouldDisableColors: true,
     columns: [
@@ -162,7 +162,7 @@ function printSystems(rows: readonly Row[]): void {
 
 /** What the figures say, in a sentence. @param missed share of time without a core */
 export function verdict(
-  rows: readonly Row[],
+  rows: readonly TourRow[],
   files: readonly StreamedFile[],
   streamed: Streamed,
   missed: number,
@@ -171,7 +171,7 @@ export function verdict(
     const share = Math.round(missed * 100);
     return `This machine is busy: a thread had no core for ${share} % of the time.\nThese figures say little.`;
   }
-  const [own, other] = rows as [Row, Row];
+  const [own, other] = rows as [TourRow, TourRow];
   const rateBy = (move: string): number => {
     const arrived = [...streamed].find(([way]) => way.move === move)?.[1];
     return arrived === undefined ? 0 : rateOf(files, arrived);

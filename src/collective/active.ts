@@ -15,7 +15,7 @@ import { PamiError, show, textOf } from "../core/error.js";
 import { CANCELED, type Callback, ENOMEM, ERROR, type Result, SHUTDOWN, SUCCESS } from "../core/result.js";
 import type { Arrival } from "../protocol/late-handler.js";
 import { isPromised, promised } from "../support/promise.js";
-import { type Operation, PlainOperation } from "./operation.js";
+import { type CollectiveOperation, PlainOperation } from "./operation.js";
 
 export const ACTIVE_TYPES = ["amBroadcast", "amScatter", "amGather", "amReduce"] as const;
 /** The calls that begin an active message. */
@@ -82,7 +82,7 @@ export interface ActiveHost {
   /** Calls back once all that was sent to a member has left. False: it has left already. */
   whenSent(rank: number, onSent: Callback): boolean;
   /** An active message that this member has begun is over. */
-  overActive(operation: Operation, result: Result, why: string): void;
+  overActive(operation: CollectiveOperation, result: Result, why: string): void;
 }
 
 /** The bytes of messages without a handler. */
@@ -180,7 +180,7 @@ export class ActiveMessages {
     header: Uint8Array,
     blocks: Uint8Array | readonly Uint8Array[],
     take?: (blocks: readonly Uint8Array[]) => string,
-  ): Operation {
+  ): CollectiveOperation {
     const { rank, size } = this.#host;
     this.#number = (this.#number + 1) >>> 0;
     const number = this.#number;

@@ -3,7 +3,7 @@
 import type { Arrival } from "../protocol/late-handler.js";
 
 /** What a member has called. Members must agree on the first fields; the last two must fit each other. */
-export interface Call {
+export interface CollectiveCall {
   /** "reduce() of f64 by sum" */
   readonly what: string;
   readonly root: number;
@@ -25,10 +25,10 @@ const TEXTS_MAX = 65_536;
 const MEMBER_MAX = 64;
 
 /** The call in a message. One that makes no sense differs from all others. */
-export function callIn({ payload, payloadBytes }: Arrival, size: number): Call {
+export function callIn({ payload, payloadBytes }: Arrival, size: number): CollectiveCall {
   try {
     if (payloadBytes <= TEXTS_MAX + MEMBER_MAX * size) {
-      const call = JSON.parse(new TextDecoder().decode(payload.slice())) as Call;
+      const call = JSON.parse(new TextDecoder().decode(payload.slice())) as CollectiveCall;
       const { gives, gets, refusal } = call;
       const texts = [refusal, ...AGREED.map((field) => call[field])];
       // Anything else could not be put into the text of an error.
@@ -36,7 +36,7 @@ export function callIn({ payload, payloadBytes }: Arrival, size: number): Call {
       if (areTexts && areNumbers(gives) && areNumbers(gets)) return call;
     }
   } catch {}
-  return { what: "an unknown operation", gives: [], gets: [] } as unknown as Call;
+  return { what: "an unknown operation", gives: [], gets: [] } as unknown as CollectiveCall;
 }
 
 function areNumbers(values: unknown): boolean {
@@ -54,7 +54,7 @@ export function oddOf(values: readonly unknown[]): [odd: number, usual: number] 
 /** The calls of the members for one operation. */
 export class Check {
   /** By rank. */
-  readonly calls: (Call | undefined)[];
+  readonly calls: (CollectiveCall | undefined)[];
 
   constructor(size: number) {
     this.calls = new Array(size).fill(undefined);
@@ -67,7 +67,7 @@ export class Check {
 
   /** Which member differs from most others, and how, once all have told; empty if none does. */
   difference(): string {
-    const calls = this.calls as Call[];
+    const calls = this.calls as CollectiveCall[];
     const refused = calls.findIndex(({ refusal }) => refusal !== undefined);
     if (refused >= 0) {
       return `rank ${refused} has begun nothing, as its arguments were refused: ${calls[refused]?.refusal}`;

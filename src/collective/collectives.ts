@@ -62,7 +62,7 @@ const ARRIVAL_BYTES = 64;
  */
 const EARLY_BYTES_MAX = 67_108_864;
 
-export class Collectives implements ProgressSource, GeometryHost, CreationHost {
+export class ContextGeometries implements ProgressSource, GeometryHost, CreationHost {
   /** Operations that poll. */
   busy = 0;
   readonly isDrained = true;

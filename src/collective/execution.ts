@@ -10,7 +10,7 @@ import { ENOMEM, ERROR, type Result, SHUTDOWN, SUCCESS } from "../core/result.js
 import type { Arrival } from "../protocol/late-handler.js";
 import { copyInto, copyIntoIfThere } from "../support/copy.js";
 import { EAGER_BYTES, FRAGMENT_BYTES, FRAGMENTS_AHEAD } from "./channel.js";
-import { type Buffers, Operation } from "./operation.js";
+import { CollectiveOperation, type OperationBuffers } from "./operation.js";
 import { part, type Schedule, type Span, type Transfer } from "./schedule.js";
 import type { Piece, Scratch } from "./scratch.js";
 
@@ -25,14 +25,14 @@ export interface ExecutionHost {
   isGone(rank: number): boolean;
   /** Has `ended()` called when a member ends that may be in another node. */
   watch(rank: number): void;
-  send(kind: number, rank: number, operation: Operation, tag: number, payload?: Uint8Array): Result;
-  sendLong(rank: number, operation: Operation, tag: number, payload: Uint8Array, onSent: () => void): void;
+  send(kind: number, rank: number, operation: CollectiveOperation, tag: number, payload?: Uint8Array): Result;
+  sendLong(rank: number, operation: CollectiveOperation, tag: number, payload: Uint8Array, onSent: () => void): void;
   /** The operation is over. */
-  over(operation: Operation, result: Result): void;
+  over(operation: CollectiveOperation, result: Result): void;
   /** The operation has failed here, so that it fails for all. */
-  failed(operation: Operation, result: Result, why: string): void;
+  failed(operation: CollectiveOperation, result: Result, why: string): void;
   /** Nothing is being sent any more of an operation that has failed. */
-  sent(operation: Operation): void;
+  sent(operation: CollectiveOperation): void;
 }
 
 /** A transfer that a member awaits. */
@@ -56,15 +56,15 @@ interface Ready {
   readonly upTo: number;
 }
 
-export class Execution extends Operation {
+export class Execution extends CollectiveOperation {
   readonly isMutual = false;
   readonly isPolling = false;
   readonly #host: ExecutionHost;
   /** What it is told as: itself, or the operation of which it is a part. */
-  readonly #operation: Operation;
+  readonly #operation: CollectiveOperation;
   readonly #onOver: () => void;
   #schedule: Schedule;
-  readonly buffers: Buffers;
+  readonly buffers: OperationBuffers;
   #piece: Piece | undefined;
   #round = -1;
   /** Transfers of this round that are not over, and 1 while they are being posted. */
@@ -84,8 +84,8 @@ export class Execution extends Operation {
   constructor(
     host: ExecutionHost,
     schedule: Schedule,
-    buffers: Buffers,
-    operation?: Operation,
+    buffers: OperationBuffers,
+    operation?: CollectiveOperation,
     onOver = (): void => host.over(this, SUCCESS),
   ) {
     super();

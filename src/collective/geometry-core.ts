@@ -21,11 +21,17 @@ import { copyInto } from "../support/copy.js";
 import { type ActiveHost, ActiveMessages, type Unexpected } from "./active.js";
 import { Agreement, type SendVote } from "./agreement.js";
 import { nodesKeepOrder } from "./algorithms/leaders.js";
-import { type Call, Check, callIn } from "./calls.js";
+import { Check, type CollectiveCall, callIn } from "./calls.js";
 import { type Channel, EAGER_BYTES } from "./channel.js";
 import { describeLengths, Execution, type ExecutionHost } from "./execution.js";
 import type { Extension } from "./extension.js";
-import { type Buffers, type Operation, PlainOperation, type Reducer, type RegionHolder } from "./operation.js";
+import {
+  type CollectiveOperation,
+  type OperationBuffers,
+  PlainOperation,
+  type Reducer,
+  type RegionHolder,
+} from "./operation.js";
 import type { Schedule } from "./schedule.js";
 import type { Piece, Scratch } from "./scratch.js";
 import type { SharedMembers } from "./shared-members.js";
@@ -224,7 +230,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
   }
 
   /** Begins an operation over messages. @param call in debug mode: what this member has called */
-  beginSchedule(schedule: Schedule, buffers: Buffers, signature: number, call?: Call): Execution {
+  beginSchedule(schedule: Schedule, buffers: OperationBuffers, signature: number, call?: CollectiveCall): Execution {
     const execution = new Execution(this, schedule, buffers);
     execution.call = call;
     if (!this.#begin(execution, signature)) return execution;
@@ -252,7 +258,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     for (const rank of this.#gone) execution.ended(rank);
   }
 
-  #deliverEarly(operation: Operation): void {
+  #deliverEarly(operation: CollectiveOperation): void {
     for (const early of this.#early.get(operation.number) ?? []) this.#deliver(operation, early);
     this.#forgetEarly(operation.number);
   }
@@ -291,7 +297,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
   }
 
   /** Numbers an operation. False: it has failed already. */
-  #begin(operation: Operation, signature: number): boolean {
+  #begin(operation: CollectiveOperation, signature: number): boolean {
     const number = this.#active.next;
     operation.number = number;
     operation.signature = signature;
@@ -311,7 +317,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
   }
 
   /** Tells all members what this one has called. The operation begins once all have told, if nothing differs. */
-  #hold(operation: Operation): void {
+  #hold(operation: CollectiveOperation): void {
     const { number, call } = operation;
     const check = this.#checkOf(number);
     operation.check = check;
@@ -333,7 +339,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     return check;
   }
 
-  #compare(operation: Operation): void {
+  #compare(operation: CollectiveOperation): void {
     const { check } = operation;
     if (check === undefined || check.awaited().length > 0) return;
     operation.check = undefined;
@@ -345,7 +351,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
   }
 
   /** A member has ended, and all its messages are delivered. */
-  #endedFor(operation: Operation, rank: number): void {
+  #endedFor(operation: CollectiveOperation, rank: number): void {
     const { check } = operation;
     if (check === undefined) operation.ended(rank);
     else if (check.calls[rank] === undefined) this.failed(operation, SHUTDOWN, "");
@@ -442,7 +448,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     this.#early.delete(number);
   }
 
-  #deliver(operation: Operation, { kind, rank, tag, signature, arrival }: Early): void {
+  #deliver(operation: CollectiveOperation, { kind, rank, tag, signature, arrival }: Early): void {
     if (operation.isStopped) return;
     if (signature === operation.signature) {
       operation.came(kind, rank, arrival, tag);
@@ -474,7 +480,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     else this.#host.watch(endpoint);
   }
 
-  send(kind: number, rank: number, operation: Operation, tag: number, payload?: Uint8Array): Result {
+  send(kind: number, rank: number, operation: CollectiveOperation, tag: number, payload?: Uint8Array): Result {
     const { channel } = this.#host;
     const { number, signature } = operation;
     return channel
@@ -482,7 +488,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
       .send(this.endpoints[rank] as Endpoint, number, tag, signature, payload);
   }
 
-  sendLong(rank: number, operation: Operation, tag: number, payload: Uint8Array, onSent: () => void): void {
+  sendLong(rank: number, operation: CollectiveOperation, tag: number, payload: Uint8Array, onSent: () => void): void {
     const { channel } = this.#host;
     const { number, signature } = operation;
     channel
@@ -520,7 +526,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
   }
 
   /** Has a callback called once an operation is over. */
-  whenOver(operation: Operation, onDone: Callback, cookie: unknown): void {
+  whenOver(operation: CollectiveOperation, onDone: Callback, cookie: unknown): void {
     if (operation.isOver) {
       this.#host.completions.push(onDone, cookie, operation.result);
       return;
@@ -566,7 +572,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     return this.#host.channel.whenSent(this.endpoints[rank] as Endpoint, onSent);
   }
 
-  overActive(operation: Operation, result: Result, why: string): void {
+  overActive(operation: CollectiveOperation, result: Result, why: string): void {
     operation.result = result;
     operation.why = why;
     operation.letGo();
@@ -595,22 +601,22 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     }
   }
 
-  over(operation: Operation, result: Result): void {
+  over(operation: CollectiveOperation, result: Result): void {
     this.#end(operation, result, false);
   }
 
-  failed(operation: Operation, result: Result, why: string): void {
+  failed(operation: CollectiveOperation, result: Result, why: string): void {
     if (operation.isStopped) return;
     operation.why ||= why;
     this.#end(operation, result, true);
   }
 
-  sent(operation: Operation): void {
+  sent(operation: CollectiveOperation): void {
     this.#finish(operation, operation.failure);
   }
 
   /** Ends an operation. If it has failed, its caller hears of it once nothing is sent from its buffers any more. */
-  #end(operation: Operation, result: Result, tells: boolean): void {
+  #end(operation: CollectiveOperation, result: Result, tells: boolean): void {
     if (operation.isStopped) return;
     if (result === SUCCESS) {
       this.#finish(operation, result);
@@ -623,7 +629,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     if (result === SHUTDOWN) this.#endBroken();
   }
 
-  #finish(operation: Operation, result: Result): void {
+  #finish(operation: CollectiveOperation, result: Result): void {
     operation.result = result;
     operation.check = undefined;
     if (this.#early.size > 0) this.#forgetEarly(operation.number);
@@ -644,7 +650,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
   }
 
   /** Tells the caller of an operation. */
-  #heard(operation: Operation, result: Result): void {
+  #heard(operation: CollectiveOperation, result: Result): void {
     operation.wake();
     const { onDone, cookie } = operation;
     operation.onDone = undefined;

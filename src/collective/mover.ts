@@ -5,7 +5,7 @@ import { regionIfAny } from "../protocol/rendezvous/transfers.js";
 import type { Task } from "../protocol/task.js";
 import { copyInto } from "../support/copy.js";
 import { type CollectiveKernel, movePacked, selectCollectiveKernel } from "./kernel.js";
-import type { Shape } from "./type-shape.js";
+import type { TypeShape } from "./type-shape.js";
 
 /** Bytes for the LAYOUT that the kernel is to read. */
 const LAYOUT_BYTES = 8192;
@@ -21,7 +21,7 @@ export class Mover {
   #scratch: MemRegion | null | undefined;
   #staging: Uint8Array | undefined;
   /** The type whose LAYOUT is there. */
-  #placed: Shape | undefined;
+  #placed: TypeShape | undefined;
 
   constructor(task: Task) {
     this.task = task;
@@ -35,7 +35,14 @@ export class Mover {
   }
 
   /** Packs bytes of the stream of a type, from byte `from` on, or unpacks them. Both sides are long enough. */
-  move(shape: Shape, packed: Uint8Array, elements: Uint8Array, from: number, bytes: number, isPacking: boolean): void {
+  move(
+    shape: TypeShape,
+    packed: Uint8Array,
+    elements: Uint8Array,
+    from: number,
+    bytes: number,
+    isPacking: boolean,
+  ): void {
     if (shape.isContiguous) {
       if (isPacking) copyInto(packed, 0, elements.subarray(from, from + bytes));
       else copyInto(elements, from, packed.subarray(0, bytes));
@@ -50,9 +57,15 @@ export class Mover {
   }
 
   /** Moves data from elements of one type to those of another; undefined: contiguous bytes. */
-  convert(from: Shape | undefined, source: Uint8Array, to: Shape | undefined, target: Uint8Array, bytes: number): void {
+  convert(
+    from: TypeShape | undefined,
+    source: Uint8Array,
+    to: TypeShape | undefined,
+    target: Uint8Array,
+    bytes: number,
+  ): void {
     if (from === undefined && to === undefined) copyInto(target, 0, source.subarray(0, bytes));
-    else if (to === undefined) this.move(from as Shape, target, source, 0, bytes, true);
+    else if (to === undefined) this.move(from as TypeShape, target, source, 0, bytes, true);
     else if (from === undefined) this.move(to, source, target, 0, bytes, false);
     else {
       const { staging } = this;
@@ -65,7 +78,7 @@ export class Mover {
   }
 
   /** Pointer to the LAYOUT of a type in the job's memory; 0: there is no memory for it. */
-  #place(shape: Shape): number {
+  #place(shape: TypeShape): number {
     const { words, region } = shape;
     if (region !== undefined) return region.bytes.byteOffset;
     if (words.byteLength > LAYOUT_BYTES) {

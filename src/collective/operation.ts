@@ -3,7 +3,7 @@
 import { letGo, type RegionState } from "../core/region.js";
 import { type Callback, EAGAIN, type Result } from "../core/result.js";
 import type { Arrival } from "../protocol/late-handler.js";
-import type { Call, Check } from "./calls.js";
+import type { Check, CollectiveCall } from "./calls.js";
 import type { Elsewhere } from "./scratch.js";
 
 /** How elements are combined. Pointers are those of the job's memory, or of memory elsewhere. */
@@ -18,7 +18,7 @@ export interface Reducer {
 }
 
 /** The buffers of one member in one operation, and how its elements are combined. */
-export interface Buffers {
+export interface OperationBuffers {
   readonly send: Uint8Array;
   readonly receive: Uint8Array;
   readonly reducer: Reducer | undefined;
@@ -33,7 +33,7 @@ export interface RegionHolder {
 const NOTHING = (): void => {};
 
 /** An operation that a member has begun. */
-export abstract class Operation {
+export abstract class CollectiveOperation {
   /** Its number in the geometry; 0 before it has begun. */
   number = 0;
   signature = 0;
@@ -46,7 +46,7 @@ export abstract class Operation {
   /** What the user's function has thrown here. */
   cause: unknown;
   /** In debug mode: what this member has called; and what all have, until the operation begins. */
-  call: Call | undefined;
+  call: CollectiveCall | undefined;
   check: Check | undefined;
   onDone: Callback | undefined;
   /** Called as soon as it is over: a promise waits for it. */
@@ -78,7 +78,7 @@ export abstract class Operation {
     return false;
   }
 
-  abstract readonly buffers: Buffers | undefined;
+  abstract readonly buffers: OperationBuffers | undefined;
   /** Whether each member reads the slots of all others: each hears what the others had completed before. */
   abstract readonly isMutual: boolean;
   /** Whether it reads words of other members, so that advance() has to be called. */
@@ -123,7 +123,7 @@ export abstract class Operation {
 }
 
 /** An operation without buffers of its own: other code ends it. */
-export class PlainOperation extends Operation {
+export class PlainOperation extends CollectiveOperation {
   readonly buffers = undefined;
   readonly isMutual = false;
   readonly isPolling = false;

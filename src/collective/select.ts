@@ -26,13 +26,13 @@ import {
   rabenseifnerReduce,
 } from "./algorithms/reduce.js";
 import { doublingScan } from "./algorithms/scan.js";
-import type { Call } from "./calls.js";
+import type { CollectiveCall } from "./calls.js";
 import type { GeometryCore } from "./geometry-core.js";
-import type { Buffers, Operation } from "./operation.js";
+import type { CollectiveOperation, OperationBuffers } from "./operation.js";
 import type { Round, Schedule, Transfer } from "./schedule.js";
 import { blockSegment, inSegments } from "./segments.js";
 import { prefixSums } from "./shape.js";
-import { SharedOperation, type Steps } from "./shared-operation.js";
+import { type SharedAlgorithm, SharedOperation } from "./shared-operation.js";
 import {
   BarrierSteps,
   type Blocks,
@@ -60,7 +60,7 @@ import {
 } from "./tuning.js";
 
 /** What a member asks for. Lengths and offsets are in bytes. */
-export interface Request extends Buffers {
+export interface CollectiveRequest extends OperationBuffers {
   readonly type: CollectiveType;
   readonly root: number;
   /** Bytes of a member's block, or of the whole vector of a broadcast or reduction. */
@@ -89,18 +89,18 @@ export interface AlgorithmInfo {
 export interface Algorithm extends AlgorithmInfo {
   /** Whether it works in a geometry at all. */
   fits(geometry: GeometryCore): boolean;
-  works(request: Request, geometry: GeometryCore): boolean;
+  works(request: CollectiveRequest, geometry: GeometryCore): boolean;
   /** Whether it is the default, where it works. */
-  isPreferred(request: Request, geometry: GeometryCore): boolean;
-  readonly shared?: (request: Request, geometry: GeometryCore) => Steps;
-  readonly schedule?: (request: Request, geometry: GeometryCore) => Schedule;
+  isPreferred(request: CollectiveRequest, geometry: GeometryCore): boolean;
+  readonly shared?: (request: CollectiveRequest, geometry: GeometryCore) => SharedAlgorithm;
+  readonly schedule?: (request: CollectiveRequest, geometry: GeometryCore) => Schedule;
 }
 
 const always = (): boolean => true;
 
 function overMessages(
   name: string,
-  schedule: (request: Request, geometry: GeometryCore) => Schedule,
+  schedule: (request: CollectiveRequest, geometry: GeometryCore) => Schedule,
   preferred: string,
   isPreferred: Algorithm["isPreferred"] = always,
   conditions = "",
@@ -112,7 +112,7 @@ function overMessages(
 
 function inMemory(
   name: string,
-  shared: (request: Request, geometry: GeometryCore) => Steps,
+  shared: (request: CollectiveRequest, geometry: GeometryCore) => SharedAlgorithm,
   conditions = "",
   works: Algorithm["works"] = always,
   preferred = "wherever it works",
@@ -131,12 +131,12 @@ function inMemory(
 }
 
 /** The vectors of an operation whose members all have blocks of the same length. */
-function uniform({ bytes }: Request, size: number): Blocks {
+function uniform({ bytes }: CollectiveRequest, size: number): Blocks {
   const counts = new Array<number>(size).fill(bytes);
   return { counts, offsets: prefixSums(counts) };
 }
 
-function shapeOf(request: Request, geometry: GeometryCore) {
+function shapeOf(request: CollectiveRequest, geometry: GeometryCore) {
   const { rank, size } = geometry;
   const { bytes, root, elementBytes } = request;
   return { rank, size, bytes, root, elementBytes };
@@ -145,7 +145,7 @@ function shapeOf(request: Request, geometry: GeometryCore) {
 /** As overMessages(), in two levels: if the members are in several nodes, and some share one. */
 function byLeaders(
   name: string,
-  schedule: (request: Request, geometry: GeometryCore) => Schedule,
+  schedule: (request: CollectiveRequest, geometry: GeometryCore) => Schedule,
   preferred = "always",
   isPreferred: Algorithm["isPreferred"] = always,
   conditions = "",
@@ -156,21 +156,21 @@ function byLeaders(
 }
 
 /** Whether partial sums of nodes are what order.ts asks for, or the order does not matter. */
-function mayReduceNodes({ isOrdered }: Request, { keepsOrder }: GeometryCore): boolean {
+function mayReduceNodes({ isOrdered }: CollectiveRequest, { keepsOrder }: GeometryCore): boolean {
   return !isOrdered || keepsOrder;
 }
 
-const placed = (request: Request, geometry: GeometryCore) => ({
+const placed = (request: CollectiveRequest, geometry: GeometryCore) => ({
   ...shapeOf(request, geometry),
   nodeOf: geometry.nodes,
 });
 
 /** Whether this member has the blocks that are sent. */
-function isSource({ root, type }: Request, { rank }: GeometryCore): boolean {
+function isSource({ root, type }: CollectiveRequest, { rank }: GeometryCore): boolean {
   return type === "alltoall" || type === "alltoallv" || rank === root;
 }
 
-const upTo = (limit: number) => (request: Request) => request.bytes <= limit;
+const upTo = (limit: number) => (request: CollectiveRequest) => request.bytes <= limit;
 
 const barrier = [
   inMemory("flags", (_, geometry) => new BarrierSteps(geometry.shared)),
@@ -201,7 +201,8 @@ const broadcast = [
   ),
 ];
 
-const rootOf = (request: Request): number | undefined => (request.type === "reduce" ? request.root : undefined);
+const rootOf = (request: CollectiveRequest): number | undefined =>
+  request.type === "reduce" ? request.root : undefined;
 const flat = inMemory(
   "flat",
   (request, geometry) => new FlatReduceSteps(geometry.shared, rootOf(request)),
@@ -298,7 +299,7 @@ const gatherInMemory = inMemory(
   (request, geometry) =>
     new GatherSteps(geometry.shared, request.root, request.received ?? uniform(request, geometry.size)),
 );
-const linearGatherOf = (request: Request, geometry: GeometryCore): Schedule => {
+const linearGatherOf = (request: CollectiveRequest, geometry: GeometryCore): Schedule => {
   const { counts, offsets } = request.received ?? uniform(request, geometry.size);
   return linearGather({ ...shapeOf(request, geometry), counts, offsets });
 };
@@ -322,7 +323,7 @@ const scatterInMemory = inMemory("direct", (request, geometry) => {
   const received = { counts: new Array<number>(size).fill(request.receive.length), offsets };
   return new ScatterSteps(geometry.shared, request.root, sent, received);
 });
-const linearScatterOf = (request: Request, geometry: GeometryCore): Schedule => {
+const linearScatterOf = (request: CollectiveRequest, geometry: GeometryCore): Schedule => {
   const blocks = request.sent ?? uniform(request, geometry.size);
   const counts = [...blocks.counts];
   counts[geometry.rank] = request.receive.length;
@@ -424,7 +425,7 @@ const scan = [
   ),
 ];
 
-const scattered = (request: Request, geometry: GeometryCore) => ({
+const scattered = (request: CollectiveRequest, geometry: GeometryCore) => ({
   ...shapeOf(request, geometry),
   counts: (request.sent as Blocks).counts,
 });
@@ -479,7 +480,7 @@ export function algorithmOf<Info extends AlgorithmInfo>(type: string, all: reado
 
 /** The default. All members choose the same one, since it depends on what they share alone. */
 export function defaultAlgorithm(
-  request: Request,
+  request: CollectiveRequest,
   geometry: GeometryCore,
   mayBe: (algorithm: Algorithm) => boolean = always,
 ): Algorithm {
@@ -490,7 +491,11 @@ export function defaultAlgorithm(
 }
 
 /** The schedule of an operation in one memory that members lack. @param isLacking see MissingSchedule */
-function missingSchedule(request: Request, geometry: GeometryCore, isLacking: (rank: number) => boolean): Schedule {
+function missingSchedule(
+  request: CollectiveRequest,
+  geometry: GeometryCore,
+  isLacking: (rank: number) => boolean,
+): Schedule {
   if (request.type === "gather" || request.type === "gatherv") {
     // The root alone knows whose blocks it has read.
     const { counts, offsets } = request.received ?? uniform(request, geometry.size);
@@ -502,12 +507,12 @@ function missingSchedule(request: Request, geometry: GeometryCore, isLacking: (r
 }
 
 /** What all members must agree on: also the algorithm. */
-function withAlgorithm(signature: number, { type }: Request, algorithm: Algorithm): number {
+function withAlgorithm(signature: number, { type }: CollectiveRequest, algorithm: Algorithm): number {
   return signature ^ (ALGORITHMS[type].indexOf(algorithm) << ALGORITHM_SHIFT);
 }
 
 /** What a member has called, for debug mode. */
-export function callOf(request: Request, signature: number, algorithm: string, size: number): Call {
+export function callOf(request: CollectiveRequest, signature: number, algorithm: string, size: number): CollectiveCall {
   const { type, root, bytes, sent, received, send, receive, isExclusive, isOrdered, reducer } = request;
   const all = type === "allgatherv" ? received : type === "reduceScatter" ? sent : undefined;
   const commutes = reducer?.isUser && !isOrdered;
@@ -526,7 +531,12 @@ export function callOf(request: Request, signature: number, algorithm: string, s
 }
 
 /** Begins an operation. @param agreed what all members must agree on, the algorithm aside */
-export function begin(algorithm: Algorithm, request: Request, geometry: GeometryCore, agreed: number): Operation {
+export function begin(
+  algorithm: Algorithm,
+  request: CollectiveRequest,
+  geometry: GeometryCore,
+  agreed: number,
+): CollectiveOperation {
   const signature = withAlgorithm(agreed, request, algorithm);
   const { name, shared, schedule } = algorithm;
   const call = geometry.isChecked ? callOf(request, agreed, name, geometry.size) : undefined;
@@ -551,7 +561,7 @@ const BEFORE = 2 ** 20;
 const BEHIND = 4095 * 2 ** 20;
 
 /** Now and then, a barrier comes first. */
-function withStart(schedule: Schedule, { type }: Request, geometry: GeometryCore): Schedule {
+function withStart(schedule: Schedule, { type }: CollectiveRequest, geometry: GeometryCore): Schedule {
   if (type === "barrier" || geometry.nextNumber % SYNCHRONIZING_INTERVAL !== 0) return schedule;
   return { ...schedule, rounds: [...barrierRounds(geometry, BEFORE), ...schedule.rounds] };
 }
@@ -560,7 +570,7 @@ function withStart(schedule: Schedule, { type }: Request, geometry: GeometryCore
  * Behind a function of the user's comes a barrier: a member at which it throws does not take part in that. So the operation
  * fails at all members, or at none.
  */
-function withEnd(schedule: Schedule, { reducer }: Request, geometry: GeometryCore): Schedule {
+function withEnd(schedule: Schedule, { reducer }: CollectiveRequest, geometry: GeometryCore): Schedule {
   if (reducer?.isUser !== true) return schedule;
   return { ...schedule, rounds: [...schedule.rounds, ...barrierRounds(geometry, BEHIND)] };
 }

@@ -26,7 +26,7 @@ import { textOf } from "../core/error.js";
 import { CANCELED, EAGAIN, ERROR, type Result, SHUTDOWN, SUCCESS } from "../core/result.js";
 import type { Arrival } from "../protocol/late-handler.js";
 import { Execution, type ExecutionHost } from "./execution.js";
-import { type Buffers, Operation } from "./operation.js";
+import { CollectiveOperation, type OperationBuffers } from "./operation.js";
 import type { Schedule } from "./schedule.js";
 import { COPY_BYTES, type Piece } from "./scratch.js";
 import { type SharedMembers, WINDOWS as WINDOW_COUNT } from "./shared-members.js";
@@ -54,7 +54,7 @@ export interface SharedHost extends ExecutionHost {
  * What a type of operation does in each stage. The engine is one class for all types, so that V8 finds its fields without a
  * lookup, however many types a program uses.
  */
-export abstract class Steps {
+export abstract class SharedAlgorithm {
   /** Ranks whose bytes this member reads, in this order. */
   abstract readonly sources: readonly number[];
   /** Ranks that wait for what this member publishes, and read its bytes. */
@@ -92,15 +92,15 @@ export abstract class Steps {
 }
 
 /** An operation in which members read what others have published. */
-export class SharedOperation extends Operation {
+export class SharedOperation extends CollectiveOperation {
   readonly isPolling = true;
   readonly isMutual: boolean;
   readonly host: SharedHost;
   readonly shared: SharedMembers;
-  buffers: Buffers;
-  readonly #steps: Steps;
+  buffers: OperationBuffers;
+  readonly #steps: SharedAlgorithm;
   /** The steps of meet(), if there are any. */
-  readonly #met: Steps | undefined;
+  readonly #met: SharedAlgorithm | undefined;
   readonly #isInline: boolean;
   /** Whether each member needs the slots of all others, and nothing else: see meet(). */
   readonly mayMeet: boolean;
@@ -124,7 +124,7 @@ export class SharedOperation extends Operation {
   #windows: Windows | undefined;
 
   /** @param missing makes the schedule; not needed if all bytes are always in the slots */
-  constructor(host: SharedHost, buffers: Buffers, steps: Steps, missing?: MissingSchedule) {
+  constructor(host: SharedHost, buffers: OperationBuffers, steps: SharedAlgorithm, missing?: MissingSchedule) {
     super();
     this.#missing = missing;
     this.host = host;
@@ -142,7 +142,7 @@ export class SharedOperation extends Operation {
   }
 
   /** Has other buffers of the same lengths, in an operation that is over and publishes them in its slot. */
-  use(buffers: Buffers): void {
+  use(buffers: OperationBuffers): void {
     this.buffers = buffers;
     this.#sendWords = shortWords(buffers.send);
     this.#receiveWords = shortWords(buffers.receive);

@@ -1,10 +1,10 @@
 // What each type of operation does with the bytes of members that share a memory: see shared-operation.ts.
 import { MEMBER_INLINE_BYTES, MEMBER_INLINE_OFFSET, NONE } from "../../assembly/layout.js";
-import type { Buffers, Reducer } from "./operation.js";
+import type { OperationBuffers, Reducer } from "./operation.js";
 import { COPY_BYTES } from "./scratch.js";
 import { powerBelow, prefixSums, slices } from "./shape.js";
 import { COPY_DISTANCE, type SharedMembers, WINDOWS } from "./shared-members.js";
-import { allRanks, type SharedOperation, Steps } from "./shared-operation.js";
+import { allRanks, SharedAlgorithm, type SharedOperation } from "./shared-operation.js";
 import { type WindowSteps, windowBytes } from "./windows.js";
 
 /** Bytes of a slice that are reduced at a time, so that they stay in the cache. */
@@ -24,7 +24,7 @@ function others({ rank, size }: SharedMembers): number[] {
 const NO_RANKS: readonly number[] = [];
 
 /** Each member waits for each. */
-export class BarrierSteps extends Steps {
+export class BarrierSteps extends SharedAlgorithm {
   override readonly hasBytes = false;
   readonly isMutual = true;
   readonly isOfAll = true;
@@ -44,7 +44,7 @@ export class BarrierSteps extends Steps {
 }
 
 /** The root's bytes are read by all. */
-export class BroadcastSteps extends Steps {
+export class BroadcastSteps extends SharedAlgorithm {
   readonly isMutual = false;
   readonly isOfAll = false;
   readonly sources: readonly number[];
@@ -76,7 +76,7 @@ export interface Blocks {
 }
 
 /** The blocks of all members are read by the root, or by all. */
-export class GatherSteps extends Steps {
+export class GatherSteps extends SharedAlgorithm {
   readonly isMutual: boolean;
   readonly isOfAll = true;
   readonly sources: readonly number[];
@@ -148,7 +148,7 @@ export class GatherSteps extends Steps {
 }
 
 /** As ScatterSteps, where all blocks have the same length: a reader finds its own without a table. */
-export class UniformScatterSteps extends Steps {
+export class UniformScatterSteps extends SharedAlgorithm {
   readonly isMutual: boolean;
   readonly isOfAll: boolean;
   readonly sources: readonly number[];
@@ -179,7 +179,7 @@ export class UniformScatterSteps extends Steps {
 }
 
 /** Each member reads its block of some: of the root (scatter), or of each member (all-to-all). */
-export class ScatterSteps extends Steps {
+export class ScatterSteps extends SharedAlgorithm {
   readonly isMutual: boolean;
   readonly isOfAll: boolean;
   readonly sources: readonly number[];
@@ -314,7 +314,7 @@ function reduceTree(
 }
 
 /** Each member reads the operands of all from their slots, and reduces them itself: for a few members and a few bytes. */
-export class FlatReduceSteps extends Steps implements Operands {
+export class FlatReduceSteps extends SharedAlgorithm implements Operands {
   readonly isMutual: boolean;
   readonly isOfAll = true;
   override readonly isInline = true;
@@ -372,7 +372,7 @@ export class FlatReduceSteps extends Steps implements Operands {
 }
 
 /** The slices of a vector, one for each member, are each reduced by its member; and read by the root, by all, or by none. */
-export class SliceReduceSteps extends Steps implements Operands {
+export class SliceReduceSteps extends SharedAlgorithm implements Operands {
   readonly isMutual = true;
   readonly isOfAll = true;
   readonly sources: readonly number[];
@@ -402,7 +402,7 @@ export class SliceReduceSteps extends Steps implements Operands {
    * @param root undefined: all members get the result
    * @param counts the slices of a reduce-scatter, each of which its member alone gets
    */
-  constructor(shared: SharedMembers, buffers: Buffers, root: number | undefined, counts?: readonly number[]) {
+  constructor(shared: SharedMembers, buffers: OperationBuffers, root: number | undefined, counts?: readonly number[]) {
     super();
     this.sources = allRanks(shared.size);
     this.readers = others(shared);
@@ -461,7 +461,7 @@ export class SliceReduceSteps extends Steps implements Operands {
    * Where the result goes straight to its place: if that is in the job's memory, this member gets it, and no other one reads an
    * operand there. In place, the slice lies over the same slice of this member's operand, which this member alone reads.
    */
-  #placeOf(shared: SharedMembers, { receive }: Buffers, offset: number): number {
+  #placeOf(shared: SharedMembers, { receive }: OperationBuffers, offset: number): number {
     const place = shared.pointerOf(receive, this.#align);
     if (place === 0) return 0;
     if (this.#isScattered) return this.#isInPlace ? 0 : place;
@@ -484,7 +484,7 @@ export class SliceReduceSteps extends Steps implements Operands {
 
   /** Bytes of a member's slice of a segment; where they lie in the vector, and in a window. */
   #sliceOf(
-    { send, reducer }: Buffers,
+    { send, reducer }: OperationBuffers,
     size: number,
     rank: number,
     segment: number,

@@ -25,7 +25,7 @@ export interface Loop {
 }
 
 /** Contiguous bytes. */
-export interface Run {
+export interface TypeRun {
   readonly offset: number;
   readonly bytes: number;
 }
@@ -135,8 +135,8 @@ function eachRun(loops: readonly Loop[], base: number, visit: (offset: number, b
 }
 
 /** The runs of the first `bytes` bytes of data of elements, in order; those that touch are one. */
-export function runsOf(loops: readonly Loop[], extent: number, bytes: number): readonly Run[] {
-  const runs: Run[] = [];
+export function runsOf(loops: readonly Loop[], extent: number, bytes: number): readonly TypeRun[] {
+  const runs: TypeRun[] = [];
   for (let element = 0, left = bytes; left > 0; element++) {
     eachRun(loops, element * extent, (offset, all) => {
       const taken = Math.min(all, left);
@@ -155,10 +155,12 @@ export function runsOf(loops: readonly Loop[], extent: number, bytes: number): r
 export function haveOverlap(loops: readonly Loop[]): boolean | undefined {
   if (areApart(loops)) return false;
   if (runCount(loops) > RUNS_MAX) return undefined;
-  const runs: Run[] = [];
+  const runs: TypeRun[] = [];
   eachRun(loops, 0, (offset, bytes) => runs.push({ offset, bytes }));
   runs.sort((a, b) => a.offset - b.offset);
-  return runs.some(({ offset }, i) => i > 0 && offset < (runs[i - 1] as Run).offset + (runs[i - 1] as Run).bytes);
+  return runs.some(
+    ({ offset }, i) => i > 0 && offset < (runs[i - 1] as TypeRun).offset + (runs[i - 1] as TypeRun).bytes,
+  );
 }
 
 /** Whether the loops show that no runs overlap: each turn lies behind the one before, and each loop apart from the others. */

@@ -7,7 +7,7 @@ import type { Loop } from "./type-loops.js";
 export const BYTES_MAX = 2 ** 32 - 1;
 
 /** A complete type. */
-export interface Shape {
+export interface TypeShape {
   readonly loops: readonly Loop[];
   /** Its LAYOUT. */
   readonly words: Int32Array<ArrayBuffer>;
@@ -31,20 +31,20 @@ export function viewBytes(name: string, view: unknown): Uint8Array {
 }
 
 /** Bytes from the begin of element 0 to the end of the element with the last of so many bytes of data. */
-export function spanFor(shape: Shape | undefined, bytes: number): number {
+export function spanFor(shape: TypeShape | undefined, bytes: number): number {
   if (shape === undefined || bytes === 0) return bytes;
   return (Math.ceil(bytes / shape.bytes) - 1) * shape.extent + shape.span;
 }
 
 /** Checks that bytes may be written by this type. @throws PAMIR_INVAL */
-export function checkTarget(name: string, { overlaps }: Shape): void {
+export function checkTarget(name: string, { overlaps }: TypeShape): void {
   if (overlaps === true) {
     throw new PamiError("PAMIR_INVAL", `${name}: runs of it overlap, so what they would hold depends on their order`);
   }
 }
 
 /** Bytes of data of some elements. @throws PAMIR_INVAL, PAMIR_TOO_LARGE */
-export function countBytes(call: string, shape: Shape, count: unknown): number {
+export function countBytes(call: string, shape: TypeShape, count: unknown): number {
   checkInteger(`count of ${call}()`, count, 0, BYTES_MAX);
   const bytes = (count as number) * shape.bytes;
   checkBytes(call, bytes);
@@ -52,7 +52,7 @@ export function countBytes(call: string, shape: Shape, count: unknown): number {
 }
 
 /** Checks that the elements with so many bytes of data lie within a memory. @throws PAMIR_BOUNDS */
-export function checkElements(call: string, shape: Shape, bytes: number, length: number): void {
+export function checkElements(call: string, shape: TypeShape, bytes: number, length: number): void {
   const span = spanFor(shape, bytes);
   if (span > length) {
     throw new PamiError("PAMIR_BOUNDS", `${call}(): the elements take ${span} bytes, and there are ${length}`);

@@ -23,7 +23,15 @@ import {
   runCount,
   simplified,
 } from "./type-loops.js";
-import { BYTES_MAX, checkBytes, checkElements, checkTarget, countBytes, type Shape, viewBytes } from "./type-shape.js";
+import {
+  BYTES_MAX,
+  checkBytes,
+  checkElements,
+  checkTarget,
+  countBytes,
+  type TypeShape,
+  viewBytes,
+} from "./type-shape.js";
 import { shapeOf, TypedCarrier } from "./typed.js";
 
 const COMPLETE_KEYS: Keys<CompleteOptions> = { extent: true };
@@ -49,7 +57,7 @@ class LayoutType implements TransferType {
   readonly #loops: Loop[] = [];
   /** Those within them, too. */
   #loopCount = 0;
-  #shape: Shape | undefined;
+  #shape: TypeShape | undefined;
   #closed = false;
 
   constructor(mover: Mover) {
@@ -235,7 +243,7 @@ class LayoutType implements TransferType {
   }
 
   /** @param name what the type is called in an error @throws PAMIR_INVAL unless it is complete */
-  shape(name: string): Shape {
+  shape(name: string): TypeShape {
     if (this.#shape !== undefined) return this.#shape;
     throw new PamiError("PAMIR_INVAL", `${name}: the type is ${this.#closed ? "closed" : "not complete"}`);
   }

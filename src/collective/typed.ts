@@ -12,7 +12,7 @@ import type { SendParameters } from "../protocol/eager/sender.js";
 import { checkCallbacks, type PutParameters, type Rma } from "../protocol/rma/rma.js";
 import type { Mover } from "./mover.js";
 import { runCount, runsOf } from "./type-loops.js";
-import { BYTES_MAX, checkElements, checkTarget, countBytes, type Shape, spanFor, viewBytes } from "./type-shape.js";
+import { BYTES_MAX, checkElements, checkTarget, countBytes, spanFor, type TypeShape, viewBytes } from "./type-shape.js";
 
 /** The calls of a context that typed transfers come down to. */
 interface Calls {
@@ -25,7 +25,7 @@ interface Calls {
 const AWAY_RUNS_MAX = 16_384;
 
 /** A complete type. @param name what it is called in an error @throws PAMIR_INVAL */
-export function shapeOf(name: string, type: unknown): Shape {
+export function shapeOf(name: string, type: unknown): TypeShape {
   const carrier = carrierOf(name, type);
   if (!(carrier instanceof TypedCarrier)) {
     throw new PamiError("PAMIR_INVAL", `${name} is ${show(type)}, not a type of createType()`);
@@ -35,15 +35,15 @@ export function shapeOf(name: string, type: unknown): Shape {
 
 export class TypedCarrier implements Carrier {
   readonly #mover: Mover;
-  readonly #shape: (name: string) => Shape;
+  readonly #shape: (name: string) => TypeShape;
 
   /** @param shape the type, once it is complete; throws PAMIR_INVAL before */
-  constructor(mover: Mover, shape: (name: string) => Shape) {
+  constructor(mover: Mover, shape: (name: string) => TypeShape) {
     this.#mover = mover;
     this.#shape = shape;
   }
 
-  shape(name: string): Shape {
+  shape(name: string): TypeShape {
     return this.#shape(name);
   }
 
@@ -72,7 +72,13 @@ export class TypedCarrier implements Carrier {
   }
 
   /** Packs into a region of its own, which goes to the target as it is. */
-  #sendPacked(shape: Shape, elements: Uint8Array, bytes: number, parameters: SendParameters, context: Calls): Result {
+  #sendPacked(
+    shape: TypeShape,
+    elements: Uint8Array,
+    bytes: number,
+    parameters: SendParameters,
+    context: Calls,
+  ): Result {
     const { onLocal, rendezvous } = parameters;
     const isOffered = rendezvous === true;
     const region = this.#regionIfAny(bytes);
@@ -139,7 +145,7 @@ export class TypedCarrier implements Carrier {
     const remote = remoteType === undefined ? undefined : shapeOf(`remoteType of a ${call}`, remoteType);
     const into = call === "put" ? remote : local;
     if (into !== undefined) checkTarget(`${call === "put" ? "remoteType" : "localType"} of a ${call}`, into);
-    const { bytes = ((local ?? remote) as Shape).bytes, localOffset = 0, remoteOffset = 0 } = parameters;
+    const { bytes = ((local ?? remote) as TypeShape).bytes, localOffset = 0, remoteOffset = 0 } = parameters;
     checkInteger(`bytes of a ${call}`, bytes, 0, BYTES_MAX);
     checkInteger(`localOffset of a ${call}`, localOffset, 0, BYTES_MAX);
     checkInteger(`remoteOffset of a ${call}`, remoteOffset, 0, BYTES_MAX);
@@ -213,12 +219,13 @@ export class TypedCarrier implements Carrier {
     }
     const isStaged = local !== undefined && !local.isContiguous && bytes > 0;
     const stage = isStaged ? this.#mover.task.regions.create(bytes) : undefined;
-    if (stage !== undefined && call === "put") this.#mover.move(local as Shape, stage.bytes, elements, 0, bytes, true);
+    if (stage !== undefined && call === "put")
+      this.#mover.move(local as TypeShape, stage.bytes, elements, 0, bytes, true);
     const { onLocal, onRemote, cookie, notify, to, local: region, remote: handle } = parameters;
     const landed: Callback = (given, result) => {
       const isClosed = call === "get" && region.closed;
       if (result === SUCCESS && call === "get" && !isClosed) {
-        this.#mover.move(local as Shape, stage?.bytes as Uint8Array, elements, 0, bytes, false);
+        this.#mover.move(local as TypeShape, stage?.bytes as Uint8Array, elements, 0, bytes, false);
       }
       stage?.close();
       onLocal?.(given, result === SUCCESS && isClosed ? ERROR : result);
@@ -263,8 +270,8 @@ export class TypedCarrier implements Carrier {
 /** A put or get that has been checked. */
 interface Typed {
   readonly call: "put" | "get";
-  readonly local: Shape | undefined;
-  readonly remote: Shape | undefined;
+  readonly local: TypeShape | undefined;
+  readonly remote: TypeShape | undefined;
   readonly bytes: number;
   readonly localOffset: number;
   readonly remoteOffset: number;
@@ -286,7 +293,7 @@ interface Piece {
  * The runs of the remote side. The one that ends behind all others comes last: if a run is not within the region, that one is
  * not, and its callbacks tell so.
  */
-function piecesOf(remote: Shape | undefined, bytes: number): readonly Piece[] {
+function piecesOf(remote: TypeShape | undefined, bytes: number): readonly Piece[] {
   if (remote === undefined || bytes === 0) return [{ offset: 0, at: 0, bytes }];
   let at = 0;
   const pieces = runsOf(remote.loops, remote.extent, bytes).map((run) => {

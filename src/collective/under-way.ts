@@ -1,7 +1,7 @@
 // The operations of a geometry that are under way, by number. Each step costs the same, however many there are, and makes no
 // garbage: a program may begin hundreds at once.
 import { seqDelta } from "../../assembly/seq.js";
-import type { Operation } from "./operation.js";
+import type { CollectiveOperation } from "./operation.js";
 
 const LEAST_PLACES = 16;
 
@@ -9,19 +9,21 @@ export class UnderWay {
   /** Operations that are under way. */
   count = 0;
   /** The place of a number is its low bits. Numbers from `first` to before `next` have places; those that are over are empty. */
-  #places: (Operation | undefined)[] = new Array<Operation | undefined>(LEAST_PLACES).fill(undefined);
+  #places: (CollectiveOperation | undefined)[] = new Array<CollectiveOperation | undefined>(LEAST_PLACES).fill(
+    undefined,
+  );
   /** Number of the oldest one; the next number, if there is none. Others read it. */
   first = 1;
   /** Number of the next one. Others read it. */
   next = 1;
 
-  at(number: number): Operation | undefined {
+  at(number: number): CollectiveOperation | undefined {
     const isWithin = seqDelta(number, this.first) >= 0 && seqDelta(number, this.next) < 0;
     return isWithin ? this.#places[this.#place(number)] : undefined;
   }
 
   /** Adds the operation with the next number. */
-  add(operation: Operation): void {
+  add(operation: CollectiveOperation): void {
     if (seqDelta(this.next, this.first) === this.#places.length) this.#grow();
     this.#places[this.#place(this.next)] = operation;
     this.next = (this.next + 1) >>> 0;
@@ -44,8 +46,8 @@ export class UnderWay {
   }
 
   /** All that are under way, in order: a list of their own. */
-  all(): Operation[] {
-    const list: Operation[] = [];
+  all(): CollectiveOperation[] {
+    const list: CollectiveOperation[] = [];
     for (let number = this.first; number !== this.next; number = (number + 1) >>> 0) {
       const operation = this.#places[this.#place(number)];
       if (operation !== undefined) list.push(operation);
@@ -59,7 +61,7 @@ export class UnderWay {
 
   #grow(): void {
     const old = this.#places;
-    this.#places = new Array<Operation | undefined>(2 * old.length).fill(undefined);
+    this.#places = new Array<CollectiveOperation | undefined>(2 * old.length).fill(undefined);
     for (const operation of old) if (operation !== undefined) this.#places[this.#place(operation.number)] = operation;
   }
 }

@@ -34,7 +34,7 @@ import { makeClient } from "./client.js";
 import type { Joined } from "./joined.js";
 import type { PortsNode } from "./private-node.js";
 import type { InlineParts } from "./started-agent.js";
-import type { Hear, Tell } from "./switchboard.js";
+import type { Hear, TellLauncher } from "./switchboard.js";
 
 /** A port by which `job.adopt` reaches this thread: `self` in a Web Worker, `parentPort`, or one of a MessageChannel. */
 export type AttachPort = Pick<MessagePortLike, "postMessage" | "close">;
@@ -309,7 +309,7 @@ export function portsNodeOf(
   { makePortsNode, selectKernel }: PrivateNodes,
   bootstrap: TaskBootstrap,
   room: JobMemory,
-  tell: Tell,
+  tell: TellLauncher,
   onLeave?: () => void,
 ): PortsNode {
   if (bootstrap.layoutHash !== LAYOUT_HASH) throw otherVersion(bootstrap, bootstrap.layoutHash);

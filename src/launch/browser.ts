@@ -12,7 +12,7 @@ import { BOOTSTRAP, type TaskBootstrap, type TaskNews, type TaskReport } from ".
 import type { EngineSetup } from "./engine-worker.js";
 import { watchStart } from "./late-start.js";
 import { Lifecycle } from "./lifecycle.js";
-import type { Entry, Monitor, MonitorEvents, MonitorOrders, TaskExit } from "./monitor.js";
+import type { Monitor, MonitorEvents, MonitorOrders, TaskEntry, TaskExit } from "./monitor.js";
 import type { Switchboard } from "./switchboard.js";
 import { portsOf } from "./task-ports.js";
 
@@ -28,7 +28,7 @@ const WORD_MS = 100;
  * @throws PAMIR_ENTRY; then it has made none
  */
 export function makeWorkers(
-  entry: Entry,
+  entry: TaskEntry,
   workerOptions: Record<string, unknown>,
   names: readonly string[],
 ): readonly Worker[] {
@@ -162,7 +162,7 @@ export function startBrowserMonitor(
   }
 
   /** @param entry of its worker, for the text of a failure */
-  function start(bootstrap: TaskBootstrap, worker: Worker | MessagePort, entry: Entry | null): void {
+  function start(bootstrap: TaskBootstrap, worker: Worker | MessagePort, entry: TaskEntry | null): void {
     const { task, lock } = bootstrap;
     running.set(task, worker);
     const tell = (news: TaskNews, ports: MessagePort[] = []): void => worker.postMessage({ [BOOTSTRAP]: news }, ports);
@@ -258,7 +258,7 @@ export function startBrowserMonitor(
     start({ entry: other, bootstraps: more, workerOptions }) {
       watch(more);
       const names = more.map(({ lock }) => lock);
-      const made = makeWorkers(other as Entry, workerOptions, names);
+      const made = makeWorkers(other as TaskEntry, workerOptions, names);
       for (const [i, bootstrap] of more.entries()) start(bootstrap, made[i] as Worker, other);
     },
     adopt(bootstrap, target) {

@@ -2,7 +2,7 @@
 import type { TaskErrors } from "../core/task-errors.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import type { MemoryMap } from "../memory/map.js";
-import { Addresses } from "../node/address.js";
+import { SlotTable } from "../node/address.js";
 import { Tracer } from "../node/tracer.js";
 import { Debug, type DebugLimits } from "../observe/debug.js";
 import { dumpJob } from "../observe/dump.js";
@@ -12,7 +12,7 @@ import type { LookAtSlots } from "../protocol/slots.js";
 import { Task } from "../protocol/task.js";
 import { type Clock, systemClock } from "../support/clock.js";
 import { sharedMemory } from "../transport/shm/shm.js";
-import type { Remote } from "../transport/transport.js";
+import type { RemoteAgent } from "../transport/transport.js";
 
 /** The parts of a client. */
 export interface ClientParts {
@@ -29,7 +29,7 @@ export interface ClientParts {
   /** Called once this task has left the job. */
   readonly onLeave?: OnLeave | undefined;
   /** If this task shares no memory with others: the agent that stands for them, and the reason. */
-  readonly remote?: Remote;
+  readonly remote?: RemoteAgent;
   readonly whyPrivate?: string | undefined;
   /** If tasks of other nodes have slots: looks at these. */
   readonly lookAtSlots?: LookAtSlots | undefined;
@@ -44,7 +44,7 @@ export function makeTask(parts: Omit<ClientParts, "args" | "rank" | "onLeave">):
   const { kernel, memory, map, task, clock = systemClock, remote, whyPrivate, errors, lookAtSlots, port } = parts;
   const tracer = map.traceEvents > 0 ? new Tracer(memory, map, task, clock) : undefined;
   const debug = parts.debug && new Debug(parts.debug, clock, () => dumpJob(map, memory, kernel, clock));
-  const number = new Addresses(kernel, memory, map).numberOf(task);
+  const number = new SlotTable(kernel, memory, map).numberOf(task);
   const observers = observersOf(number, tracer, debug);
   const transport = sharedMemory(kernel, memory, map, task, remote);
   return new Task({ kernel, memory, map, task, transport, clock, observers, errors, whyPrivate, lookAtSlots, port });

@@ -2,14 +2,14 @@
 import { PamiError, show } from "../core/error.js";
 import { isNode, nodeModule } from "../support/host.js";
 import type { URLLike, WorkerLike } from "../support/like.js";
-import type { Entry } from "./monitor.js";
+import type { TaskEntry } from "./monitor.js";
 
 const refuse = (text: string, cause?: unknown): never => {
   throw new PamiError("PAMIR_ENTRY", text, { cause });
 };
 
 /** @throws PAMIR_ENTRY */
-export function checkEntry(entry: URLLike | string | (() => WorkerLike) | null): Entry {
+export function checkEntry(entry: URLLike | string | (() => WorkerLike) | null): TaskEntry {
   if (typeof entry === "function" && !isNode()) return entry;
   if (typeof entry === "function") {
     return refuse("entry is a function: in Node it is the URL of the task module");

@@ -12,7 +12,10 @@ import { environment } from "../support/host.js";
 import type { LimitOptions } from "./limits.js";
 
 /** Options of `launch`, and of the link between nodes. */
-export type JoinOptions = Pick<LimitOptions, "contexts" | "laneBytes" | "heapBytes" | "regions" | "fifos" | "slots"> & {
+export type ProcessJoinOptions = Pick<
+  LimitOptions,
+  "contexts" | "laneBytes" | "heapBytes" | "regions" | "fifos" | "slots"
+> & {
   readonly kernel?: KernelName | undefined;
   /** Milliseconds without an answer after which a node is given up (default 60,000). */
   readonly silence?: number | undefined;
@@ -32,7 +35,7 @@ export type JoinOptions = Pick<LimitOptions, "contexts" | "laneBytes" | "heapByt
 };
 
 /** The kernels of a job. @throws PAMIR_NO_WASM */
-export const kernelOf = ({ kernel }: JoinOptions): KernelName => checkedKernel(kernel);
+export const kernelOf = ({ kernel }: ProcessJoinOptions): KernelName => checkedKernel(kernel);
 
 /** The same seed gives the same faults to the same packets. */
 export interface SeededImpairments extends Impairments {
@@ -41,7 +44,7 @@ export interface SeededImpairments extends Impairments {
   readonly seed?: number | undefined;
 }
 
-const KEYS: Keys<JoinOptions> = {
+const KEYS: Keys<ProcessJoinOptions> = {
   contexts: true,
   laneBytes: true,
   heapBytes: true,
@@ -78,11 +81,11 @@ export const SILENCE_DEFAULT_MS: number = SILENCE_DEFAULT / 1000;
  * What PAMIR_OPTIONS says.
  * @param kinds of links that it may name @param text its value (default: that of the environment) @throws PAMIR_INVAL
  */
-export function joinOptions(kinds: LinkKinds, text = environment("PAMIR_OPTIONS")): JoinOptions {
+export function joinOptions(kinds: LinkKinds, text = environment("PAMIR_OPTIONS")): ProcessJoinOptions {
   if (text === undefined) return {};
-  let options: JoinOptions;
+  let options: ProcessJoinOptions;
   try {
-    options = JSON.parse(text) as JoinOptions;
+    options = JSON.parse(text) as ProcessJoinOptions;
   } catch (cause) {
     const reason = (cause as Error).message;
     throw new PamiError("PAMIR_INVAL", `PAMIR_OPTIONS is ${show(text)}, not JSON: ${reason}`, { cause });
@@ -105,7 +108,7 @@ export function joinOptions(kinds: LinkKinds, text = environment("PAMIR_OPTIONS"
 }
 
 /** Checks that a link can do what the other options ask of it. @throws PAMIR_INVAL */
-export function checkLink({ link, agent, packetBytes }: JoinOptions, kinds: LinkKinds): void {
+export function checkLink({ link, agent, packetBytes }: ProcessJoinOptions, kinds: LinkKinds): void {
   const { name, mayRest, packetBytesMax = PACKET_BYTES_MAX } = linkKindOf(kinds, link);
   if (agent === "inline" && mayRest !== true) {
     const others = kinds.filter((kind) => kind.mayRest).map((kind) => show(kind.name));
@@ -118,7 +121,7 @@ export function checkLink({ link, agent, packetBytes }: JoinOptions, kinds: Link
 }
 
 /** The port of a node's link; 0: the system chooses one. @throws PAMIR_INVAL there is no such port */
-export function portOf({ port: first }: JoinOptions, node: number): number {
+export function portOf({ port: first }: ProcessJoinOptions, node: number): number {
   if (first === undefined) return 0;
   if (first + node <= PORT_MAX) return first + node;
   const text = `port of PAMIR_OPTIONS is ${first}, so node ${node} would have port ${first + node}: the last is ${PORT_MAX}`;

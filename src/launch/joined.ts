@@ -35,7 +35,7 @@ import { randomWords } from "../support/randomness.js";
 import { decodeText, encodeText } from "../support/text.js";
 import type { TaskBootstrap } from "./bootstrap.js";
 import { noteProcesses } from "./info.js";
-import { type JoinOptions, joinOptions, kernelOf, portOf, SILENCE_DEFAULT_MS } from "./join-options.js";
+import { joinOptions, kernelOf, type ProcessJoinOptions, portOf, SILENCE_DEFAULT_MS } from "./join-options.js";
 import { leastBytes } from "./least-memory.js";
 import { checkLimits, type LimitOptions } from "./limits.js";
 import type { NodeTopSetup } from "./node-top.js";
@@ -64,7 +64,7 @@ interface Introduction {
   /** A random number: that of rank 0 is the job's fingerprint. */
   readonly random: number;
   /** What PAMIR_OPTIONS says: that of rank 0 holds for the job. */
-  readonly options: JoinOptions;
+  readonly options: ProcessJoinOptions;
   /** Whether `pamir top` may see the job: that of rank 0 holds for the job. */
   readonly isVisible: boolean;
 }
@@ -78,7 +78,7 @@ interface Offer {
 }
 
 /** The node of a process. */
-export interface Place {
+export interface NodePlace {
   readonly node: number;
   /** Nodes with which the job begins, and tasks of each. */
   readonly nodes: number;
@@ -117,7 +117,7 @@ export interface LinkedNode {
   /** Tasks that come later. */
   readonly later: Later;
   /** Options of all nodes. Its trace is as large as those say. */
-  readonly options: JoinOptions & Pick<LimitOptions, "trace">;
+  readonly options: ProcessJoinOptions & Pick<LimitOptions, "trace">;
   /** The node's memory, if it is made already. */
   readonly mapped?: JoinedMemory | undefined;
   /** The launching program's command line, if `pamir top` may see the job. */
@@ -326,7 +326,7 @@ async function introduce(
  * Names the processes that are to share memory with this one, and tries it. PAMIR_NODE divides those of a host.
  * @param localSize processes on this host; undefined: the launcher does not say
  */
-function sharing(options: JoinOptions, localSize: number | undefined): Pick<Introduction, "host" | "why"> {
+function sharing(options: ProcessJoinOptions, localSize: number | undefined): Pick<Introduction, "host" | "why"> {
   const identity = hostIdentity();
   // Processes of several nodes may have more endpoints than one memory.
   const { contexts } = checkLimits(options, 1);
@@ -373,7 +373,7 @@ function noteSharing(all: readonly Introduction[], rank: number, perNode: number
  * Divides the processes among nodes, which have equally many tasks, with numbers in a row: as many as divide each row of
  * those that can share memory. Each process that comes later is a node of its own, and so is one whose task has the agent.
  */
-function placeOf(all: readonly Introduction[], rank: number): Place {
+function placeOf(all: readonly Introduction[], rank: number): NodePlace {
   const isInline = all[0]?.options.agent === "inline";
   const runs: number[] = [];
   let last = "";
@@ -396,9 +396,9 @@ function greatestDivisor(a: number, b: number): number {
 
 /** In the first process of a node: makes its memory. @param isWasm whether wasm kernels may run in it */
 function makeMemory(
-  { nodes, locals, first }: Place,
+  { nodes, locals, first }: NodePlace,
   { world, most }: Later,
-  options: JoinOptions,
+  options: ProcessJoinOptions,
   isWasm: boolean,
 ): { mapped: JoinedMemory; offer: Offer | undefined } {
   const memories = locals > 1 ? new ProcessMemories() : undefined;
@@ -435,7 +435,7 @@ async function openOffered(bootstrap: Bootstrap, { pid }: Introduction, node: nu
 /** What the node of this process is made of. @throws PAMIR_INVAL, PAMIR_ADDRESS */
 function nodeSetup(
   mapped: JoinedMemory,
-  { node, nodes, perNode }: Place,
+  { node, nodes, perNode }: NodePlace,
   all: readonly Introduction[],
   kernel: KernelName,
   key: Uint8Array | undefined,
@@ -505,7 +505,7 @@ function checkReach(kind: LinkKind, own: Address, addresses: readonly (Address |
 /** Lets `pamir top` see a node, if the job has opted in. Returns what ends that. */
 async function showNode(
   { shared, job }: JoinedMemory,
-  { node, nodes, perNode, locals, first }: Place,
+  { node, nodes, perNode, locals, first }: NodePlace,
   all: readonly Introduction[],
   program: readonly string[] = process.argv,
 ): Promise<() => void> {

@@ -31,10 +31,10 @@ import { type AdoptOptions, Job, type SpawnOptions } from "./job.js";
 import type { JoinedMemory } from "./joined.js";
 import type { LaunchOptions } from "./launch-options.js";
 import { checkLimits } from "./limits.js";
-import type { Link } from "./linked.js";
-import type { Entry, MonitorEvents, MonitorOrders } from "./monitor.js";
+import type { ProcessNodes } from "./linked.js";
+import type { MonitorEvents, MonitorOrders, TaskEntry } from "./monitor.js";
 import { startNodeMonitor } from "./node.js";
-import type { Shared } from "./processes.js";
+import type { SharedProcesses } from "./processes.js";
 import { TaskPorts } from "./task-ports.js";
 
 const LAUNCH_KEYS: Keys<Omit<LaunchOptions, "memoryBase" | "launcher">> = {
@@ -103,7 +103,7 @@ export async function launch(
   if (options.processes !== undefined) checkInteger("processes", options.processes, 1, Math.max(1, tasks - first));
   const sources = await loadSources(options, tasks);
   if (isNode()) {
-    const { processes, link }: Shared =
+    const { processes, link }: SharedProcesses =
       options.processes === undefined ? {} : await loadProcesses(options, tasks, checked);
     try {
       const { job, mapped } = makeJob(checked, tasks, limits, options, names, [], sources, undefined, processes, link);
@@ -168,7 +168,7 @@ async function loadSources(options: LaunchOptions, tasks: number): Promise<Sourc
 }
 
 /** @throws PAMIR_NO_PROCESSES, PAMIR_INVAL for a value that can't be copied to another process */
-async function loadProcesses(options: LaunchOptions, tasks: number, entry: Entry | null): Promise<Shared> {
+async function loadProcesses(options: LaunchOptions, tasks: number, entry: TaskEntry | null): Promise<SharedProcesses> {
   checkCopied(options.args, options.workerOptions);
   const [kernel] = checkKernels(options.kernel, tasks);
   return (await import("./processes.js")).openProcesses(
@@ -200,7 +200,7 @@ async function started(job: Job, signal: AbortSignalLike | undefined): Promise<J
 
 /** Makes the memory, the caller's client if it joins, and the monitor, which starts the tasks. */
 function makeJob(
-  entry: Entry | null,
+  entry: TaskEntry | null,
   count: number,
   limits: Limits,
   options: LaunchOptions,
@@ -209,7 +209,7 @@ function makeJob(
   sources: Sources,
   nodes?: PrivateNodes,
   processes?: ProcessMemories,
-  link?: Link,
+  link?: ProcessNodes,
 ): { job: Job; mapped: JoinedMemory } {
   const { join = false, args, workerOptions = {} } = options;
   const debug = checkDebug(options.debug);

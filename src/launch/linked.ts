@@ -22,7 +22,7 @@ import { lookAtSlots, nodeLimits, Switchboard } from "./private-node.js";
 /** The options of `launch` that shape each node. */
 export type NodeOptions = Omit<LinkedNode["options"], "kernel" | "silence">;
 
-export class Link {
+export class ProcessNodes {
   /** The code of a process. */
   readonly source: string;
   readonly setup: LinkSetup;
@@ -129,9 +129,9 @@ export async function openLink(
   options: NodeOptions & { readonly top?: boolean | undefined },
   kernel: KernelName,
   isJoined: boolean,
-): Promise<Link> {
+): Promise<ProcessNodes> {
   const { linkProcessSource } = await import("../generated/link-process.js");
   const { contexts, laneBytes, heapBytes, regions, fifos, slots, trace } = options;
   const shape = { contexts, laneBytes, heapBytes, regions, fifos, slots, trace, kernel };
-  return new Link(linkProcessSource, later, shape, visibleProgram(options.top), isJoined);
+  return new ProcessNodes(linkProcessSource, later, shape, visibleProgram(options.top), isJoined);
 }

@@ -10,12 +10,12 @@ import type { TaskBootstrap } from "./bootstrap.js";
  * The task module: its URL, or, in a browser, a function that makes a worker of it. Bundlers know what is written there,
  * `new Worker(new URL("./task.js", import.meta.url), { type: "module" })`, and bundle the module too.
  */
-export type Entry = string | (() => WorkerLike);
+export type TaskEntry = string | (() => WorkerLike);
 
 /** Tasks to start. */
 export interface MonitorOrders {
   /** Null if there is no worker to start. */
-  readonly entry: Entry | null;
+  readonly entry: TaskEntry | null;
   readonly bootstraps: readonly TaskBootstrap[];
   readonly workerOptions: Record<string, unknown>;
 }

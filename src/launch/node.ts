@@ -4,7 +4,7 @@
 import { PamiError } from "../core/error.js";
 import { type NodePort, type NodeWorker, nodeModule } from "../support/host.js";
 import { BOOTSTRAP } from "./bootstrap.js";
-import type { Link } from "./linked.js";
+import type { ProcessNodes } from "./linked.js";
 import type { Monitor, MonitorEvents } from "./monitor.js";
 import type { MonitorOrder, MonitorReport, MonitorSetup } from "./node-monitor.js";
 import { portsOf } from "./task-ports.js";
@@ -30,7 +30,7 @@ function notStarted(cause: Error & { code?: string }): PamiError {
 
 type MonitorThread = Pick<NodeWorker, "on" | "postMessage" | "ref" | "unref">;
 
-function monitorThread(source: string, setup: MonitorSetup, link: Link | undefined): MonitorThread {
+function monitorThread(source: string, setup: MonitorSetup, link: ProcessNodes | undefined): MonitorThread {
   const { Worker } = nodeModule("worker_threads") as typeof import("node:worker_threads");
   try {
     const transferList = [...(link?.ports ?? []), ...portsOf(setup.orders.bootstraps)] as NodePort[];
@@ -57,7 +57,12 @@ function monitorHere(source: string, setup: MonitorSetup): MonitorThread {
  * @param source its code
  * @param link of the nodes, if tasks share no memory
  */
-export function startNodeMonitor(source: string, setup: MonitorSetup, events: MonitorEvents, link?: Link): Monitor {
+export function startNodeMonitor(
+  source: string,
+  setup: MonitorSetup,
+  events: MonitorEvents,
+  link?: ProcessNodes,
+): Monitor {
   const { MessageChannel } = nodeModule("worker_threads") as typeof import("node:worker_threads");
   const monitor = setup.processes?.isMain ? monitorHere(source, setup) : monitorThread(source, setup, link);
   let failure = "the monitor was terminated";

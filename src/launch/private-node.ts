@@ -10,7 +10,7 @@ import { systemClock } from "../support/clock.js";
 import { Agent } from "../transport/net/agent.js";
 import { PortPipe } from "../transport/net/port-pipe.js";
 import { type ClientParts, makeTask } from "./client.js";
-import type { Hear, Tell } from "./switchboard.js";
+import type { Hear, TellLauncher } from "./switchboard.js";
 
 export { selectKernel } from "../kernel/select.js";
 export { nodeLimits } from "../node/limits.js";
@@ -44,7 +44,7 @@ export interface PortsNode {
 export function makePortsNode(
   parts: Omit<ClientParts, "task" | "remote" | "lookAtSlots" | "errors">,
   started: number,
-  tell: Tell,
+  tell: TellLauncher,
 ): PortsNode {
   const { kernel, memory, map } = parts;
   const ports = new PortPipe((connect, port) => tell({ connect }, [port]));

@@ -3,12 +3,12 @@ import type { KernelName } from "../core/kernel-name.js";
 import { checkMaySpawn, ProcessMemories, whyNoProcesses } from "../process/process-memory.js";
 import { noteProcesses } from "./info.js";
 import { leastBytes } from "./least-memory.js";
-import type { Link, NodeOptions } from "./linked.js";
+import type { NodeOptions, ProcessNodes } from "./linked.js";
 
 /** A memory, or a link; neither if the job's tasks are threads of this process. */
-export interface Shared {
+export interface SharedProcesses {
   readonly processes?: ProcessMemories;
-  readonly link?: Link;
+  readonly link?: ProcessNodes;
 }
 
 /** Options of `launch`. */
@@ -31,7 +31,7 @@ export async function openProcesses(
   tasks: number,
   kernel: KernelName,
   entry?: string,
-): Promise<Shared> {
+): Promise<SharedProcesses> {
   checkMaySpawn();
   const failure = whyNoProcesses(leastBytes(options, tasks), entry);
   noteProcesses(failure?.message ?? "");

@@ -10,7 +10,7 @@ import { hasEngineThread, interruptTask, markEngineDead } from "../node/liveness
 import { taskFutexOf } from "../process/process-memory.js";
 import { systemClock } from "../support/clock.js";
 import type { NodePort } from "../support/host.js";
-import type { Remote } from "../transport/transport.js";
+import type { RemoteAgent } from "../transport/transport.js";
 import type { LinkAgentOrder, LinkAgentReport } from "./link-agent.js";
 import type { ProcessNodeOrder, ProcessNodeSetup } from "./process-node.js";
 import { startWorker } from "./start-worker.js";
@@ -18,7 +18,7 @@ import { startWorker } from "./start-worker.js";
 /** What the task needs whose thread has the agent. */
 export interface InlineParts {
   readonly kernel: Kernel;
-  readonly remote: Remote;
+  readonly remote: RemoteAgent;
   readonly whyPrivate: string;
 }
 

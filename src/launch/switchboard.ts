@@ -16,7 +16,7 @@ export type Hear = (news: TaskNews, ports: MessagePort[]) => void;
 type Report = Extract<TaskReport, { connect: number } | { answer: number }>;
 
 /** Sends a report to the thread that launched the job, with its port, if it has one. */
-export type Tell = (report: Report, ports?: MessagePort[]) => void;
+export type TellLauncher = (report: Report, ports?: MessagePort[]) => void;
 
 /** A question to all nodes. */
 interface Question {

@@ -85,7 +85,7 @@ interface Entry extends OpenRegion {
 }
 
 /** A region that its owner gives away with a message. */
-export class Gift {
+export class GivenRegion {
   /** Pointer to its extent. */
   readonly extent: number;
   readonly #accept: () => void;
@@ -212,7 +212,7 @@ export class RegionTable {
    * The region of a view, to give it away.
    * @throws PAMIR_INVAL: the view lies in no region, or other tasks may be using the region
    */
-  give(view: Uint8Array): Gift {
+  give(view: Uint8Array): GivenRegion {
     const entry = this.#find(view);
     if (entry === undefined) {
       throw new PamiError("PAMIR_INVAL", `transfer of a payload that lies in no open region of task ${this.#task}`);
@@ -235,7 +235,7 @@ export class RegionTable {
       this.#leave(entry);
       this.#free.push(entry.index);
     };
-    return new Gift(entry.extent, accept, () => this.#kernel.heapFree(job, entry.extent));
+    return new GivenRegion(entry.extent, accept, () => this.#kernel.heapFree(job, entry.extent));
   }
 
   #enter(

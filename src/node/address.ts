@@ -1,4 +1,4 @@
-// Addresses: where an endpoint stands in this node's tables. Only this file divides by the number of contexts of a task.
+// The slot table: where an endpoint stands in this node's tables. Only this file divides by the number of contexts of a task.
 //
 // Each task of the node, and each task of another node with which those talk, has a task slot. Its contexts have one ordinal
 // each: slot × contexts + context. The table of endpoints (assembly/layout/job.ts) has the endpoint of each ordinal.
@@ -60,7 +60,7 @@ type Binding = Pick<Kernel, "loadWord" | "storeWord" | "addWord" | "exchangeIf" 
 const LOCK_TRIES = 64;
 const LOCK_PAUSE = 200;
 
-export class Addresses {
+export class SlotTable {
   /** The endpoint of each ordinal; NONE: the slot is free. A lookup instead of a division (38 → 44 M messages/s). */
   readonly table: Uint32Array;
   /** Number of the task in slot 0. */

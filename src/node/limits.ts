@@ -4,7 +4,7 @@ import { PamiError } from "../core/error.js";
 import type { Limits } from "../memory/map.js";
 import { taskAt } from "./address.js";
 
-/** Slots that a task of another node needs: the last free one is the agent's (`Addresses.bind`). */
+/** Slots that a task of another node needs: the last free one is the agent's (`SlotTable.bind`). */
 const PEERS_MIN = 2;
 
 /**

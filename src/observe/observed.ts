@@ -24,7 +24,7 @@ import type { Activity } from "../core/progress.js";
 import { type Callback, type Result, SUCCESS } from "../core/result.js";
 import { WorkQueue } from "../core/work.js";
 
-import type { Gift } from "../memory/regions.js";
+import type { GivenRegion } from "../memory/regions.js";
 import type { Tracer } from "../node/tracer.js";
 import { Receiver, type Taken } from "../protocol/eager/receiver.js";
 import { Sender, type SendParameters } from "../protocol/eager/sender.js";
@@ -156,7 +156,7 @@ export class TracedSender extends Sender {
     header: Uint8Array,
     payload: Uint8Array | undefined,
     onLocal: Callback | undefined,
-    gift?: Gift,
+    gift?: GivenRegion,
   ): Result {
     const isNumbered = dispatch === DISPATCH_ID_CALL || dispatch === DISPATCH_ID_REPLY;
     const number = isNumbered ? new DataView(header.buffer, header.byteOffset).getUint32(0, true) : 0;

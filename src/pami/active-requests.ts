@@ -1,7 +1,7 @@
 // Active messages of a geometry at their root: checks the parameters, and takes the answers.
 import type { ActiveType } from "../collective/active.js";
 import type { GeometryCore } from "../collective/geometry-core.js";
-import type { Operation, Reducer } from "../collective/operation.js";
+import type { CollectiveOperation, Reducer } from "../collective/operation.js";
 import { ACTIVE_ALGORITHM, algorithmOf } from "../collective/select.js";
 import { checkInteger, PamiError } from "../core/error.js";
 import { DISPATCH_ID_MAX } from "../core/limits.js";
@@ -9,7 +9,12 @@ import type { Given } from "./collective-parameters.js";
 import { bytesOf, checkKinds, NOTHING, type Requests } from "./collective-requests.js";
 
 /** @throws PAMIR_INVAL, PAMIR_BOUNDS */
-export function beginActive(core: GeometryCore, requests: Requests, type: ActiveType, given: Given): Operation {
+export function beginActive(
+  core: GeometryCore,
+  requests: Requests,
+  type: ActiveType,
+  given: Given,
+): CollectiveOperation {
   const { dispatch, header, payload, send, counts, algorithm } = given;
   checkInteger("dispatch", dispatch, 0, DISPATCH_ID_MAX);
   if (algorithm !== undefined) algorithmOf(type, [ACTIVE_ALGORITHM], algorithm);

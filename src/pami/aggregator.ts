@@ -3,14 +3,14 @@
 // A message of items of one kind and length has nothing else. In others, each run of items of one kind is behind two words,
 // its kind and its bytes, and begins at a multiple of 8. An item of a kind without a length is a run of its own.
 import type { Extension } from "../collective/extension.js";
-import type { Operation } from "../collective/operation.js";
+import type { CollectiveOperation } from "../collective/operation.js";
 import { checkKeys, type Keys, NO_OPTIONS } from "../core/check.js";
 import { type Endpoint, nameOf } from "../core/endpoint.js";
 import { checkInteger, PamiError, show } from "../core/error.js";
 import { type Callback, EAGAIN, ENOMEM, type Result, SHUTDOWN, SUCCESS } from "../core/result.js";
 import type { Arrival } from "../protocol/late-handler.js";
 import { copyInto } from "../support/copy.js";
-import { type ExtensionHost, errorOf, Look, makeTogether } from "./extension-host.js";
+import { type ExtensionHost, errorOf, makeTogether, ResultLook } from "./extension-host.js";
 import { ITEM_KEYS, type ItemArray, type ItemKind, type Kind, kindOf, kindsOf } from "./item-kind.js";
 import { checkProgress, checkWait, PROGRESS_KEYS, type ProgressOptions, type WaitOptions } from "./waits.js";
 
@@ -95,11 +95,11 @@ interface Carried extends Kind {
 }
 
 /** A finish() that is under way: first all is sent, then members tell each other how much, then all of that comes. */
-interface Finishing extends Look {
+interface Finishing extends ResultLook {
   /** Messages that come from each member. */
   readonly expected: Float64Array;
   /** In which members tell each other; undefined: it has not begun. */
-  exchange: Operation | undefined;
+  exchange: CollectiveOperation | undefined;
 }
 
 /**
@@ -409,7 +409,7 @@ export class Aggregator<View extends ItemArray = ItemArray> {
   async whenRoom(rank: number, options: ProgressOptions = NO_OPTIONS): Promise<void> {
     this.#checkRank("whenRoom", rank);
     checkProgress("whenRoom()", options);
-    const room = new Look(() => this.#hasRoom(rank));
+    const room = new ResultLook(() => this.#hasRoom(rank));
     await this.#host.until("whenRoom", room.isOver, options, () => [rank]);
     if (room.result !== SUCCESS) throw errorOf(this.#host, "whenRoom", room.result);
   }
@@ -421,7 +421,7 @@ export class Aggregator<View extends ItemArray = ItemArray> {
   whenRoomSync(rank: number, options: WaitOptions = NO_OPTIONS): Result {
     this.#checkRank("whenRoomSync", rank);
     checkWait("whenRoomSync()", options);
-    const room = new Look(() => this.#hasRoom(rank));
+    const room = new ResultLook(() => this.#hasRoom(rank));
     const waited = this.#host.untilSync("whenRoomSync", room.isOver, options, () => [rank]);
     if (waited !== SUCCESS) return waited;
     if (room.result !== SUCCESS) this.#host.noteError(errorOf(this.#host, "whenRoomSync", room.result));
@@ -468,7 +468,7 @@ export class Aggregator<View extends ItemArray = ItemArray> {
     const left = this.#left;
     this.#left = undefined;
     if (left !== undefined) return left;
-    const finishing: Finishing = Object.assign(new Look(() => this.#finish(finishing)), {
+    const finishing: Finishing = Object.assign(new ResultLook(() => this.#finish(finishing)), {
       expected: new Float64Array(this.#outgoing.length),
       exchange: undefined,
     });

@@ -2,7 +2,7 @@
 import type { ActiveType } from "../collective/active.js";
 import type { CollectiveKernel } from "../collective/kernel.js";
 import type { Reducer } from "../collective/operation.js";
-import type { Request } from "../collective/select.js";
+import type { CollectiveRequest } from "../collective/select.js";
 import { prefixSums } from "../collective/shape.js";
 import type { Blocks } from "../collective/shared-steps.js";
 import { type CollectiveType, signatureOf, USER_OPERATION } from "../collective/signature.js";
@@ -23,14 +23,14 @@ import { type Given, OPERATION_KEYS, type UserOperation } from "./collective-par
 
 /** A request, and what all members must agree on. */
 export interface Prepared {
-  readonly request: Request;
+  readonly request: CollectiveRequest;
   readonly signature: number;
   /** Whether it is for one call: what is sent was copied. */
   readonly isOnce?: boolean;
 }
 
 export const NOTHING = new Uint8Array(0);
-export const BARRIER: Request = {
+export const BARRIER: CollectiveRequest = {
   type: "barrier",
   send: NOTHING,
   receive: NOTHING,
@@ -161,7 +161,7 @@ export class Requests {
       } else if (!isSamePlace(own, block)) checkApart(type, own, whole);
     }
     if (isVector) bytes = own.length;
-    const request: Request = isScatter
+    const request: CollectiveRequest = isScatter
       ? { ...base, elementBytes, bytes, send: whole, receive: own, sent: blocks }
       : { ...base, elementBytes, bytes, send: own, receive: whole, received: blocks };
     const lengths = isVector ? (type === "allgatherv" ? (blocks as Blocks).counts : []) : [bytes];
@@ -171,7 +171,7 @@ export class Requests {
   #alltoall(
     type: "alltoall" | "alltoallv",
     given: Given,
-    base: Request,
+    base: CollectiveRequest,
     receive: Uint8Array,
     elementBytes: number,
     kind: number,
@@ -283,7 +283,7 @@ export class Requests {
       throw new PamiError("PAMIR_INVAL", `${type}(): receive has ${result.length} bytes, the result ${needed}`);
     }
     if (!isInPlace) checkApart(type, operands, result);
-    const request: Request = {
+    const request: CollectiveRequest = {
       ...BARRIER,
       type,
       root,

@@ -510,7 +510,7 @@ export class Context {
     try {
       while (!producers.isOver(dispatch)) {
         await this.#waits.until("messages()", () => receiver.hasNext(dispatch) || producers.isOver(dispatch), options);
-        for (let next = receiver.take(dispatch); next !== undefined; next = receiver.take(dispatch)) {
+        for (let next = receiver.popUnexpected(dispatch); next !== undefined; next = receiver.popUnexpected(dispatch)) {
           this.#core.parts.took(next, dispatch);
           const received = this.#received(next, typed);
           if (received !== undefined) yield received;

@@ -1,6 +1,6 @@
 // What shared regions, counters, grids and aggregators need of the geometry upon which they are built.
 import type { GeometryCore } from "../collective/geometry-core.js";
-import type { Operation } from "../collective/operation.js";
+import type { CollectiveOperation } from "../collective/operation.js";
 import { type Endpoint, nameOf, taskOf } from "../core/endpoint.js";
 import { type ErrorCode, PamiError } from "../core/error.js";
 import { EAGAIN, type Result, SUCCESS } from "../core/result.js";
@@ -37,11 +37,11 @@ export interface ExtensionHost {
     awaited: () => readonly number[],
   ): Promise<void>;
   /** Begins an alltoall whose buffers are not used again. */
-  exchange(parameters: ExchangeParameters<Float64Array>): Operation;
+  exchange(parameters: ExchangeParameters<Float64Array>): CollectiveOperation;
   /** Which member has another value than most, and one of those; -1: none. */
   oddOf(values: readonly string[]): readonly [odd: number, usual: number];
   /** Ranks for which an operation waits. */
-  awaitedOf(operation: Operation): number[];
+  awaitedOf(operation: CollectiveOperation): number[];
   /** Sets the geometry's `lastError`: a blocking call has failed. */
   noteError(error: Error): void;
 }
@@ -141,7 +141,7 @@ export function errorOf({ core, task }: ExtensionHost, call: string, result: Res
 }
 
 /** What a wait looks for. */
-export class Look {
+export class ResultLook {
   /** What the last look has returned; EAGAIN: it is not over. */
   result: Result = EAGAIN;
   readonly isOver: () => boolean;

@@ -5,7 +5,7 @@ import { oddOf } from "../collective/calls.js";
 import type { PartOf } from "../collective/collectives.js";
 import type { GeometryCore } from "../collective/geometry-core.js";
 import type { CollectiveKernel } from "../collective/kernel.js";
-import type { Operation as Begun } from "../collective/operation.js";
+import type { CollectiveOperation as Begun } from "../collective/operation.js";
 import {
   ACTIVE_ALGORITHM,
   ALGORITHMS,
@@ -13,9 +13,9 @@ import {
   type AlgorithmInfo,
   algorithmOf,
   begin,
+  type CollectiveRequest,
   callOf,
   defaultAlgorithm,
-  type Request,
 } from "../collective/select.js";
 import { SharedOperation } from "../collective/shared-operation.js";
 import { BarrierSteps } from "../collective/shared-steps.js";
@@ -794,7 +794,7 @@ export class Geometry {
     return recent.begin(this.#core);
   }
 
-  #algorithm(request: Request, name: string | undefined): Algorithm {
+  #algorithm(request: CollectiveRequest, name: string | undefined): Algorithm {
     if (name === undefined) return defaultAlgorithm(request, this.#core);
     const fitting = ALGORITHMS[request.type].filter((algorithm) => algorithm.fits(this.#core));
     const found = algorithmOf(request.type, fitting, name);

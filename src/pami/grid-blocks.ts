@@ -36,7 +36,7 @@ export interface Box {
 }
 
 /** A neighbor in one direction, and what is exchanged with it. */
-export interface Side {
+export interface GridSide {
   readonly rank: number;
   /** Its number at this member, and that of this member's side at the neighbor: the opposite one. */
   readonly direction: number;
@@ -68,7 +68,7 @@ export function blockOf({ size, processes, halo }: GridPlan, rank: number): Bloc
 }
 
 /** The sides of a member that have a neighbor. */
-export function sidesOf(plan: GridPlan, block: Block): Side[] {
+export function sidesOf(plan: GridPlan, block: Block): GridSide[] {
   const directions = directionsOf(plan);
   return directions.flatMap((steps, direction) => {
     const at = block.coordinates.map((one, dimension) => one + (steps[dimension] as number));
@@ -110,7 +110,7 @@ export interface GridLayout {
 const LINE = 64;
 const aligned = (bytes: number): number => Math.ceil(bytes / LINE) * LINE;
 
-export function layoutOf(plan: GridPlan, block: Block, sides: readonly Side[]): GridLayout {
+export function layoutOf(plan: GridPlan, block: Block, sides: readonly GridSide[]): GridLayout {
   const { elementBytes, fields } = plan;
   const fieldBytes = aligned(block.cells * elementBytes);
   let next = fields * fieldBytes;

@@ -19,8 +19,8 @@ import {
   blockOf,
   type GridLayout,
   type GridPlan,
+  type GridSide,
   layoutOf,
-  type Side,
   sidesOf,
 } from "./grid-blocks.js";
 import { elementOf } from "./item-kind.js";
@@ -91,7 +91,7 @@ interface Parcel {
 }
 
 /** A side with all that an exchange of it needs. */
-interface Link extends Side {
+interface GridNeighbor extends GridSide {
   /** In even and in odd exchanges. */
   readonly outgoing: Parcel[];
   readonly arrivals: readonly Parcel[];
@@ -127,9 +127,9 @@ export class Grid<View extends CellArray = Float64Array> {
   readonly #host: ExtensionHost;
   readonly #region: SharedRegion;
   readonly #kernel: Kernel;
-  readonly #links: readonly Link[];
+  readonly #links: readonly GridNeighbor[];
   /** By direction. */
-  readonly #byDirection: (Link | undefined)[] = [];
+  readonly #byDirection: (GridNeighbor | undefined)[] = [];
   readonly #number: number;
   readonly #fieldBytes: number;
   /** Number of the exchange that has begun last, and of the last that is complete. */
@@ -142,7 +142,7 @@ export class Grid<View extends CellArray = Float64Array> {
   readonly #isOver = (): boolean => {
     if (this.#failed !== SUCCESS) return true;
     for (let place = 0; place < this.#links.length; place++) {
-      if ((this.#links[place] as Link).arrived < this.#begun) return false;
+      if ((this.#links[place] as GridNeighbor).arrived < this.#begun) return false;
     }
     return true;
   };
@@ -157,7 +157,7 @@ export class Grid<View extends CellArray = Float64Array> {
     host: ExtensionHost,
     plan: GridPlan,
     block: Block,
-    sides: readonly Side[],
+    sides: readonly GridSide[],
     layout: GridLayout,
     type: PayloadView<View>,
     number: number,
@@ -258,7 +258,7 @@ export class Grid<View extends CellArray = Float64Array> {
     this.#begun++;
     this.#field = field;
     for (let place = 0; place < this.#links.length && this.#failed === SUCCESS; place++) {
-      this.#give(this.#links[place] as Link);
+      this.#give(this.#links[place] as GridNeighbor);
     }
     return this.#failed;
   }
@@ -319,7 +319,7 @@ export class Grid<View extends CellArray = Float64Array> {
   }
 
   /** Gives a neighbor the border cells of this exchange. */
-  #give(link: Link): void {
+  #give(link: GridNeighbor): void {
     const { rank, border, opposite, outgoing } = link;
     const parity = this.#begun & 1;
     let parcel = outgoing[parity] as Parcel;
@@ -337,7 +337,7 @@ export class Grid<View extends CellArray = Float64Array> {
     }
     this.#pack(border, parcel.cells, pointer);
     if (rank === this.#host.group.rank) {
-      (this.#byDirection[opposite] as Link).arrived = this.#begun;
+      (this.#byDirection[opposite] as GridNeighbor).arrived = this.#begun;
       return;
     }
     const sent = this.#send(rank, opposite, parcel);
@@ -392,7 +392,7 @@ export class Grid<View extends CellArray = Float64Array> {
     if (this.#failed !== SUCCESS) return this.#failed;
     const parity = this.#begun & 1;
     for (let place = 0; place < this.#links.length; place++) {
-      const { halo, arrivals } = this.#links[place] as Link;
+      const { halo, arrivals } = this.#links[place] as GridNeighbor;
       const { cells, offset } = arrivals[parity] as Parcel;
       this.#unpack(halo, cells, this.#region.bytes.byteOffset + offset);
     }

@@ -1,5 +1,5 @@
 // Waits for members of a geometry that give up: their errors name the members.
-import type { Operation } from "../collective/operation.js";
+import type { CollectiveOperation } from "../collective/operation.js";
 import { type Endpoint, nameOf } from "../core/endpoint.js";
 import { PamiError } from "../core/error.js";
 import { type Result, TIMEDOUT } from "../core/result.js";
@@ -32,7 +32,7 @@ export function lateError(
 }
 
 /** Ranks for which an operation waits. */
-export function awaitedOf(operation: Operation): number[] {
+export function awaitedOf(operation: CollectiveOperation): number[] {
   return (operation.check ?? operation).awaited();
 }
 

@@ -8,7 +8,7 @@ import type { GeometryContext } from "./context.js";
 import type { ProgressOptions } from "./waits.js";
 
 /** What is waited for. */
-export interface Awaited {
+export interface LedOperation {
   readonly isOver: boolean;
   /** Called once it is over. */
   wake(): void;
@@ -19,7 +19,7 @@ type Host = Pick<GeometryContext, "task" | "core" | "until">;
 export class LedWaits {
   readonly #host: Host;
   /** In the order of the waits. */
-  readonly #all = new Set<Awaited>();
+  readonly #all = new Set<LedOperation>();
   /** Whether one of the waits advances. */
   #isLed = false;
 
@@ -32,7 +32,7 @@ export class LedWaits {
    * @param keepsErrors as that of GeometryContext.until
    * @throws as `progress()`
    */
-  async until(awaited: Awaited, options: ProgressOptions, keepsErrors = false): Promise<void> {
+  async until(awaited: LedOperation, options: ProgressOptions, keepsErrors = false): Promise<void> {
     const { task, core, until } = this.#host;
     const { timeout = Number.POSITIVE_INFINITY, signal } = options;
     const { clock, interruptsTaken, observers, parker } = task;

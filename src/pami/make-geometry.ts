@@ -1,5 +1,5 @@
 // Makes geometries: what client.createGeometry() loads.
-import { Collectives, type PartOf } from "../collective/collectives.js";
+import { ContextGeometries, type PartOf } from "../collective/collectives.js";
 import type { Creation } from "../collective/creation.js";
 import { type CollectiveKernel, selectCollectiveKernel } from "../collective/kernel.js";
 import { checkKeys, type Keys } from "../core/check.js";
@@ -33,7 +33,7 @@ export interface GeometryOptions extends ProgressOptions {
 const KEYS: Keys<GeometryOptions> = { ...PROGRESS_KEYS, id: true, context: true };
 
 /** One for each context, and one kernel for each task. */
-const collectivesOf = new WeakMap<ContextCore, Collectives>();
+const collectivesOf = new WeakMap<ContextCore, ContextGeometries>();
 const waitsOf = new WeakMap<ContextCore, LedWaits>();
 const kernelOf = new WeakMap<Task, CollectiveKernel>();
 
@@ -91,7 +91,7 @@ async function make(
   const kernel = kernelFor(task);
   let collectives = collectivesOf.get(core);
   if (collectives === undefined) {
-    collectives = core.add((activity) => new Collectives(task, core, activity, kernel));
+    collectives = core.add((activity) => new ContextGeometries(task, core, activity, kernel));
     collectivesOf.set(core, collectives);
   }
   let waits = waitsOf.get(core);
@@ -122,7 +122,7 @@ async function make(
 }
 
 /** This member gives up. @returns the error to throw */
-function gaveUp(call: string, collectives: Collectives, creation: Creation, error: unknown): unknown {
+function gaveUp(call: string, collectives: ContextGeometries, creation: Creation, error: unknown): unknown {
   const awaited = creation.awaited();
   collectives.giveUp(creation, awaited);
   // The round that has ended the wait may have made it: the others hear that this member has none.

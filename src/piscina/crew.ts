@@ -6,7 +6,7 @@ import { type Context, type Endpoint, type Job, launch, type PamiError } from ".
 const JOB_TASKS = 16;
 
 /** How a worker is called. */
-export interface Link {
+export interface PoolLink {
   readonly context: Context;
   readonly to: Endpoint;
   /** The worker has ended. */
@@ -21,7 +21,7 @@ interface Crew {
 }
 
 /** Jobs, one behind the other. */
-export class Crews {
+export class PiscinaCrews {
   readonly #maxThreads: number;
   /** The job that gets the next worker. */
   #current: Promise<Crew> | undefined;
@@ -32,7 +32,7 @@ export class Crews {
   }
 
   /** Makes a worker a task of a job. @param port the other end is the worker's */
-  async join(port: MessagePort): Promise<Link> {
+  async join(port: MessagePort): Promise<PoolLink> {
     for (;;) {
       this.#current ??= this.#launch();
       const current = this.#current;

@@ -29,7 +29,7 @@ export type HistogramSummary = {
 const PERCENTS = [0.001, 0.01, 0.1, 1, 2.5, 10, 25, 50, 75, 90, 97.5, 99, 99.9, 99.99, 99.999];
 
 /** Histogram of times, in microseconds. */
-export class Times {
+export class TaskTimes {
   readonly #histogram: RecordableHistogram = createHistogram();
 
   add(milliseconds: number): void {

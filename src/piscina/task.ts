@@ -3,7 +3,7 @@ import { AsyncResource, type AsyncResourceOptions } from "node:async_hooks";
 import { systemClock } from "../support/clock.js";
 import type { HistogramSummary } from "./histogram.js";
 import { isMoved, moved, queueOptionsSymbol } from "./transfer.js";
-import type { Request } from "./wire.js";
+import type { TaskRequest } from "./wire.js";
 
 /** Why a task was aborted: the `cause` is the signal's reason. */
 export class AbortError extends Error {
@@ -202,11 +202,11 @@ export interface TaskOptions {
 export interface TaskOwner {
   readonly resourceOptions: AsyncResourceOptions;
   /** A task is over. */
-  over(task: Task): void;
+  over(task: PiscinaCall): void;
 }
 
 /** A task of a Piscina. */
-export class Task extends AsyncResource implements PiscinaTask {
+export class PiscinaCall extends AsyncResource implements PiscinaTask {
   readonly taskId = count++;
   readonly created = systemClock.now();
   readonly filename: string;
@@ -253,7 +253,7 @@ export class Task extends AsyncResource implements PiscinaTask {
   }
 
   /** What the worker gets. The task has its value no more. */
-  take(): Request {
+  take(): TaskRequest {
     const { task: value } = this;
     this.task = undefined;
     return this.#isNamed ? [this.taskId, value, this.filename, this.name] : [this.taskId, value];

@@ -3,14 +3,14 @@ import type { AsyncResourceOptions } from "node:async_hooks";
 import type { EventEmitterAsyncResource } from "node:events";
 import { systemClock } from "../support/clock.js";
 import { pause } from "../support/timers.js";
-import { Crews } from "./crew.js";
-import { Times } from "./histogram.js";
+import { PiscinaCrews } from "./crew.js";
+import { TaskTimes } from "./histogram.js";
 import { type FilledOptions, filled, type Options, pathOf } from "./options.js";
 import {
   AbortError,
   FixedQueue,
+  PiscinaCall,
   type QueuedTask,
-  Task,
   type TaskOptions,
   type TaskOwner,
   type TaskQueue,
@@ -36,28 +36,28 @@ class Line {
     return this.#queue.size + (this.#first === undefined ? 0 : 1);
   }
 
-  push(task: Task): void {
+  push(task: PiscinaCall): void {
     this.#queue.push(task);
   }
 
-  shift(): Task | undefined {
+  shift(): PiscinaCall | undefined {
     const task = this.#first ?? this.#queue.shift() ?? undefined;
     this.#first = undefined;
-    return task as Task | undefined;
+    return task as PiscinaCall | undefined;
   }
 
-  unshift(task: Task): void {
+  unshift(task: PiscinaCall): void {
     this.#first = task;
   }
 
-  remove(task: Task): void {
+  remove(task: PiscinaCall): void {
     if (this.#first === task) this.#first = undefined;
     else this.#queue.remove(task);
   }
 
   /** Takes out all tasks. */
-  clear(): Task[] {
-    const all: Task[] = [];
+  clear(): PiscinaCall[] {
+    const all: PiscinaCall[] = [];
     for (let task = this.shift(); task !== undefined; task = this.shift()) all.push(task);
     return all;
   }
@@ -65,10 +65,10 @@ class Line {
 
 export class ThreadPool implements ThreadHost, TaskOwner {
   readonly options: FilledOptions;
-  readonly crews: Crews;
+  readonly crews: PiscinaCrews;
   readonly threads = new Set<Thread>();
-  readonly runTimes: Times | undefined;
-  readonly waitTimes: Times | undefined;
+  readonly runTimes: TaskTimes | undefined;
+  readonly waitTimes: TaskTimes | undefined;
   readonly start = systemClock.now();
   readonly resourceOptions: AsyncResourceOptions;
   completed = 0;
@@ -87,11 +87,11 @@ export class ThreadPool implements ThreadHost, TaskOwner {
     this.#events = events;
     this.resourceOptions = { requireManualDestroy: true, triggerAsyncId: events.asyncId };
     this.options = filled(options);
-    this.crews = new Crews(this.options.maxThreads);
+    this.crews = new PiscinaCrews(this.options.maxThreads);
     this.#line = new Line(options.taskQueue ?? new FixedQueue());
     if (this.options.recordTiming) {
-      this.runTimes = new Times();
-      this.waitTimes = new Times();
+      this.runTimes = new TaskTimes();
+      this.waitTimes = new TaskTimes();
     }
     while (this.threads.size < this.options.minThreads) this.#add(true);
   }
@@ -144,7 +144,7 @@ export class ThreadPool implements ThreadHost, TaskOwner {
   }
 
   /** @returns the tasks that it had */
-  #remove(thread: Thread): Task[] {
+  #remove(thread: Thread): PiscinaCall[] {
     const tasks = thread.destroy();
     this.#running -= tasks.length;
     this.threads.delete(thread);
@@ -203,7 +203,7 @@ export class ThreadPool implements ThreadHost, TaskOwner {
   }
 
   /** @returns whether a thread got it */
-  #give(task: Task): boolean {
+  #give(task: PiscinaCall): boolean {
     const thread = this.#pick(task);
     if (thread === undefined) return false;
     task.started = systemClock.now();
@@ -213,7 +213,7 @@ export class ThreadPool implements ThreadHost, TaskOwner {
     return true;
   }
 
-  #pick(task: Task): Thread | undefined {
+  #pick(task: PiscinaCall): Thread | undefined {
     const { loadBalancer, concurrentTasksPerWorker } = this.options;
     if (loadBalancer !== undefined) {
       const ready = [...this.threads].filter(({ isReady }) => isReady);
@@ -237,7 +237,7 @@ export class ThreadPool implements ThreadHost, TaskOwner {
     return picked;
   }
 
-  answered(thread: Thread, task: Task, isFailed: boolean, value: unknown): void {
+  answered(thread: Thread, task: PiscinaCall, isFailed: boolean, value: unknown): void {
     this.#running--;
     thread.times?.add(systemClock.now() - task.started);
     task.done(isFailed, value);
@@ -258,7 +258,7 @@ export class ThreadPool implements ThreadHost, TaskOwner {
     if (signal?.aborted === true) return Promise.reject(new AbortError(signal.reason));
     const name = given.name ?? options.name;
     const isNamed = filename !== options.filename || name !== options.name;
-    const task = new Task(this, value, { filename, name, isNamed, transferList, signal });
+    const task = new PiscinaCall(this, value, { filename, name, isNamed, transferList, signal });
     if (this.#admit(task)) {
       if (signal !== null) task.onAbort(signal, () => this.#abort(task));
       this.#look();
@@ -266,13 +266,13 @@ export class ThreadPool implements ThreadHost, TaskOwner {
     return task.promise;
   }
 
-  over(task: Task): void {
+  over(task: PiscinaCall): void {
     this.completed++;
     if (task.started > 0) this.runTimes?.add(systemClock.now() - task.started);
   }
 
   /** Gives a task to a thread, or lets it wait. */
-  #admit(task: Task): boolean {
+  #admit(task: PiscinaCall): boolean {
     if (this.#line.size === 0 && this.#give(task)) return true;
     this.#line.push(task);
     this.#grow();
@@ -285,7 +285,7 @@ export class ThreadPool implements ThreadHost, TaskOwner {
     return false;
   }
 
-  #abort(task: Task): void {
+  #abort(task: PiscinaCall): void {
     const thread = task.thread as Thread | undefined;
     if (thread === undefined) {
       this.#line.remove(task);

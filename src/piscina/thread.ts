@@ -8,10 +8,10 @@ import {
 } from "node:worker_threads";
 import type { DispatchId, InPlaceCodec, PamiError } from "../index.js";
 import { after } from "../support/timers.js";
-import type { Crews, Link } from "./crew.js";
-import { Times } from "./histogram.js";
+import type { PiscinaCrews, PoolLink } from "./crew.js";
+import { TaskTimes } from "./histogram.js";
 import type { FilledOptions } from "./options.js";
-import { type PiscinaWorker, type Task, THREAD } from "./task.js";
+import { type PiscinaCall, type PiscinaWorker, THREAD } from "./task.js";
 import {
   type Answer,
   bytesOf,
@@ -34,13 +34,13 @@ export const threadOf = (worker: PiscinaWorker | null | undefined): Thread | und
 /** What a Piscina hears of its threads. */
 export interface ThreadHost {
   readonly options: FilledOptions;
-  readonly crews: Crews;
+  readonly crews: PiscinaCrews;
   /** Tasks that are over. */
   readonly completed: number;
   /** Its file is loaded. */
   loaded(thread: Thread): void;
   /** A task is over. */
-  answered(thread: Thread, task: Task, isFailed: boolean, value: unknown): void;
+  answered(thread: Thread, task: PiscinaCall, isFailed: boolean, value: unknown): void;
   /** It has thrown, or its thread has ended by itself. @param hasThrown an error that is its own, not of its tasks */
   failed(thread: Thread, error: unknown, hasThrown: boolean): void;
   /** It has posted a message. */
@@ -54,7 +54,7 @@ const RUN_ID: DispatchId<Uint8Array, unknown> = { id: RUN, request: BYTES, reply
 /** One worker. */
 export class Thread {
   readonly worker: Worker;
-  readonly tasks = new Map<number, Task>();
+  readonly tasks = new Map<number, PiscinaCall>();
   /** The first ones get tasks at once: they wait for the file on their side. */
   isReady: boolean;
   /** Its file is loaded. */
@@ -62,13 +62,13 @@ export class Thread {
   isDestroyed = false;
   /** Resolves once the thread has ended. */
   readonly ended: Promise<void>;
-  readonly times: Times | undefined;
+  readonly times: TaskTimes | undefined;
   readonly seen: PiscinaWorker;
   readonly #host: ThreadHost;
   readonly #port: MessagePort;
   /** The Piscina's end of the port by which the worker joins. */
   #join: MessagePort | undefined;
-  #link: Link | undefined;
+  #link: PoolLink | undefined;
   /** Whether the worker takes calls. */
   hasJoined = false;
   /** Whether the port keeps the program running. */
@@ -81,7 +81,7 @@ export class Thread {
     const { argv, env, execArgv, resourceLimits, workerData, trackUnmanagedFds, ...start } = host.options;
     this.#host = host;
     this.isReady = isReady;
-    this.times = start.workerHistogram ? new Times() : undefined;
+    this.times = start.workerHistogram ? new TaskTimes() : undefined;
     const given = { argv, env, execArgv, resourceLimits, workerData, trackUnmanagedFds } as WorkerOptions;
     this.worker = new Worker(new URL("./piscina-worker.js", import.meta.url), given);
     const port = new MessageChannel();
@@ -152,7 +152,7 @@ export class Thread {
   }
 
   /** Gives it a task. */
-  post(task: Task): void {
+  post(task: PiscinaCall): void {
     const request = task.take();
     try {
       const bytes = task.transfer.length === 0 ? bytesOf(request) : undefined;
@@ -169,7 +169,7 @@ export class Thread {
     this.#hold();
   }
 
-  #call(task: Task, { context, to }: Link, bytes: Uint8Array): void {
+  #call(task: PiscinaCall, { context, to }: PoolLink, bytes: Uint8Array): void {
     context.call(to, RUN_ID, bytes).then(
       (reply) => {
         if (reply === LATER) this.#drain();
@@ -203,7 +203,7 @@ export class Thread {
   }
 
   /** The end of a thread is told by its events, which say why. */
-  #unanswered(task: Task, error: PamiError): void {
+  #unanswered(task: PiscinaCall, error: PamiError): void {
     if (!["PAMIR_SHUTDOWN", "PAMIR_CLOSED"].includes(error.code)) this.#answered(task.taskId, FAILED, error);
   }
 
@@ -227,7 +227,7 @@ export class Thread {
   }
 
   /** Ends it now. @returns the tasks that it had */
-  destroy(): Task[] {
+  destroy(): PiscinaCall[] {
     this.isDestroyed = true;
     this.#stopIdle?.();
     const tasks = [...this.tasks.values()];

@@ -33,7 +33,7 @@ export const OK = 0;
 export const FAILED = 1;
 
 /** A task. The file and the name of its export are those of the options where there are none. */
-export type Request = readonly [id: number, value: unknown, filename?: string, name?: string];
+export type TaskRequest = readonly [id: number, value: unknown, filename?: string, name?: string];
 export type Answer = readonly [id: number, state: number, value: unknown];
 
 /** What a worker begins with. */
@@ -48,7 +48,7 @@ export interface WorkerStart {
 export const clones: InPlaceCodec<unknown> = codecs.clone();
 
 /** The bytes of a request or an answer, in place; undefined: it goes as it is. */
-export function bytesOf(value: Request | Answer): Uint8Array | undefined {
+export function bytesOf(value: TaskRequest | Answer): Uint8Array | undefined {
   try {
     return clones.encode(value);
   } catch (error) {
@@ -60,7 +60,7 @@ export function bytesOf(value: Request | Answer): Uint8Array | undefined {
 /** Posts a request or an answer. @param bytes those that bytesOf() gives */
 export function post(
   port: MessagePort,
-  value: Request | Answer,
+  value: TaskRequest | Answer,
   transfer: readonly unknown[],
   bytes: Uint8Array | undefined,
 ): void {

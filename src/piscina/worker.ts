@@ -18,8 +18,8 @@ import {
   post,
   posted,
   READY,
-  type Request,
   RUN,
+  type TaskRequest,
   type WorkerStart,
 } from "./wire.js";
 
@@ -125,13 +125,13 @@ class Runner {
 
   #fromPort(message: unknown): void {
     if (message instanceof MessagePort) return void join(message, this.#port, this).catch(uncaught);
-    const answer = this.answer(posted(message) as Request);
+    const answer = this.answer(posted(message) as TaskRequest);
     if (answer instanceof Promise) void answer.then((late) => this.#post(late));
     else this.#post(answer);
   }
 
   /** Runs a task. The promise never rejects. */
-  answer([id, value, filename, name]: Request): Answer | Promise<Answer> {
+  answer([id, value, filename, name]: TaskRequest): Answer | Promise<Answer> {
     const run = filename === undefined ? this.run : found.get(`${filename}/${name}`);
     return run === undefined ? this.#found(id, value, filename, name) : this.#made(id, run, value);
   }
@@ -176,7 +176,7 @@ async function join(by: MessagePort, tasks: MessagePort, runner: Runner): Promis
   context.dispatch(dispatchId(RUN, clones, runner.replies), (request) => {
     if (isFirst) runner.drain();
     isFirst = false;
-    return runner.answer(request as Request);
+    return runner.answer(request as TaskRequest);
   });
   context.ready();
   tasks.postMessage(JOINED);

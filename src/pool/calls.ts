@@ -5,7 +5,7 @@ import { hasGone, isMoved } from "./move.js";
 import { type PoolCallOptions, type PoolOptions, QUEUE_MAX } from "./options.js";
 import type { PoolStats } from "./stats.js";
 import { readStream } from "./streams.js";
-import { type Call, now } from "./waiting.js";
+import { now, type PoolCall } from "./waiting.js";
 import { FUNCTIONS, packed } from "./wire.js";
 import type { Workers } from "./workers.js";
 
@@ -13,14 +13,14 @@ import type { Workers } from "./workers.js";
 const codeOf = (error: unknown): string | undefined => (error instanceof PamiError ? error.code : undefined);
 
 /** The error for a call whose worker has died, and which is not begun again, if that is for what it has moved. */
-function notRetried({ retries, args }: Call, error: unknown): unknown {
+function notRetried({ retries, args }: PoolCall, error: unknown): unknown {
   if (retries === 0 || codeOf(error) !== "PAMIR_SHUTDOWN" || !hasGone(args)) return error;
   const text = `${(error as Error).message}. It is not begun again (retries): what it moved is lost`;
   return new PamiError("PAMIR_SHUTDOWN", text, { cause: error });
 }
 
 /** Calls of functions on workers. */
-export class Calls {
+export class PoolCalls {
   readonly #workers: Workers;
   readonly #options: PoolOptions;
   #closing: Promise<void> | undefined;
@@ -42,7 +42,7 @@ export class Calls {
   }
 
   /** Calls a function once a worker is free, and again if that worker dies. */
-  async #runLater(call: Call): Promise<unknown> {
+  async #runLater(call: PoolCall): Promise<unknown> {
     for (;;) {
       let worker: PoolWorker;
       try {
@@ -61,13 +61,13 @@ export class Calls {
   }
 
   /** Whether a call is begun again. */
-  #isRetried({ retries, options, deadline, args }: Call, error: unknown): boolean {
+  #isRetried({ retries, options, deadline, args }: PoolCall, error: unknown): boolean {
     if (retries === 0 || hasGone(args) || codeOf(error) !== "PAMIR_SHUTDOWN") return false;
     return options.signal?.aborted !== true && now() < deadline && !this.#workers.isTerminated;
   }
 
   /** Calls a function on a worker that Workers.take() has given. */
-  #runOn(worker: PoolWorker, call: Call): Promise<unknown> {
+  #runOn(worker: PoolWorker, call: PoolCall): Promise<unknown> {
     const begin = now();
     this.#workers.tally.waitTime.add(begin - call.since);
     const { signal } = call.options;
@@ -208,7 +208,7 @@ export class Calls {
     return new PamiError("PAMIR_QUEUE_FULL", `${maxQueue} calls wait for a worker (maxQueue)`);
   }
 
-  #call(number: number, args: unknown[], options: PoolCallOptions, place: number | undefined): Call {
+  #call(number: number, args: unknown[], options: PoolCallOptions, place: number | undefined): PoolCall {
     const { timeout = this.#options.timeout, retries = this.#options.retries ?? 0 } = options;
     const since = now();
     return { number, args, options, place, since, deadline: since + (timeout ?? Number.POSITIVE_INFINITY), retries };

@@ -16,7 +16,7 @@ import {
 import { promised } from "../support/promise.js";
 import { type End, Loans, movedOf, numberOfMoved } from "./lent.js";
 import { checkCopied, checkMoved, detachMoved, isMoved, type Moved, nested, postMoved } from "./move.js";
-import { Mover, NotCome } from "./mover.js";
+import { NotCome, PortMover } from "./mover.js";
 import { ABORTED, argsOf, HELLO, LENT, placesOfReply, placesOfRequest, RETURNED, SETTLED, withArgs } from "./wire.js";
 
 /** The value of a call that has come. */
@@ -78,7 +78,7 @@ export class Line {
   readonly #onLent: () => void;
   readonly to: Endpoint;
   readonly loans: Loans;
-  readonly mover = new Mover();
+  readonly mover = new PortMover();
   readonly #cloner = codecs.clone<unknown>({
     numberOf: (part) => (isMoved(part) ? this.#numberOfMoved(part) : this.loans.numberOf(part)),
     partOf: (number) => {

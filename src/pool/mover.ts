@@ -28,7 +28,7 @@ const LAST_MS = 1000;
 
 type Posted = [number: number, values: unknown[]];
 
-export class Mover {
+export class PortMover {
   #port: MessagePort | undefined;
   /** Node's, which gives what has been posted at once. */
   readonly #receive = nodeModule("worker_threads")?.receiveMessageOnPort as

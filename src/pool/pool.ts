@@ -1,6 +1,6 @@
 // The entry pool(): an object with the functions of the workers by name, and the pool's own methods.
 import { PamiError, type URLLike, type WorkerLike } from "../index.js";
-import { Calls } from "./calls.js";
+import { PoolCalls } from "./calls.js";
 import { checkCount, checkFlag, checkKeys, shown } from "./check.js";
 import type { PoolEvent } from "./events.js";
 import { mapped } from "./map.js";
@@ -81,7 +81,7 @@ export async function pool<Api>(
     throw error;
   }
   const names = workers.names as readonly string[];
-  const calls = new Calls(workers, options);
+  const calls = new PoolCalls(workers, options);
   const remoteWith = (given: PoolCallOptions, place?: number): Remote<Api> =>
     remoteOf(names, targetOf(calls, given, place)) as Remote<Api>;
   const byPlace = new Map<number, Remote<Api>>();
@@ -115,7 +115,7 @@ export async function pool<Api>(
 }
 
 /** Where the calls of an object go. @param place the only worker's */
-function targetOf(calls: Calls, given: PoolCallOptions, place?: number): Target {
+function targetOf(calls: PoolCalls, given: PoolCallOptions, place?: number): Target {
   return {
     run: (number, args) => calls.run(number, args, given, place),
     stream: (number, args) => calls.stream(number, args, given, place),
@@ -123,7 +123,7 @@ function targetOf(calls: Calls, given: PoolCallOptions, place?: number): Target 
 }
 
 /** Methods of a pool that need no functions of its workers. */
-function ownMethods(workers: Workers, calls: Calls): object {
+function ownMethods(workers: Workers, calls: PoolCalls): object {
   return {
     map(items: never, work: never, given: { concurrency?: number; ordered?: boolean } = {}) {
       checkKeys("options of map()", given, MAP_KEYS);

@@ -22,7 +22,7 @@ interface Level<T> {
 }
 
 /** A queue with priorities and places. */
-export class Queue<T extends Item<T>> {
+export class PriorityQueue<T extends Item<T>> {
   /** Levels by the only place that takes their items, the highest priority first. */
   readonly #lanes = new Map<number | undefined, Level<T>[]>();
   #order = 0;

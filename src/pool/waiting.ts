@@ -4,13 +4,13 @@ import { systemClock } from "../support/clock.js";
 import { after } from "../support/timers.js";
 import type { PoolWorker } from "./crew.js";
 import type { PoolCallOptions } from "./options.js";
-import type { Item, Queue } from "./queue.js";
+import type { Item, PriorityQueue } from "./queue.js";
 
 /** Milliseconds on the clock of calls. */
 export const { now } = systemClock;
 
 /** A call that the pool has taken. */
-export interface Call {
+export interface PoolCall {
   readonly number: number;
   readonly args: unknown[];
   readonly options: PoolCallOptions;
@@ -34,7 +34,7 @@ export class Waiting implements Item<Waiting> {
   next: Waiting | undefined;
 
   constructor(
-    { place, options: { priority = 0 } }: Call,
+    { place, options: { priority = 0 } }: PoolCall,
     resolve: (worker: PoolWorker) => void,
     reject: (error: unknown) => void,
   ) {
@@ -46,7 +46,7 @@ export class Waiting implements Item<Waiting> {
 }
 
 /** A worker for a call, which waits in the queue until then. @throws PAMIR_CANCELED, PAMIR_TIMEDOUT */
-export function waitFor(queue: Queue<Waiting>, call: Call): Promise<PoolWorker> {
+export function waitFor(queue: PriorityQueue<Waiting>, call: PoolCall): Promise<PoolWorker> {
   const { deadline, options } = call;
   const { signal } = options;
   if (signal?.aborted === true) return Promise.reject(canceledError(signal));

@@ -4,9 +4,9 @@ import { after, pause } from "../support/timers.js";
 import { type Crew, Crews, closedError, type Entry, nameOf, PoolWorker } from "./crew.js";
 import { Events } from "./events.js";
 import { IDLE_MS, type PoolOptions, type Sizes, START_MS } from "./options.js";
-import { Queue } from "./queue.js";
+import { PriorityQueue } from "./queue.js";
 import { Tally } from "./stats.js";
-import { type Call, now, type Waiting, waitFor } from "./waiting.js";
+import { now, type PoolCall, type Waiting, waitFor } from "./waiting.js";
 import { LEAVE } from "./wire.js";
 
 /** Workers in a row that fail before they are ready: then waiting calls reject. */
@@ -27,7 +27,7 @@ export class Workers {
   /** Places whose workers are starting. */
   readonly #starting = new Set<number>();
   readonly #crews: Crews;
-  readonly queue = new Queue<Waiting>();
+  readonly queue = new PriorityQueue<Waiting>();
   readonly tally = new Tally();
   readonly events = new Events();
   /** Names of the functions, once a worker has told them. */
@@ -245,7 +245,7 @@ export class Workers {
   /**
    * A worker for a call, which is counted there. No call waits that a free worker would take: so a call may take one at once.
    */
-  workerFor(call: Call): Promise<PoolWorker> {
+  workerFor(call: PoolCall): Promise<PoolWorker> {
     const free = this.take(call.place);
     if (free !== undefined) return Promise.resolve(free);
     if (this.isTerminated) return Promise.reject(closedError());

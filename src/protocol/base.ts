@@ -6,7 +6,7 @@ import type { Endpoint } from "../core/endpoint.js";
 import type { Activity } from "../core/progress.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import type { MemoryMap } from "../memory/map.js";
-import type { Addresses } from "../node/address.js";
+import type { SlotTable } from "../node/address.js";
 import type { ContextEngine } from "../node/engine.js";
 import type { Clock } from "../support/clock.js";
 import type { Buffers, Lanes } from "../transport/transport.js";
@@ -17,11 +17,11 @@ import type { Buffers, Lanes } from "../transport/transport.js";
  */
 export type Tell = (to: Endpoint, dispatch: number, header: Uint8Array, payload?: Uint8Array) => void;
 
-export interface Base {
+export interface ContextParts {
   readonly kernel: Kernel;
   readonly memory: Memory;
   readonly map: MemoryMap;
-  readonly addresses: Addresses;
+  readonly addresses: SlotTable;
   readonly clock: Clock;
   /** Ordinal of the context's endpoint, and pointer to its block. */
   readonly ordinal: number;

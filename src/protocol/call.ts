@@ -26,10 +26,10 @@ import type { Message } from "../core/message.js";
 import { type Callback, ERROR, type Result, SHUTDOWN, SUCCESS } from "../core/result.js";
 import { thrownBytes, thrownIn } from "../core/thrown.js";
 import type { Memory } from "../kernel/kernel.js";
-import type { Gift } from "../memory/regions.js";
+import type { GivenRegion } from "../memory/regions.js";
 import { isDetached } from "../support/copy.js";
 import { promised } from "../support/promise.js";
-import { ABORT_INTERRUPTED, ABORT_TIMEDOUT, ServedCall, ServedCalls } from "./served-calls.js";
+import { ABORT_INTERRUPTED, ABORT_TIMEDOUT, AbortableCall, ServedCalls } from "./served-calls.js";
 
 const REPLY_VALUE = 0;
 const REPLY_ERROR = 1;
@@ -59,7 +59,7 @@ export interface CallHost {
       header: Uint8Array,
       payload: Uint8Array | undefined,
       onSent: Callback | undefined,
-      gift?: Gift,
+      gift?: GivenRegion,
     ): Result;
   };
   /** Where the number of pending calls is published: a word, by its index in the memory. */
@@ -138,7 +138,7 @@ export class Calls {
     header: Uint8Array | undefined,
     payload: Uint8Array | undefined,
     call: PendingCall,
-    gift?: Gift,
+    gift?: GivenRegion,
   ): number {
     const headerBytes = header?.length ?? 0;
     if (headerBytes > HEADER_BYTES_MAX - PREFIX_BYTES) {
@@ -195,14 +195,14 @@ export class Calls {
   }
 
   /** The scope of a call that has come. */
-  scopeOf(origin: Endpoint, number: number): ServedCall {
-    const scope = new ServedCall(this.#served, origin, number);
+  scopeOf(origin: Endpoint, number: number): AbortableCall {
+    const scope = new AbortableCall(this.#served, origin, number);
     this.#served.begin(scope);
     return scope;
   }
 
   /** A call waits for its answer, which comes later: its scope hears of the caller until then. */
-  serveLater(scope: ServedCall): void {
+  serveLater(scope: AbortableCall): void {
     this.#served.add(scope);
   }
 
@@ -232,11 +232,11 @@ export class Calls {
       if (!message.immediate) message.checkAnswered();
     } catch (error) {
       message.discard();
-      (message.leaveCall() as ServedCall | undefined)?.answered();
+      (message.leaveCall() as AbortableCall | undefined)?.answered();
       this.replyError(origin, number, error);
       return;
     }
-    const scope = message.leaveCall() as ServedCall | undefined;
+    const scope = message.leaveCall() as AbortableCall | undefined;
     // The usual answer of plain bytes, sent from here: reply() enters five functions for it.
     // isView() comes first: instanceof would ask a proxy for its prototype.
     if (
@@ -305,7 +305,7 @@ export class Calls {
    * Answers a call with what its handler returned, or the stream's reader gave: a value, or a promise of one.
    * @param scope the call's, if anybody asked for it @param typed the dispatch id of a handler of values
    */
-  reply(to: Endpoint, number: number, value: unknown, scope: ServedCall | undefined, typed: Typed): void {
+  reply(to: Endpoint, number: number, value: unknown, scope: AbortableCall | undefined, typed: Typed): void {
     const promise = value === undefined || ArrayBuffer.isView(value) ? undefined : promised(value);
     if (promise === undefined) {
       scope?.answered();

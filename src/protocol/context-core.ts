@@ -25,13 +25,13 @@ import type { Kernel } from "../kernel/kernel.js";
 import { contextBlock, isClosed, ordinalOf } from "../memory/map.js";
 import { endpointCount, taskAt } from "../node/address.js";
 import { ContextEngine } from "../node/engine.js";
-import type { Lanes, Remote } from "../transport/transport.js";
+import type { Lanes, RemoteAgent } from "../transport/transport.js";
 import type { Tell } from "./base.js";
 import { type CallHost, Calls } from "./call.js";
 import type { Receiver } from "./eager/receiver.js";
 import type { Sender } from "./eager/sender.js";
 import { LateHandler } from "./late-handler.js";
-import type { Parts } from "./observers.js";
+import type { ObservedParts } from "./observers.js";
 import { Rendezvous } from "./rendezvous/rendezvous.js";
 import type { Rma } from "./rma/rma.js";
 import type { Task } from "./task.js";
@@ -65,9 +65,9 @@ function asOne(errors: readonly unknown[]): unknown {
 class InlineAgent implements ProgressSource {
   readonly busy = 1;
   readonly isDrained = true;
-  readonly #remote: Remote;
+  readonly #remote: RemoteAgent;
 
-  constructor(remote: Remote, activity: Activity) {
+  constructor(remote: RemoteAgent, activity: Activity) {
     this.#remote = remote;
     activity.add(1);
   }
@@ -110,7 +110,7 @@ export class ContextCore {
   readonly calls: Calls;
   /** Messages of collective operations: see collective/. */
   readonly collective: LateHandler;
-  readonly parts: Parts;
+  readonly parts: ObservedParts;
   /** Whether a round is under way: handlers and callbacks may be running. */
   isAdvancing = false;
   isClosed = false;
@@ -123,7 +123,7 @@ export class ContextCore {
   readonly #engine: ContextEngine;
   readonly #kernel: Kernel;
   /** The agent of this thread, if the node's has none of its own. */
-  readonly #remote: Remote | undefined;
+  readonly #remote: RemoteAgent | undefined;
   readonly #lanes: Lanes;
   /** Callbacks for the ends of endpoints. */
   #watchers: { readonly to: Endpoint; readonly callback: Callback; readonly cookie: unknown }[] = [];

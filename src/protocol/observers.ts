@@ -15,7 +15,7 @@ import { Sender } from "./eager/sender.js";
 import { Rma } from "./rma/rma.js";
 
 /** The parts of one context. */
-export interface Parts {
+export interface ObservedParts {
   completions(activity: Activity): CompletionQueue;
   work(activity: Activity): WorkQueue;
   sender(...given: ConstructorParameters<typeof Sender>): Sender;
@@ -41,10 +41,10 @@ export interface Observers {
   /** The function to call once a wait has lasted for `witness.patience`. */
   whenLasting(wait: WaitName, own: Endpoint): (() => void) | undefined;
   /** The parts of a context, by its endpoint. */
-  parts(own: Endpoint): Parts;
+  parts(own: Endpoint): ObservedParts;
 }
 
-const PLAIN: Parts = {
+const PLAIN: ObservedParts = {
   completions: (activity) => new CompletionQueue(activity),
   work: (activity) => new WorkQueue(activity),
   sender: (...given) => new Sender(...given),

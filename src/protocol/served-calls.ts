@@ -10,11 +10,11 @@ export const ABORT_CANCELED = 0;
 export const ABORT_TIMEDOUT = 1;
 export const ABORT_INTERRUPTED = 2;
 
-export class ServedCall implements CallScope {
+export class AbortableCall implements CallScope {
   readonly origin: Endpoint;
   readonly number: number;
-  previous: ServedCall | undefined;
-  next: ServedCall | undefined;
+  previous: AbortableCall | undefined;
+  next: AbortableCall | undefined;
   isListed = false;
   isAnswered = false;
   readonly #calls: ServedCalls;
@@ -50,8 +50,8 @@ export class ServedCall implements CallScope {
 }
 
 export class ServedCalls {
-  #first: ServedCall | undefined;
-  #last: ServedCall | undefined;
+  #first: AbortableCall | undefined;
+  #last: AbortableCall | undefined;
   readonly #isGone: (origin: Endpoint) => boolean;
   /** Calls that were given up while they waited for their handler, and are not answered: why, by origin and number. */
   readonly #early = new Map<string, number>();
@@ -64,7 +64,7 @@ export class ServedCalls {
   }
 
   /** A call whose handler has not answered it. */
-  add(call: ServedCall): void {
+  add(call: AbortableCall): void {
     if (call.isListed || call.isAnswered) return;
     call.isListed = true;
     call.previous = this.#last;
@@ -78,7 +78,7 @@ export class ServedCalls {
     else if (this.#isGone(call.origin)) call.abort(ended(call.origin));
   }
 
-  delete(call: ServedCall): void {
+  delete(call: AbortableCall): void {
     if (!call.isListed) return;
     call.isListed = false;
     const { previous, next } = call;
@@ -103,7 +103,7 @@ export class ServedCalls {
   }
 
   /** A call gets its handler. What its caller has told before is for a handler that asks. */
-  begin(call: ServedCall): void {
+  begin(call: AbortableCall): void {
     if (this.#early.size > 0 && this.#early.has(keyOf(call.origin, call.number))) this.add(call);
   }
 
@@ -126,8 +126,8 @@ export class ServedCalls {
     this.#early.clear();
   }
 
-  #abortAll(reason: PamiError, isMeant: (call: ServedCall) => boolean): void {
-    const all: ServedCall[] = [];
+  #abortAll(reason: PamiError, isMeant: (call: AbortableCall) => boolean): void {
+    const all: AbortableCall[] = [];
     for (let call = this.#first; call !== undefined; call = call.next) if (isMeant(call)) all.push(call);
     for (const call of all) call.abort(reason);
   }

@@ -12,7 +12,7 @@ import {
 import type { Activity, ProgressSource } from "../core/progress.js";
 import type { Kernel } from "../kernel/kernel.js";
 import { type MemoryMap, ordinalOf, taskSlot } from "../memory/map.js";
-import { type Addresses, UNBOUND } from "../node/address.js";
+import { type SlotTable, UNBOUND } from "../node/address.js";
 
 /** The part of a context that gives slots back. */
 export interface SlotUser {
@@ -32,7 +32,7 @@ export interface SlotUser {
 export interface SlotTables {
   readonly kernel: Pick<Kernel, "loadWord" | "storeWord" | "exchangeIf" | "laneOf" | "ring">;
   readonly map: MemoryMap;
-  readonly addresses: Addresses;
+  readonly addresses: SlotTable;
 }
 
 /** Handles the slots of tasks of other nodes, when a context has a notice. */

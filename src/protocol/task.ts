@@ -20,13 +20,13 @@ import type { TaskErrors } from "../core/task-errors.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import { type MemoryMap, ordinalOf, taskSlot } from "../memory/map.js";
 import { RegionTable } from "../memory/regions.js";
-import { Addresses } from "../node/address.js";
+import { SlotTable } from "../node/address.js";
 import { announceClose, announceEnds, gracePeriods } from "../node/liveness.js";
 import { Parker } from "../node/park.js";
 import { type Clock, systemClock } from "../support/clock.js";
 import { Keepalive } from "../support/keepalive.js";
 import { after } from "../support/timers.js";
-import type { Remote, Transport, TransportHeap } from "../transport/transport.js";
+import type { RemoteAgent, Transport, TransportHeap } from "../transport/transport.js";
 import { type Observers, UNOBSERVED } from "./observers.js";
 import { regionIfAny } from "./rendezvous/transfers.js";
 import type { LookAtSlots } from "./slots.js";
@@ -69,7 +69,7 @@ export class Task {
   readonly kernel: Kernel;
   readonly memory: Memory;
   readonly map: MemoryMap;
-  readonly addresses: Addresses;
+  readonly addresses: SlotTable;
   /** Its number in the job. */
   readonly number: number;
   /** Its slot in the node's tables. */
@@ -99,7 +99,7 @@ export class Task {
     this.kernel = kernel;
     this.memory = memory;
     this.map = map;
-    this.addresses = new Addresses(kernel, memory, map);
+    this.addresses = new SlotTable(kernel, memory, map);
     this.slot = task;
     this.number = this.addresses.numberOf(task);
     this.clock = clock;
@@ -146,7 +146,7 @@ export class Task {
   }
 
   /** The node's agent, if it has no thread of its own. */
-  get remote(): Remote | undefined {
+  get remote(): RemoteAgent | undefined {
     return this.transport.remote;
   }
 

@@ -14,7 +14,7 @@ const NULL = 0;
 const KEY_BYTES = 32;
 
 /** Finds addresses, and remembers that of the last buffer: a thread seals in one buffer, and opens in another. */
-class Addresses {
+class PointerCache {
   readonly #library: CLibrary;
   #buffer: ArrayBufferLike | undefined;
   #address = 0;
@@ -42,13 +42,13 @@ class Cipher {
   /** Where OpenSSL writes how many bytes it has written. */
   readonly #written = new Int32Array(2);
   readonly #writtenAt: number;
-  readonly #sealed: Addresses;
-  readonly #opened: Addresses;
+  readonly #sealed: PointerCache;
+  readonly #opened: PointerCache;
 
   /** @throws Error OpenSSL, a function, or the cipher is not there */
   constructor(library: CLibrary) {
-    this.#sealed = new Addresses(library);
-    this.#opened = new Addresses(library);
+    this.#sealed = new PointerCache(library);
+    this.#opened = new PointerCache(library);
     const fetch = library.func("EVP_CIPHER_fetch", "uintptr_t", ["uintptr_t", "str", "str"]);
     const create = library.func("EVP_CIPHER_CTX_new", "uintptr_t", []);
     const pointers = ["uintptr_t", "uintptr_t", "uintptr_t"] as const;

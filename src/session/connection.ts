@@ -29,12 +29,12 @@ export const QUOTA = 64;
 /** A DC initiator context. */
 export interface Initiator {
   /** Its connection to the node that it serves. */
-  open: Connection | undefined;
+  open: NodeConnection | undefined;
   /** How many connections to earlier nodes wait for their last acknowledgments. */
   closing: number;
 }
 
-export class Connection {
+export class NodeConnection {
   /** The context that serves it, or has left it. */
   initiator!: Initiator;
   readonly queue: TxQueue;

@@ -16,7 +16,7 @@ import {
   REFUSED_NODE,
   REFUSED_UNKNOWN,
 } from "../../assembly/layout.js";
-import { Connection, type Initiator, QUOTA } from "./connection.js";
+import { type Initiator, NodeConnection, QUOTA } from "./connection.js";
 import type { NodeState } from "./node-state.js";
 import { Packet } from "./packet.js";
 import type { ReceivedPacket } from "./received-packet.js";
@@ -59,9 +59,9 @@ export class Initiators {
   readonly #onUnanswered: SessionsOptions["onUnanswered"];
   readonly #accompany: (node: number, now: number) => void;
   /** All connections that a context serves or has left, by their references. */
-  readonly #connections = new Map<number, Connection>();
+  readonly #connections = new Map<number, NodeConnection>();
   /** Those that have yielded before they were accepted: an answer may still come. */
-  readonly #yielded = new Map<number, Connection>();
+  readonly #yielded = new Map<number, NodeConnection>();
   /** A buffer for packets without data. */
   readonly #packet: Packet;
   #isServing = false;
@@ -124,7 +124,7 @@ export class Initiators {
   #connect(index: number, initiator: Initiator, queue: TxQueue, now: number): void {
     let connection = this.#takeYielded(queue);
     if (connection === undefined || now - connection.acceptedAt > ACCEPTED_MAX)
-      connection = new Connection(this.#state, queue, this.#state.nextReference(index), now);
+      connection = new NodeConnection(this.#state, queue, this.#state.nextReference(index), now);
     connection.initiator = initiator;
     initiator.open = connection;
     this.#connections.set(connection.reference, connection);
@@ -136,13 +136,13 @@ export class Initiators {
     this.#pump(connection, now);
   }
 
-  #sendConnect(connection: Connection, now: number): void {
+  #sendConnect(connection: NodeConnection, now: number): void {
     connection.deadline = now + backoff(connection.queue.attempts);
     connection.connect(this.#packet);
   }
 
   /** Sends what a connection may send, and ends it if it has nothing left to do. */
-  #pump(connection: Connection, now: number): void {
+  #pump(connection: NodeConnection, now: number): void {
     const { session, queue, initiator } = connection;
     const { sessionPackets, out } = this.#state;
     if (session === undefined || queue.yielded === connection.reference) return;
@@ -179,13 +179,13 @@ export class Initiators {
   }
 
   /** Whether another node waits, and the connection can send the rest of its turn now: its context may move on. */
-  #isLastOfTurn({ initiator, queue, quota, isClosing }: Connection, session: Session): boolean {
+  #isLastOfTurn({ initiator, queue, quota, isClosing }: NodeConnection, session: Session): boolean {
     if (isClosing || !this.#queues.hasReady || initiator.closing === CLOSING_MAX) return false;
     return Math.min(queue.length, quota, this.#state.sessionPackets - session.sent) <= session.allowance;
   }
 
   /** Ends a connection. Its unacknowledged packets go back to the queue. @param isOrderly whether the target is told */
-  #release(connection: Connection, now: number, isOrderly: boolean): void {
+  #release(connection: NodeConnection, now: number, isOrderly: boolean): void {
     const { session, queue, initiator } = connection;
     if (isOrderly) session?.disconnect(this.#packet, this.#state.job);
     connection.session = undefined;
@@ -201,7 +201,7 @@ export class Initiators {
    * connect packets counts: where a round trip takes longer than its turns, none would come in time. With 0-RTT, its data has
    * gone: the next connection needs another nonce.
    */
-  #yield(connection: Connection, now: number): void {
+  #yield(connection: NodeConnection, now: number): void {
     const { queue, reference, session } = connection;
     if (session === undefined) {
       queue.yielded = reference;
@@ -211,7 +211,7 @@ export class Initiators {
   }
 
   /** @returns the connection of a queue that has yielded */
-  #takeYielded(queue: TxQueue): Connection | undefined {
+  #takeYielded(queue: TxQueue): NodeConnection | undefined {
     const connection = this.#yielded.get(queue.yielded);
     this.#yielded.delete(queue.yielded);
     queue.yielded = 0;
@@ -255,7 +255,7 @@ export class Initiators {
     this.#queues.forgetTarget(target);
   }
 
-  #find(matches: (connection: Connection) => boolean): Connection | undefined {
+  #find(matches: (connection: NodeConnection) => boolean): NodeConnection | undefined {
     for (const connection of this.#connections.values()) if (matches(connection)) return connection;
     return undefined;
   }
@@ -296,7 +296,7 @@ export class Initiators {
     }
   }
 
-  #checkDeadlines(connection: Connection, now: number): void {
+  #checkDeadlines(connection: NodeConnection, now: number): void {
     const { session } = connection;
     if (session !== undefined && session.deadline <= now) this.#onProbeTimeout(connection, session, now);
     else if (connection.deadline > now) this.#pump(connection, now);
@@ -304,7 +304,7 @@ export class Initiators {
     else this.#onConnectTimeout(connection, now);
   }
 
-  #onIdleTimeout(connection: Connection, now: number): void {
+  #onIdleTimeout(connection: NodeConnection, now: number): void {
     if (connection.queue.length > 0) {
       connection.quota = QUOTA;
       this.#pump(connection, now);
@@ -312,7 +312,7 @@ export class Initiators {
   }
 
   /** A connect packet was not answered: it is sent again, now or after a backoff, or the node is given up. */
-  #onConnectTimeout(connection: Connection, now: number): void {
+  #onConnectTimeout(connection: NodeConnection, now: number): void {
     const { queue } = connection;
     if (this.#noteAttempt(queue, now)) return;
     if (queue.attempts >= ATTEMPTS_YIELD && this.#queues.hasReady) {
@@ -324,7 +324,7 @@ export class Initiators {
   }
 
   /** The target of a session does not acknowledge: it is probed, or the session ends, or the node is given up. */
-  #onProbeTimeout(connection: Connection, session: Session, now: number): void {
+  #onProbeTimeout(connection: NodeConnection, session: Session, now: number): void {
     const { queue } = connection;
     if (this.#noteAttempt(queue, now)) return;
     const isLate = now - queue.firstAttempt >= session.roundTrip;
@@ -368,7 +368,7 @@ export class Initiators {
   // ── Received packets ──────────────────────────────────────────────────────────────────────────────────────────
 
   /** The connection that a packet belongs to. */
-  #connectionOf({ session, from }: ReceivedPacket): Connection | undefined {
+  #connectionOf({ session, from }: ReceivedPacket): NodeConnection | undefined {
     const connection = this.#connections.get(session) ?? this.#yielded.get(session);
     if (connection !== undefined && this.#state.routes.allows(connection.queue.node, from)) return connection;
     this.#state.dropped.unknownSession++;

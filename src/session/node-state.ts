@@ -16,7 +16,7 @@ import { LinkQueue } from "./link-queue.js";
 import type { ReceivedPacket } from "./received-packet.js";
 import type { ReplayWindow } from "./replay-window.js";
 import { Routes } from "./routes.js";
-import type { Counts, Shared } from "./session.js";
+import type { Counts, SessionShared } from "./session.js";
 import type { SessionsOptions } from "./sessions-options.js";
 import { Time } from "./time.js";
 
@@ -76,7 +76,7 @@ type NodeOptions = Pick<
   | "onLost"
 >;
 
-export class NodeState implements Shared {
+export class NodeState implements SessionShared {
   /** The number of this node, and the job's fingerprint. */
   readonly node: number;
   readonly job: number;

@@ -34,7 +34,7 @@ export interface Counts {
 }
 
 /** What the sessions of a node share. */
-export interface Shared extends Reordering {
+export interface SessionShared extends Reordering {
   readonly out: Outgoing;
   readonly counts: Counts;
   readonly makeController: MakeController;
@@ -44,7 +44,7 @@ export class Session {
   /** The id that the target assigned; with 0-RTT, the first word of the nonce. */
   readonly id: number;
   readonly #route: { readonly to: Address };
-  readonly #shared: Shared;
+  readonly #shared: SessionShared;
   readonly #handshake: number;
   /** The id that packets have: with 0-RTT, it differs from `id` once the target has accepted. */
   #currentId: number;
@@ -72,7 +72,7 @@ export class Session {
   constructor(
     id: number,
     route: { readonly to: Address },
-    shared: Shared,
+    shared: SessionShared,
     limit: number,
     sent: number,
     seal: Seal | undefined,

@@ -60,7 +60,7 @@ export const TAKE_LATER = -1;
 export const TAKE_NO_MEMORY = -2;
 
 /** Buffers on their way from one context to one target. */
-export interface Flight {
+export interface UnreadBuffers {
   /** Bytes of the buffers that the target has not read yet. */
   readonly unread: number;
 }
@@ -72,36 +72,36 @@ export interface Buffers {
   /** Whether a payload may ever go in a buffer. */
   fits(bytes: number): boolean;
   /** Begins the flight from a context to a target. */
-  flight(): Flight;
+  flight(): UnreadBuffers;
   /** A slot with a buffer for a payload, or TAKE_…. The caller sends the slot or gives it back before the next trim(). */
-  take(flight: Flight, bytes: number): number;
+  take(flight: UnreadBuffers, bytes: number): number;
   /** Whether take() would give a buffer, as far as one can tell without taking memory for it. */
-  mayTake(flight: Flight, bytes: number): boolean;
+  mayTake(flight: UnreadBuffers, bytes: number): boolean;
   /** As mayTake(), for a payload that must not go in packets: whether there is memory. */
-  hasMemory(flight: Flight, bytes: number): boolean;
+  hasMemory(flight: UnreadBuffers, bytes: number): boolean;
   /** Bytes that a target takes in buffers now. */
-  room(flight: Flight): number;
+  room(flight: UnreadBuffers): number;
   /** A slot for an extent of this task that is given to a target, or a negative number: no slot is free. */
   give(extent: number): number;
   /** Pointer to the extent of a slot, and to the slot's word. */
   extentOf(slot: number): number;
   pointerOf(slot: number): number;
   /** The slot's record is about to be committed. */
-  send(flight: Flight, slot: number): void;
+  send(flight: UnreadBuffers, slot: number): void;
   /** A slot that was taken is not sent. */
   giveBack(slot: number): void;
   /** One target more, or one fewer, waits for a buffer, and is to be woken. */
   want(change: 1 | -1): void;
   /** The target has ended: the buffers that it has not kept are used again. */
-  end(flight: Flight): void;
+  end(flight: UnreadBuffers): void;
   /** The context has closed: its buffers come back as the target reads them. */
-  close(flight: Flight): void;
+  close(flight: UnreadBuffers): void;
   /** Gives idle buffers back to the heap. Returns whether there were any. */
   trim(): boolean;
 }
 
 /** What carries this node's messages to tasks of other nodes: the agent. */
-export interface Remote {
+export interface RemoteAgent {
   /** Whether tasks learn of another task's death even if they send it nothing. */
   readonly failureDetection: boolean;
   /** The task in a slot has created its client. @param wake wakes the waits of this thread */
@@ -134,7 +134,7 @@ export interface TransportHeap {
 export interface Transport {
   readonly buffers: Buffers;
   /** Where the agent of other nodes' messages has no thread of its own. */
-  readonly remote: Remote | undefined;
+  readonly remote: RemoteAgent | undefined;
   /** The lanes of a context. */
   lanes(origin: number): Lanes;
 }

@@ -140,7 +140,7 @@ export interface Opened {
 }
 
 /** One connection's seals, from one side. */
-export class Channel {
+export class PageChannel {
   readonly #out: Seal;
   readonly #in: Seal;
   #sent = 0;

@@ -5,13 +5,13 @@ import type { WebSocketLink } from "../link/websocket-link.js";
 import { after } from "../support/timers.js";
 import {
   type Admission,
-  Channel,
   CONTROL,
   DATA,
   type FromPage,
   HELLO,
   type JobState,
   NONCE_BYTES,
+  PageChannel,
   type Refusal,
   readControl,
   readHello,
@@ -44,13 +44,13 @@ interface Peer {
         readonly ticket: IssuedTicket;
         readonly nonce: Uint8Array;
         readonly answer: Uint8Array;
-        readonly channel: Channel;
+        readonly channel: PageChannel;
       }
     | undefined;
   /** By which packets go, and the node at its other end; undefined: it has proved nothing yet. */
-  current: { readonly channel: Channel; readonly member: Member } | undefined;
+  current: { readonly channel: PageChannel; readonly member: Member } | undefined;
   /** The channel before that: packets that the page has sealed by it may be on their way. */
-  before: Channel | undefined;
+  before: PageChannel | undefined;
   /** Cancels the end of a connection that proves nothing. */
   cancel: () => void;
 }
@@ -154,7 +154,7 @@ export class HostLink implements Link {
     }
     const answer = this.#options.random(NONCE_BYTES);
     const { toTarget, toOrigin } = sealsOf(schedule, nonce, answer);
-    peer.greeting = { ticket, nonce, answer, channel: new Channel(toOrigin, toTarget) };
+    peer.greeting = { ticket, nonce, answer, channel: new PageChannel(toOrigin, toTarget) };
     this.#inner.send(peer.token, welcome(nonce, answer, schedule.handshake));
   }
 
@@ -219,7 +219,7 @@ export class HostLink implements Link {
   }
 
   /** Packets to a node go by this connection from now on. */
-  #connect(member: Member, peer: Peer, channel: Channel): void {
+  #connect(member: Member, peer: Peer, channel: PageChannel): void {
     const { nodes, options, silence } = this.#options;
     const before = member.peer;
     peer.cancel();

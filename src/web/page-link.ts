@@ -6,12 +6,12 @@ import type { KeySchedule } from "../session/key-schedule.js";
 import { after } from "../support/timers.js";
 import {
   type Admission,
-  Channel,
   DATA,
   type FromHost,
   hello,
   type JobState,
   NONCE_BYTES,
+  PageChannel,
   REFUSED,
   type Refusal,
   readControl,
@@ -67,9 +67,9 @@ export class PageLink implements Link {
   readonly #events: PageLinkEvents;
   readonly #packetsMax: number;
   /** The handshake under way: the own nonce, and the channel once the host has answered. Undefined: there is none. */
-  #greeting: { readonly nonce: Uint8Array; channel: Channel | undefined; sent: number } | undefined;
+  #greeting: { readonly nonce: Uint8Array; channel: PageChannel | undefined; sent: number } | undefined;
   /** The channel of the connection by which this node was admitted last. */
-  #channel: Channel | undefined;
+  #channel: PageChannel | undefined;
   #silence: number | undefined;
   #cancelAgain: () => void = () => {};
   #cancelSilence: () => void = () => {};
@@ -143,7 +143,7 @@ export class PageLink implements Link {
     const theirs = readWelcome(packet, greeting.nonce, schedule.handshake);
     if (theirs === undefined) return;
     const { toTarget, toOrigin } = sealsOf(schedule, greeting.nonce, theirs);
-    greeting.channel = new Channel(toTarget, toOrigin);
+    greeting.channel = new PageChannel(toTarget, toOrigin);
     greeting.sent = 0;
     this.#say();
   }

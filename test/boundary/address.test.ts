@@ -18,7 +18,7 @@ import {
   TASK_UP,
 } from "../../assembly/layout.js";
 import { contextOf, endpointOf, taskOf } from "../../src/core/endpoint.js";
-import { Addresses, contextAt, endpointCount, isAway, taskAt, UNBOUND } from "../../src/node/address.js";
+import { contextAt, endpointCount, isAway, SlotTable, taskAt, UNBOUND } from "../../src/node/address.js";
 import { markDead } from "../../src/node/liveness.js";
 import { makeRig, type Rig } from "../support/kernels.js";
 import { assertProperty } from "../support/seed.js";
@@ -33,7 +33,7 @@ const AGENT = TASKS;
 
 describe.each(["wasm", "twin"] as const)("addresses: %s", (producer) => {
   let rig: Rig;
-  let addresses: Addresses;
+  let addresses: SlotTable;
 
   function use(more: { tasks?: number; locals?: number; jobTasks?: number; first?: number } = {}): void {
     const limits = { tasks: TASKS, locals: LOCALS, contexts: CONTEXTS, jobTasks: 2 ** 24, first: FIRST, ...more };
@@ -42,7 +42,7 @@ describe.each(["wasm", "twin"] as const)("addresses: %s", (producer) => {
   }
 
   /** The tables as another thread of the node sees them. */
-  const view = (): Addresses => new Addresses(rig.producer, rig.memory, rig.map);
+  const view = (): SlotTable => new SlotTable(rig.producer, rig.memory, rig.map);
 
   beforeEach(() => use());
 
@@ -247,7 +247,7 @@ describe.each(["wasm", "twin"] as const)("addresses: %s", (producer) => {
         }
         const isAgent = by === 2;
         const isRoom = TASKS - slots.size >= (isAgent ? 1 : 2);
-        const slot = (views[by] as Addresses).bind(number, isAgent ? AGENT : by);
+        const slot = (views[by] as SlotTable).bind(number, isAgent ? AGENT : by);
         if (bound !== undefined) expect(slot).toBe(bound);
         else if (!isRoom) expect(slot).toBe(UNBOUND);
         else {

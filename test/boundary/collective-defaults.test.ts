@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { MEMBER_INLINE_BYTES } from "../../assembly/layout.js";
 import type { GeometryCore } from "../../src/collective/geometry-core.js";
 import type { Reducer } from "../../src/collective/operation.js";
-import { defaultAlgorithm, type Request } from "../../src/collective/select.js";
+import { type CollectiveRequest, defaultAlgorithm } from "../../src/collective/select.js";
 import { FLAT_MEMBERS } from "../../src/collective/shared-steps.js";
 import type { CollectiveType } from "../../src/collective/signature.js";
 import * as limits from "../../src/collective/tuning.js";
@@ -21,10 +21,10 @@ type Place = keyof typeof PLACES;
 /** The default for a reduction whose order matters, or another operation. */
 function defaultOf(type: CollectiveType, bytes: number, size: number, place: Place, isUser = false): string {
   const reducer: Partial<Reducer> = { isUser };
-  const request: Partial<Request> = { type, bytes, reducer: reducer as Reducer, isOrdered: true };
+  const request: Partial<CollectiveRequest> = { type, bytes, reducer: reducer as Reducer, isOrdered: true };
   const none = { isShared: false, hasLevels: false, keepsOrder: false };
   const geometry = { ...none, ...PLACES[place], size, shared: { size } } as Partial<GeometryCore>;
-  return defaultAlgorithm(request as Request, geometry as GeometryCore).name;
+  return defaultAlgorithm(request as CollectiveRequest, geometry as GeometryCore).name;
 }
 
 type InBytes = Exclude<keyof typeof limits, "ALLTOALL_MEMBERS" | "BROADCAST_MEMBERS">;

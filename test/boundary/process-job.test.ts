@@ -2,7 +2,7 @@
 import { PassThrough } from "node:stream";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { endText, ProcessJob } from "../../src/cli/run/job.js";
-import type { LaunchedTask, TaskEnd } from "../../src/cli/run/task.js";
+import type { RunTask, TaskEnd } from "../../src/cli/run/task.js";
 
 function fakeTask(task: number) {
   let end: (end: TaskEnd) => void = () => {};
@@ -10,7 +10,7 @@ function fakeTask(task: number) {
     end = resolve;
   });
   const [stdout, stderr, pmi] = [new PassThrough(), new PassThrough(), new PassThrough()];
-  const launched: LaunchedTask = { task, stdout, stderr, pmi, ended, tell: () => {}, kill: () => {}, pass: () => {} };
+  const launched: RunTask = { task, stdout, stderr, pmi, ended, tell: () => {}, kill: () => {}, pass: () => {} };
   return { launched, exit: (code: number) => end({ code, signal: null }) };
 }
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { HELD_UNTIL_RING, TASK_HELD_OFFSET, TASK_LEAVING_OFFSET } from "../../assembly/layout.js";
 import { selectKernel } from "../../src/kernel/select.js";
 import { taskSlot } from "../../src/memory/map.js";
-import { Addresses } from "../../src/node/address.js";
+import { SlotTable } from "../../src/node/address.js";
 import { nodeLimits } from "../../src/node/limits.js";
 import { makeJobMemory } from "../../src/node/memory.js";
 import { Purge } from "../../src/transport/net/purge.js";
@@ -21,7 +21,7 @@ describe.each(["wasm", "ts"] as const)("%s", (name) => {
       name === "wasm",
     );
     const kernel = selectKernel(name, shared, memory);
-    const addresses = new Addresses(kernel, memory, map);
+    const addresses = new SlotTable(kernel, memory, map);
     const purge = new Purge(kernel, memory, map, addresses, {
       isBusy: () => false,
       closeLanes: () => false,

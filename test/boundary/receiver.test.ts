@@ -89,7 +89,10 @@ describe.each(["wasm", "ts"] as const)("%s", (kernel) => {
       turns();
       expect(target.receiver.unexpectedBytes).toBe(28);
       expect(target.receiver.openStream(ID)).toBe(undefined);
-      expect(target.receiver.take(ID)).toMatchObject({ header: new Uint8Array(3), payload: new Uint8Array(20) });
+      expect(target.receiver.popUnexpected(ID)).toMatchObject({
+        header: new Uint8Array(3),
+        payload: new Uint8Array(20),
+      });
       expect(target.receiver.unexpectedBytes).toBe(0);
     });
 
@@ -134,12 +137,12 @@ describe.each(["wasm", "ts"] as const)("%s", (kernel) => {
       target.receiver.openStream(ID);
       for (let i = 0; i < 10; i++) {
         expect(target.receiver.hasNext(ID)).toBe(true);
-        expect(target.receiver.take(ID)?.payload.length).toBe(300);
+        expect(target.receiver.popUnexpected(ID)?.payload.length).toBe(300);
         turns(2);
         expect(target.receiver.unexpectedBytes).toBe(Math.min(900, 300 * (9 - i)));
       }
       expect(target.receiver.hasNext(ID)).toBe(false);
-      expect(target.receiver.take(ID)).toBe(undefined);
+      expect(target.receiver.popUnexpected(ID)).toBe(undefined);
       expect(target.receiver.pausedOrigins).toBe(0);
       target.receiver.closeStream(ID);
     });
@@ -153,10 +156,10 @@ describe.each(["wasm", "ts"] as const)("%s", (kernel) => {
       expect(target.receiver.unexpectedBytes).toBe(LIMIT + 600);
       expect(target.receiver.pausedOrigins).toBe(1);
       for (let i = 0; i < 3; i++) {
-        expect(target.receiver.take(ID)?.payload.length).toBe(600);
+        expect(target.receiver.popUnexpected(ID)?.payload.length).toBe(600);
         turns();
       }
-      expect(target.receiver.take(ID)).toBe(undefined);
+      expect(target.receiver.popUnexpected(ID)).toBe(undefined);
       expect(target.receiver.unexpectedBytes).toBe(LIMIT);
     });
 

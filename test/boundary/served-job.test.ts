@@ -5,10 +5,10 @@ import { expect, it, vi } from "vitest";
 import { JOIN_BARRIERS, LATER } from "../../src/bootstrap/later.js";
 import type { Restarts } from "../../src/cli/run/restarts.js";
 import { type LaterTask, ServedJob } from "../../src/cli/run/served.js";
-import type { LaunchedTask, TaskEnd } from "../../src/cli/run/task.js";
+import type { RunTask, TaskEnd } from "../../src/cli/run/task.js";
 
 /** A task of a node of its own. */
-class PlayedTask implements LaunchedTask {
+class PlayedTask implements RunTask {
   readonly task: number;
   readonly stdout = new PassThrough();
   readonly stderr = new PassThrough();

@@ -9,10 +9,10 @@ import {
   PAGE_SIZE,
   TASK_BELL_OFFSET,
 } from "../../assembly/layout.js";
-import type { Buffers, Operation, Reducer } from "../../src/collective/operation.js";
+import type { CollectiveOperation, OperationBuffers, Reducer } from "../../src/collective/operation.js";
 import type { Piece, Scratch } from "../../src/collective/scratch.js";
 import { SharedMembers } from "../../src/collective/shared-members.js";
-import { type SharedHost, SharedOperation, type Steps } from "../../src/collective/shared-operation.js";
+import { type SharedAlgorithm, type SharedHost, SharedOperation } from "../../src/collective/shared-operation.js";
 import {
   BarrierSteps,
   BroadcastSteps,
@@ -37,7 +37,7 @@ const STEPS_MAX = 20_000;
 
 /** What a member begins. */
 interface Begun {
-  readonly steps: Steps;
+  readonly steps: SharedAlgorithm;
   readonly signature?: number;
   /** Of "send"; all that there are, if not given. */
   readonly bytes?: number;
@@ -46,7 +46,7 @@ interface Begun {
 class Sleeper {
   readonly shared: SharedMembers;
   readonly host: SharedHost;
-  readonly buffers: Buffers;
+  readonly buffers: OperationBuffers;
   operation!: SharedOperation;
   isAsleep = false;
   /** Whether its thread sleeps in an asynchronous wait, and begins the operation meanwhile. */
@@ -59,10 +59,10 @@ class Sleeper {
   #seen = 0;
   #number = 0;
 
-  constructor(crowd: Crowd, rank: number, shared: SharedMembers, buffers: Buffers, scratch: Scratch) {
+  constructor(crowd: Crowd, rank: number, shared: SharedMembers, buffers: OperationBuffers, scratch: Scratch) {
     this.shared = shared;
     this.buffers = buffers;
-    const over = (operation: Operation, result: Result): void => {
+    const over = (operation: CollectiveOperation, result: Result): void => {
       operation.result = result;
       operation.release();
       shared.complete(operation.number, operation.isMutual && result === SUCCESS);
@@ -223,7 +223,7 @@ class Crowd {
   }
 }
 
-type Make = (member: Sleeper) => Steps;
+type Make = (member: Sleeper) => SharedAlgorithm;
 const blocksOf = (size: number, bytes: number) => ({
   counts: new Array<number>(size).fill(bytes),
   offsets: Array.from({ length: size }, (_, rank) => rank * bytes),

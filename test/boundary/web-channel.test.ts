@@ -5,11 +5,11 @@ import { nodeKeyScheduleOf } from "../../src/seal/node.js";
 import { randomBytes } from "../../src/web/bytes.js";
 import {
   type Admission,
-  Channel,
   DATA,
   HELLO,
   hello,
   NONCE_BYTES,
+  PageChannel,
   readControl,
   readHello,
   readRefused,
@@ -27,9 +27,9 @@ const NONCES = [randomBytes(NONCE_BYTES), randomBytes(NONCE_BYTES)] as const;
 const schedule = nodeKeyScheduleOf(randomBytes(32), JOB);
 
 /** The channels of both sides. */
-function pair(): { page: Channel; host: Channel } {
+function pair(): { page: PageChannel; host: PageChannel } {
   const { toTarget, toOrigin } = sealsOf(schedule, ...NONCES);
-  return { page: new Channel(toTarget, toOrigin), host: new Channel(toOrigin, toTarget) };
+  return { page: new PageChannel(toTarget, toOrigin), host: new PageChannel(toOrigin, toTarget) };
 }
 
 describe("a channel", () => {
@@ -55,7 +55,7 @@ describe("a channel", () => {
     const { page, host } = pair();
     expect(page.open(page.seal(DATA, 0, new Uint8Array(4)))).toBeUndefined();
     const { toTarget, toOrigin } = sealsOf(schedule, NONCES[1], NONCES[0]);
-    expect(host.open(new Channel(toTarget, toOrigin).seal(DATA, 0, new Uint8Array(4)))).toBeUndefined();
+    expect(host.open(new PageChannel(toTarget, toOrigin).seal(DATA, 0, new Uint8Array(4)))).toBeUndefined();
   });
 
   it("an answer to a HELLO is not longer, and is for that HELLO alone", () => {

@@ -6,7 +6,7 @@ import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from "vitest";
 import type { StreamedFile } from "../../src/cli/stream/files.js";
 import { printFiles } from "../../src/cli/stream/stream.js";
-import { type Arrived, WAYS, type Way } from "../../src/cli/stream/ways.js";
+import { type FileArrival, WAYS, type Way } from "../../src/cli/stream/ways.js";
 
 let folder = "";
 
@@ -55,7 +55,9 @@ describe("pamir stream", () => {
       (_, i) => `a-rather-long-name-of-a-file-${String.fromCharCode(97 + i)}.bin`,
     );
     const large = names.map((path, i): StreamedFile => ({ path, content: Buffer.alloc(10 ** 8 + i), digest: "x" }));
-    const results = new Map(WAYS.map((way): [Way, Arrived[]] => [way, names.map(() => ({ digest: "x", rate: 99e9 }))]));
+    const results = new Map(
+      WAYS.map((way): [Way, FileArrival[]] => [way, names.map(() => ({ digest: "x", rate: 99e9 }))]),
+    );
     const shown = [false, true].map((all) => {
       const written: string[] = [];
       const spies = [
@@ -92,7 +94,8 @@ describe("pamir stream", () => {
       vi.spyOn(stream, "write").mockImplementation((text) => written.push(String(text)) > 0),
     );
     spies.push(vi.spyOn(console, "log").mockImplementation((text) => written.push(String(text))) as never);
-    const results = (digest: string) => new Map(WAYS.map((way): [Way, Arrived[]] => [way, [{ digest, rate: 1e9 }]]));
+    const results = (digest: string) =>
+      new Map(WAYS.map((way): [Way, FileArrival[]] => [way, [{ digest, rate: 1e9 }]]));
     const file = { path: "file", content: Buffer.alloc(3), digest: "right" };
     const codes = ["right", "wrong"].map((digest) => printFiles([file], results(digest), false));
     for (const spy of spies) spy.mockRestore();

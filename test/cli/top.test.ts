@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { info } from "pamir";
 import { afterEach, describe, expect, inject, it, vi } from "vitest";
-import { ask, type Look } from "../../src/cli/top/look.js";
+import { ask, type JobsLook } from "../../src/cli/top/look.js";
 import { textOf } from "../../src/cli/top/text.js";
 import { printable } from "../../src/support/printable.js";
 import { app } from "../support/run-command.js";
@@ -83,7 +83,7 @@ describe("pamir top", () => {
       return {
         seen: [{ socket: "one", at, pid: 1, program: ["program"], dump }],
         silent: new Set(),
-      } as unknown as Look;
+      } as unknown as JobsLook;
     };
     const before = look(1000, [
       task(0, [context(0, 2 ** 32 - 500)], 2 ** 32 - 1),

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { missedShare, usualShare } from "../../src/cli/crowd.js";
 import { WAYS } from "../../src/cli/stream/ways.js";
-import { type Row, verdict } from "../../src/cli/tour.js";
+import { type TourRow, verdict } from "../../src/cli/tour.js";
 
 let folder = "";
 
@@ -50,7 +50,7 @@ describe("pamir tour", () => {
   });
 
   it("says how many times as fast as postMessage() it is, or that the machine is too busy to say", () => {
-    const rows: Row[] = [
+    const rows: TourRow[] = [
       { name: "pamir", system: "pamir-wasm", nanoseconds: 200, rate: 1e7, call: 5 },
       { name: "postMessage", system: "postMessage", nanoseconds: 16_000, rate: 3e5, call: 47.5 },
     ];

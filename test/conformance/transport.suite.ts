@@ -20,7 +20,6 @@ import { taskSlot } from "../../src/memory/map.js";
 import type { ContextCore } from "../../src/protocol/context-core.js";
 import type { Task } from "../../src/protocol/task.js";
 import {
-  type Flight,
   LANE_ENDED,
   LANE_FULL,
   LANE_LATER,
@@ -29,6 +28,7 @@ import {
   type Lanes,
   TAKE_LATER,
   TAKE_NO_MEMORY,
+  type UnreadBuffers,
 } from "../../src/transport/transport.js";
 import { bytesFrom } from "../support/bytes.js";
 import { at, type CoresJob, fillHeap } from "../support/cores.js";
@@ -516,7 +516,7 @@ export function transportSuite(name: string, make: () => TransportRig): void {
       /** A context that shares the origin's memory, its ordinal, and what it has read. */
       let near: ContextCore;
       let read: Uint8Array[];
-      let flight: Flight;
+      let flight: UnreadBuffers;
       let buffers: Task["transport"]["buffers"];
       let empty: number;
 
@@ -765,7 +765,7 @@ export function transportSuite(name: string, make: () => TransportRig): void {
         let sent = 0;
         const expected: [number, number][] = [];
         for (let steps = scaled(400); steps > 0; steps--) {
-          const of = flights[random(2)] as Flight;
+          const of = flights[random(2)] as UnreadBuffers;
           const step = random(10);
           if (step < 5) {
             const bytes = 1 + random([20_000, 100_000, buffers.share][random(3)] as number);

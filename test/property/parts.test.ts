@@ -576,7 +576,7 @@ class Life {
   #takeStream(number: number): void {
     const { receiver } = this.#core(number);
     while (receiver.hasNext(STREAM)) {
-      const taken = receiver.take(STREAM);
+      const taken = receiver.popUnexpected(STREAM);
       if (taken === undefined) break;
       this.#heard(this.#originOf(taken.origin), number, taken.header);
     }

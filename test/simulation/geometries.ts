@@ -11,7 +11,7 @@ import {
 import { Unexpected } from "../../src/collective/active.js";
 import { Channel } from "../../src/collective/channel.js";
 import { GeometryCore } from "../../src/collective/geometry-core.js";
-import type { Operation, Reducer } from "../../src/collective/operation.js";
+import type { CollectiveOperation, Reducer } from "../../src/collective/operation.js";
 import { type Piece, Scratch } from "../../src/collective/scratch.js";
 import { CompletionQueue } from "../../src/core/completion.js";
 import { type Callback, ERROR, type Result, SHUTDOWN, SUCCESS } from "../../src/core/result.js";
@@ -68,7 +68,7 @@ class Party {
   readonly scratch: WatchedScratch;
   readonly core: GeometryCore;
   readonly completions = new CompletionQueue();
-  readonly operations: Operation[] = [];
+  readonly operations: CollectiveOperation[] = [];
   /** Members whose end it is to hear of, and has heard of. */
   readonly watched = new Set<number>();
   readonly gone = new Set<number>();

@@ -13,7 +13,7 @@ import { contextBlock, engineSlot, type Limits, type MemoryMap, ordinalOf } from
 import { ContextEngine } from "../../src/node/engine.js";
 import { markDead, markEngineDead } from "../../src/node/liveness.js";
 import { makeJobMemory } from "../../src/node/memory.js";
-import type { Base } from "../../src/protocol/base.js";
+import type { ContextParts } from "../../src/protocol/base.js";
 import { ContextCore, type CoreOptions } from "../../src/protocol/context-core.js";
 import { type Observers, UNOBSERVED } from "../../src/protocol/observers.js";
 import { Rendezvous } from "../../src/protocol/rendezvous/rendezvous.js";
@@ -220,7 +220,7 @@ export function fillHeap({ kernel, map, number }: Task): () => void {
 
 /** What a core hands to its parts, and the rendezvous that its sender needs: to make one part alone. */
 export interface PartsBase {
-  readonly base: Base;
+  readonly base: ContextParts;
   readonly rendezvous: Rendezvous;
 }
 
@@ -230,7 +230,7 @@ export function baseOf(task: Task, index: number): PartsBase {
   const ordinal = ordinalOf(map, task.slot, index);
   const block = contextBlock(map, ordinal);
   const activity = new Activity();
-  const base: Base = {
+  const base: ContextParts = {
     kernel,
     memory,
     map,

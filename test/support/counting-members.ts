@@ -1,10 +1,10 @@
 // Members of one memory, all on this thread, whose loads and stores are counted: the cache lines of others that each one
 // reads in an operation, those of its own that others read, and the bytes that it copies and reduces.
 import { MEMBER_SIZE, PAGE_SIZE } from "../../assembly/layout.js";
-import type { Buffers, Operation, Reducer } from "../../src/collective/operation.js";
+import type { CollectiveOperation, OperationBuffers, Reducer } from "../../src/collective/operation.js";
 import type { Piece, Scratch } from "../../src/collective/scratch.js";
 import { SharedMembers } from "../../src/collective/shared-members.js";
-import { type SharedHost, SharedOperation, type Steps } from "../../src/collective/shared-operation.js";
+import { type SharedAlgorithm, type SharedHost, SharedOperation } from "../../src/collective/shared-operation.js";
 import { type Result, SUCCESS } from "../../src/core/result.js";
 import { type Kernel, type Memory, memoryOf } from "../../src/kernel/kernel.js";
 
@@ -73,7 +73,7 @@ class CountingMembers extends SharedMembers {
 
 class CountingMember {
   readonly shared: CountingMembers;
-  readonly buffers: Buffers;
+  readonly buffers: OperationBuffers;
   readonly #host: SharedHost;
   operation!: SharedOperation;
 
@@ -133,7 +133,7 @@ class CountingMember {
     const tasks = blocks.map((_, task) => TASKS + task);
     this.shared = new CountingMembers(kernel, cold, seen, rank, blocks, tasks);
     this.buffers = { send, receive, reducer };
-    const over = (operation: Operation, result: Result): void => {
+    const over = (operation: CollectiveOperation, result: Result): void => {
       operation.result = result;
       operation.release();
       this.shared.complete(operation.number, operation.isMutual && result === SUCCESS);
@@ -153,7 +153,7 @@ class CountingMember {
     this.#host = host as SharedHost;
   }
 
-  begin(number: number, steps: Steps): void {
+  begin(number: number, steps: SharedAlgorithm): void {
     this.shared.counts = new Counts();
     this.operation = new SharedOperation(this.#host, this.buffers, steps);
     this.operation.number = number;
@@ -214,7 +214,7 @@ export class CountingCrowd {
   }
 
   /** One operation of all members, each of which goes on in turn, in an order that is drawn. */
-  operate(make: (member: CountingMember) => Steps): Cost {
+  operate(make: (member: CountingMember) => SharedAlgorithm): Cost {
     this.#number++;
     for (const member of this.members) member.begin(this.#number, make(member));
     const left = [...this.members];

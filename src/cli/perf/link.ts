@@ -8,7 +8,7 @@ import type { Duplex } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { cleaned, withFolder } from "./clean-up.js";
 import { limitOf, type Order, within } from "./peers.js";
-import { type Figures, LINK_WORK, makeResultFile, readResults, type Work } from "./work.js";
+import { type Figures, LINK_WORK, makeResultFile, type PerfWork, readResults } from "./work.js";
 
 /** Of each node, for what it sends. */
 interface Impairments {
@@ -46,7 +46,7 @@ export function runNodes(
   return withFolder(async (folder) => {
     const results = makeResultFile(join(folder, "results"), 2);
     // Two tasks, mostly two agents, and two processors: the system places them.
-    const work: Work = { ...order, cpus: [], results, barrier: join(folder, "barrier") };
+    const work: PerfWork = { ...order, cpus: [], results, barrier: join(folder, "barrier") };
     const env = {
       PAMIR_SIZE: "2",
       PAMIR_RENDEZVOUS: `${HOST}:${await freePort()}`,

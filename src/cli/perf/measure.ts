@@ -4,7 +4,7 @@ import { readlinkSync } from "node:fs";
 import { PerformanceObserver } from "node:perf_hooks";
 import { pause } from "../../support/timers.js";
 import { needPath } from "../commands.js";
-import { CACHE_LINE, type Figures, SAMPLES_MAX, WINDOW, type Work } from "./work.js";
+import { CACHE_LINE, type Figures, type PerfWork, SAMPLES_MAX, WINDOW } from "./work.js";
 
 /** Nanoseconds, monotonic. */
 export function now(): number {
@@ -45,7 +45,7 @@ export class Stopwatch {
   #taken = 0;
 
   /** @param each what one batch is divided by: a round trip counts twice */
-  constructor({ seconds, warmUp }: Pick<Work, "seconds" | "warmUp">, each: number) {
+  constructor({ seconds, warmUp }: Pick<PerfWork, "seconds" | "warmUp">, each: number) {
     this.#samples = new Float64Array(SAMPLES_MAX);
     this.#each = each;
     this.#cost = timerCost();
@@ -99,7 +99,7 @@ export class RateMeter {
   /** Called once, when the warm-up is over. */
   onWarm: (() => void) | undefined;
 
-  constructor({ seconds, warmUp, leastMessages }: Work) {
+  constructor({ seconds, warmUp, leastMessages }: PerfWork) {
     this.#seconds = seconds;
     this.#least = leastMessages;
     this.#over = now();

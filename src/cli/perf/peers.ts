@@ -10,10 +10,10 @@ import {
   isCollective,
   makeResultFile,
   makeResults,
+  type PerfWork,
   placesOf,
   readResults,
   type TestName,
-  type Work,
 } from "./work.js";
 
 /** What a peer's worker is told. */
@@ -21,7 +21,7 @@ export interface PeerData {
   readonly peer: string;
   readonly thread: number;
   readonly threads: number;
-  readonly work: Work;
+  readonly work: PerfWork;
   readonly port?: MessagePort;
   readonly memory?: WebAssembly.Memory;
   /** Where the peer's package is. */
@@ -29,7 +29,7 @@ export interface PeerData {
   readonly ringbuf?: { buffers: SharedArrayBuffer[]; stop: SharedArrayBuffer };
 }
 
-export type Order = Omit<Work, "results" | "barrier">;
+export type Order = Omit<PerfWork, "results" | "barrier">;
 
 const RINGBUF_BYTES = 262144;
 
@@ -75,7 +75,7 @@ export async function runPamir(
 ): Promise<Figures> {
   const { tasks } = order;
   const kernels = typeof kernel === "string" ? kernel : kernelsOf(kernel, tasks);
-  const runIn = (shared: Pick<Work, "results" | "barrier">): Promise<Figures> =>
+  const runIn = (shared: Pick<PerfWork, "results" | "barrier">): Promise<Figures> =>
     runTasks(kernels, { ...order, ...shared }, order, inProcesses);
   if (!inProcesses) return runIn({ results: makeResults(tasks), barrier: new SharedArrayBuffer(4) });
   return withFolder((folder) =>
@@ -85,7 +85,7 @@ export async function runPamir(
 
 async function runTasks(
   kernel: KernelName | readonly KernelName[],
-  work: Work,
+  work: PerfWork,
   order: Order,
   inProcesses: boolean,
 ): Promise<Figures> {
@@ -127,7 +127,7 @@ function threadsOf(peer: string): number {
 /** A run of a peer in JavaScript, on workers of its own. */
 export async function runPeer(peer: string, order: Order): Promise<Figures> {
   const threads = threadsOf(peer);
-  const work: Work = { ...order, results: makeResults(threads), barrier: new SharedArrayBuffer(4) };
+  const work: PerfWork = { ...order, results: makeResults(threads), barrier: new SharedArrayBuffer(4) };
   const isSocket = peer === "dgram" || peer === "tcp" || peer === "ws";
   const posts = isSocket || peer.startsWith("postMessage");
   const channel = posts ? new MessageChannel() : undefined;

@@ -8,7 +8,7 @@ import { figureOf, type Ratio, ratiosOf } from "./goals.js";
 import { TESTS } from "./plan.js";
 
 /** A row of the report: medians over the runs; `min` and `max` are of the figure that the test is about. */
-export interface Result {
+export interface PerfResult {
   readonly test: string;
   readonly system: string;
   readonly bytes: number;
@@ -34,7 +34,7 @@ export interface Report {
   readonly date: string;
   readonly handoff_ns: readonly number[];
   readonly void: boolean;
-  readonly results: readonly Result[];
+  readonly results: readonly PerfResult[];
   /** By what the hand-off was measured. */
   readonly handoff: "C" | "wasm";
   /** Members of the collective operations. */
@@ -80,7 +80,7 @@ export function reportOf(outcome: Outcome): Report {
   };
 }
 
-function resultOf(cell: Cell): Result {
+function resultOf(cell: Cell): PerfResult {
   const { test, system, bytes, runs } = cell;
   const middle = (field: "p50_ns" | "p90_ns" | "p99_ns" | "p999_ns" | "messages_per_s"): number | null => {
     const values = runs.flatMap((run) => run[field] ?? []);
@@ -125,12 +125,12 @@ export function withUnit(value: number | null, unit: "ns" | "/s" | "B/s"): strin
   return `${scaled >= 100 ? scaled.toFixed(0) : scaled.toPrecision(3)} ${scales[step]}`;
 }
 
-function unitOf({ test, p50_ns }: Result): "ns" | "/s" | "B/s" {
+function unitOf({ test, p50_ns }: PerfResult): "ns" | "/s" | "B/s" {
   if (p50_ns !== null) return "ns";
   return TESTS.find(({ name }) => name === test)?.figure === "bandwidth" ? "B/s" : "/s";
 }
 
-function figure(result: Result): number | null {
+function figure(result: PerfResult): number | null {
   const unit = unitOf(result);
   return unit === "ns" ? result.p50_ns : unit === "B/s" ? result.bytes_per_s : result.messages_per_s;
 }

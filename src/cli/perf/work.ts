@@ -49,7 +49,7 @@ export function blocksOf(test: CollectiveTest, tasks: number): number {
 }
 
 /** One measurement on two threads or more. */
-export interface Work {
+export interface PerfWork {
   readonly test: TestName;
   /** Tasks of a job, processes of MPI. */
   readonly tasks: number;
@@ -94,7 +94,7 @@ const LINK_WINDOW = 4096;
 const LINK_WINDOW_BYTES = 2 ** 20;
 
 /** Messages before an answer. */
-export function windowOf({ bytes, isLinked }: Pick<Work, "bytes" | "isLinked">): number {
+export function windowOf({ bytes, isLinked }: Pick<PerfWork, "bytes" | "isLinked">): number {
   return isLinked && LINK_WINDOW * bytes <= LINK_WINDOW_BYTES ? LINK_WINDOW : WINDOW;
 }
 /** Messages of rndv_bw that are under way at a time, … */

@@ -1,5 +1,5 @@
 // What attach() checks in a task, for a launcher that checks it before any task. Loaded only where there is something to check.
-import { checkLink, type JoinOptions, joinOptions, kernelOf, portOf } from "../../launch/join-options.js";
+import { checkLink, joinOptions, kernelOf, type ProcessJoinOptions, portOf } from "../../launch/join-options.js";
 import { checkLimits } from "../../launch/limits.js";
 import { ownAddress } from "../../launch/own-address.js";
 import { type LinkKinds, linkKinds, linkModule } from "../../link/registry.js";
@@ -17,10 +17,10 @@ export async function kindsOf(given: string | undefined): Promise<LinkKinds> {
 export function checkedOptions(
   kinds: LinkKinds,
   text: string,
-  given: JoinOptions,
+  given: ProcessJoinOptions,
   nodes: number,
   locals: number,
-): JoinOptions {
+): ProcessJoinOptions {
   const options = { ...joinOptions(kinds, text), ...given };
   checkLink(options, kinds);
   kernelOf(options);

@@ -52,7 +52,7 @@ export const FRAME = {
 export type FrameKind = (typeof FRAME)[keyof typeof FRAME];
 
 /** What the starter is to run. The key travels in a frame of its own. */
-export interface Order {
+export interface StartOrder {
   readonly app: string;
   readonly args: readonly string[];
   readonly execArgv: readonly string[];

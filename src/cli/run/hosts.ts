@@ -2,13 +2,13 @@
 // processes of a host share memory; hosts talk by UDP.
 import { readFileSync, realpathSync } from "node:fs";
 import { resolve } from "node:path";
-import { type HostSlots, type Placement, parseHostFile, parseHosts, placeTasks } from "../../bootstrap/hosts.js";
+import { type HostPlacement, type HostSlots, parseHostFile, parseHosts, placeTasks } from "../../bootstrap/hosts.js";
 import { makeKey } from "../../bootstrap/key.js";
 import { Guard } from "../../launch/guard.js";
 import { after } from "../../support/timers.js";
 import { pathOf } from "../commands.js";
 import { say, UsageError } from "../usage.js";
-import type { Order } from "./frames.js";
+import type { StartOrder } from "./frames.js";
 import type { Running } from "./job.js";
 import {
   asUsageError,
@@ -27,7 +27,7 @@ import {
 import { RemoteHost } from "./remote.js";
 import { Restarts } from "./restarts.js";
 import { type LaterTask, ServedJob } from "./served.js";
-import type { LaunchedTask } from "./task.js";
+import type { RunTask } from "./task.js";
 import { reportWaits } from "./waiting.js";
 
 /** The host that needs no remote shell. */
@@ -60,17 +60,17 @@ export async function runHosts(app: string, args: string[], values: Values): Pro
   const guard = new Guard((why) => {
     say(`pamir run: if this process is killed, its remote shells go on, since sh can't be started: ${why}`);
   });
-  const hostOf = (name: string, tasks: Order["tasks"]): RemoteHost =>
+  const hostOf = (name: string, tasks: StartOrder["tasks"]): RemoteHost =>
     new RemoteHost(name, commandOf(name, shell, values), { ...common, tasks }, key, guard);
   /** Starts a task again, by a remote shell of its own: the earlier one may have gone. */
-  const start = async ({ task, rank, env }: LaterTask): Promise<LaunchedTask> => {
-    const { host: name } = placements.findLast(({ firstTask }) => firstTask <= rank) as Placement;
+  const start = async ({ task, rank, env }: LaterTask): Promise<RunTask> => {
+    const { host: name } = placements.findLast(({ firstTask }) => firstTask <= rank) as HostPlacement;
     const host = hostOf(name, [{ task, env }]);
     hosts.push(host);
     if ((await Promise.race([awaitHosts([host], shell, timeout, givenUp), givenUp])) === "ended") {
       throw new UsageError("the job ends");
     }
-    return host.start()[0] as LaunchedTask;
+    return host.start()[0] as RunTask;
   };
   const job = new ServedJob({ size, timeout, restarts, onError, labels: labelsOf(values), start });
   const hosts: RemoteHost[] = [];
@@ -122,7 +122,7 @@ export async function runHosts(app: string, args: string[], values: Values): Pro
 }
 
 /** Which hosts get which tasks. @throws UsageError */
-function place(values: Values): Placement[] {
+function place(values: Values): HostPlacement[] {
   const ppn = count("--ppn", values.ppn);
   try {
     const hosts = hostsOf(values);

@@ -4,7 +4,7 @@ import { type Labels, labelLines, passOn, takeRest } from "../../launch/labels.j
 import { codeIn } from "../../launch/start-limits.js";
 import { after, pause } from "../../support/timers.js";
 import { say } from "../usage.js";
-import type { AskSignal, EndSignal, LaunchedTask, TaskEnd, UserSignal } from "./task.js";
+import type { AskSignal, EndSignal, RunTask, TaskEnd, UserSignal } from "./task.js";
 
 /** The exit code of a job whose time was up. */
 export const EXIT_TIMEOUT = 124;
@@ -37,12 +37,12 @@ export interface JobOptions {
   /** The task whose loss made attach() fail in others, if that has happened. */
   readonly cause?: () => number | undefined;
   /** Called at the failure of a task: starts another one in its place. Undefined: the failure is the job's. */
-  readonly replace?: (task: number) => Promise<LaunchedTask> | undefined;
+  readonly replace?: (task: number) => Promise<RunTask> | undefined;
 }
 
 export class ProcessJob {
   readonly #options: JobOptions;
-  readonly #running = new Set<LaunchedTask>();
+  readonly #running = new Set<RunTask>();
   #first: number | undefined;
   #isEnding = false;
   #stopTimer = (): void => {};
@@ -62,7 +62,7 @@ export class ProcessJob {
   }
 
   /** Takes tasks. @returns the exit code of the first that failed, or 0, once all have ended */
-  async run(tasks: readonly LaunchedTask[]): Promise<number> {
+  async run(tasks: readonly RunTask[]): Promise<number> {
     await Promise.all(tasks.map((task) => this.#watch(task)));
     this.#stopTimer();
     return this.#first ?? 0;
@@ -95,7 +95,7 @@ export class ProcessJob {
     for (const task of this.#running) task.kill(signal);
   }
 
-  async #watch(task: LaunchedTask): Promise<void> {
+  async #watch(task: RunTask): Promise<void> {
     const { labels } = this.#options;
     this.#running.add(task);
     const lines: (() => void)[] = [];
@@ -133,8 +133,8 @@ export class ProcessJob {
   }
 
   /** Watches a task that comes in the place of another. @returns whether it was started */
-  async #goesOn(next: Promise<LaunchedTask>): Promise<boolean> {
-    let task: LaunchedTask;
+  async #goesOn(next: Promise<RunTask>): Promise<boolean> {
+    let task: RunTask;
     try {
       task = await next;
     } catch (error) {

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { isBuiltin } from "node:module";
 import { dirname, join } from "node:path";
 import { info, launch, type PamiError } from "pamir";
-import { type Address, addressText } from "../../bootstrap/address.js";
+import { addressText, type HostPort } from "../../bootstrap/address.js";
 import { findLauncher, type PmiWay } from "../../bootstrap/environment.js";
 import { findPackage } from "../../support/packages.js";
 
@@ -63,7 +63,7 @@ function versionOf(name: string, path: string): string | undefined {
   return undefined;
 }
 
-function meetingOf(place: PmiWay | Address | undefined): string | undefined {
+function meetingOf(place: PmiWay | HostPort | undefined): string | undefined {
   if (place === undefined) return undefined;
   if ("fd" in place) return `PMI, descriptor ${place.fd}`;
   return "address" in place ? `PMI, ${addressText(place.address)}` : `rendezvous, ${addressText(place)}`;

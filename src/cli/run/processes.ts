@@ -7,7 +7,7 @@ import { withPreload } from "../../launch/preload.js";
 import { descriptorsText, processesText } from "../../launch/start-limits.js";
 import { UsageError } from "../usage.js";
 import { PRELOAD } from "./options.js";
-import type { EndSignal, LaunchedTask, TaskEnd, UserSignal } from "./task.js";
+import type { EndSignal, RunTask, TaskEnd, UserSignal } from "./task.js";
 
 /** The descriptors of a task's process behind its standard streams. */
 export const KEY_FD = 3;
@@ -41,7 +41,7 @@ export interface ProcessOptions {
 const OTHERS =
   /^(PAMIR_(RANK|SIZE|LOCAL_RANK|LOCAL_SIZE|RENDEZVOUS|SERVED|JOB|BIND|NODE|KEY_FILE|KEY_FD|LATER|LAUNCHED)|PMI_\w+)$/;
 
-export class TaskProcess implements LaunchedTask {
+export class TaskProcess implements RunTask {
   readonly task: number;
   readonly stdout: Readable;
   readonly stderr: Readable;

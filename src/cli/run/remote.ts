@@ -8,9 +8,9 @@ import { takeRest } from "../../launch/labels.js";
 import { descriptorsText, startText } from "../../launch/start-limits.js";
 import { after } from "../../support/timers.js";
 import { say, UsageError } from "../usage.js";
-import { FRAME, Frames, type Order } from "./frames.js";
+import { FRAME, Frames, type StartOrder } from "./frames.js";
 import { RemoteOutput } from "./held.js";
-import type { EndSignal, LaunchedTask, TaskEnd, UserSignal } from "./task.js";
+import type { EndSignal, RunTask, TaskEnd, UserSignal } from "./task.js";
 
 /** Most characters of a remote shell's complaints that an error shows. */
 const COMPLAINT_MAX = 1000;
@@ -31,7 +31,7 @@ export class RemoteHost {
   readonly refused: Promise<never>;
   /** Resolves once the remote shell has ended. */
   readonly closed: Promise<void>;
-  readonly #order: Order;
+  readonly #order: StartOrder;
   readonly #key: Uint8Array;
   readonly #shell: ChildProcess;
   readonly #frames: Frames;
@@ -46,7 +46,7 @@ export class RemoteHost {
   #refuse: (error: Error) => void = () => {};
 
   /** @param command the remote shell and its arguments, or the starter itself on this machine */
-  constructor(name: string, command: readonly string[], order: Order, key: Uint8Array, guard: Guard) {
+  constructor(name: string, command: readonly string[], order: StartOrder, key: Uint8Array, guard: Guard) {
     this.name = name;
     this.#order = order;
     this.#key = key;
@@ -189,7 +189,7 @@ export class RemoteHost {
   }
 }
 
-export class RemoteTask implements LaunchedTask {
+export class RemoteTask implements RunTask {
   readonly task: number;
   readonly stdout: RemoteOutput;
   readonly stderr: RemoteOutput;

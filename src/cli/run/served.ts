@@ -11,7 +11,7 @@ import { say } from "../usage.js";
 import { EXIT_TIMEOUT, type JobOptions, ProcessJob, type Running } from "./job.js";
 import { NEWS_FD, PMI_FD } from "./processes.js";
 import type { Restarts } from "./restarts.js";
-import type { AskSignal, LaunchedTask, TaskEnd, UserSignal } from "./task.js";
+import type { AskSignal, RunTask, TaskEnd, UserSignal } from "./task.js";
 import { missingTasks, reportWaits, tasksText } from "./waiting.js";
 
 /** Where a task runs. */
@@ -37,14 +37,14 @@ export interface ServedOptions extends Pick<JobOptions, "onError" | "labels"> {
   readonly timeout: number;
   readonly restarts: Restarts;
   /** Starts a process for a task that comes later. @throws UsageError */
-  readonly start: (later: LaterTask) => Promise<LaunchedTask>;
+  readonly start: (later: LaterTask) => Promise<RunTask>;
 }
 
 export class ServedJob implements Pick<Running, "end" | "endNow"> {
   readonly #options: ServedOptions;
   readonly #server: PmiServer;
   readonly #job: ProcessJob;
-  readonly #running = new Map<number, LaunchedTask>();
+  readonly #running = new Map<number, RunTask>();
   /** Nodes that have ended. */
   readonly #ended = new Set<number>();
   /** Tasks whose processes have ended. Not those of a host whose connection has ended: they may go on for a while. */
@@ -95,7 +95,7 @@ export class ServedJob implements Pick<Running, "end" | "endNow"> {
   }
 
   /** Serves the tasks with which the job begins, until all have ended. @returns the exit code */
-  async run(tasks: readonly LaunchedTask[]): Promise<number> {
+  async run(tasks: readonly RunTask[]): Promise<number> {
     for (const task of tasks) this.#serve(task);
     const stopReports = reportWaits(() => missingTasks(this.#server, this.#job.running, this.#options.size));
     try {
@@ -125,7 +125,7 @@ export class ServedJob implements Pick<Running, "end" | "endNow"> {
     this.#job.endNow();
   }
 
-  #serve(task: LaunchedTask): void {
+  #serve(task: RunTask): void {
     this.#running.set(task.task, task);
     this.#server.serve(new StreamLines(task.pmi, new PlainFraming()), task.task);
   }
@@ -166,7 +166,7 @@ export class ServedJob implements Pick<Running, "end" | "endNow"> {
   }
 
   /** Starts a task in the place of one that has failed. */
-  #replace(failed: number): Promise<LaunchedTask> | undefined {
+  #replace(failed: number): Promise<RunTask> | undefined {
     const { restarts, start } = this.#options;
     if (restarts.spare === 0) return undefined;
     if (this.#perNode === undefined) {

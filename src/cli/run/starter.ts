@@ -4,7 +4,7 @@ import { networkInterfaces } from "node:os";
 import { VERSION } from "pamir";
 import { Guard } from "../../launch/guard.js";
 import { say, UsageError } from "../usage.js";
-import { FRAME, Frames, greeting, type Order } from "./frames.js";
+import { FRAME, Frames, greeting, type StartOrder } from "./frames.js";
 import { HeldOutput } from "./held.js";
 import { changeFolder, checkAddresses, programOf } from "./options.js";
 import { startProcesses, type TaskProcess } from "./processes.js";
@@ -29,7 +29,7 @@ class StarterHost {
   readonly #frames: Frames;
   #finish: () => void = () => {};
   #key: Uint8Array | undefined;
-  #order: Order | undefined;
+  #order: StartOrder | undefined;
   #guard: Guard | undefined;
   #tasks = new Map<number, TaskProcess>();
   /** Of each task: by the kind of frame that gives bytes back. */
@@ -62,7 +62,7 @@ class StarterHost {
         this.#key = Uint8Array.from(content);
         return;
       case FRAME.order:
-        this.#answer(() => this.#prepare(JSON.parse(content.toString()) as Order));
+        this.#answer(() => this.#prepare(JSON.parse(content.toString()) as StartOrder));
         return;
       case FRAME.go:
         this.#answer(() => this.#start());
@@ -112,7 +112,7 @@ class StarterHost {
     }
   }
 
-  #prepare(order: Order): void {
+  #prepare(order: StartOrder): void {
     changeFolder(order.cwd);
     checkAddresses(order.memories);
     this.#order = { ...order, app: programOf(order.app) };
@@ -120,7 +120,7 @@ class StarterHost {
   }
 
   #start(): void {
-    const { app, args, execArgv, argv0, env, tasks } = this.#order as Order;
+    const { app, args, execArgv, argv0, env, tasks } = this.#order as StartOrder;
     this.#guard = new Guard((why) => {
       say(`if this process is killed, its tasks go on, since sh can't be started: ${why}`);
     });

@@ -16,7 +16,7 @@ export type EndSignal = AskSignal | "SIGKILL";
 /** The signals that say to a program what it has agreed on. */
 export type UserSignal = "SIGUSR1" | "SIGUSR2";
 
-export interface LaunchedTask {
+export interface RunTask {
   readonly task: number;
   readonly stdout: Readable;
   readonly stderr: Readable;

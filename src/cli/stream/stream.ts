@@ -7,7 +7,7 @@ import { printable } from "../../support/printable.js";
 import { say } from "../usage.js";
 import { filesOf, type StreamedFile } from "./files.js";
 import { printSpeeds, speedsOf } from "./speeds.js";
-import { type Arrived, streamBy, WAYS, type Way } from "./ways.js";
+import { type FileArrival, streamBy, WAYS, type Way } from "./ways.js";
 
 /** Files that the summary lists. */
 const LISTED = 10;
@@ -31,7 +31,7 @@ Exit codes: 0 all digests agree; 1 one differs; 2 a file can't be read.
 `;
 
 /** What each way has brought, in the order of the files. */
-export type Streamed = ReadonlyMap<Way, readonly Arrived[]>;
+export type Streamed = ReadonlyMap<Way, readonly FileArrival[]>;
 
 /** Streams files and checks what arrives; returns the exit code. */
 export async function stream(args: string[]): Promise<number> {
@@ -61,7 +61,7 @@ export async function stream(args: string[]): Promise<number> {
 /** Streams files by several ways, with a bar of progress on a terminal. */
 export async function streamAll(files: readonly StreamedFile[], ways: readonly Way[]): Promise<Streamed> {
   const contents = files.map(({ content }) => content);
-  const streamed = new Map<Way, Arrived[]>();
+  const streamed = new Map<Way, FileArrival[]>();
   // On a terminal only: elsewhere it writes nothing.
   const bar = new ProgressBar("[:bar] :current of :total files, :way", {
     total: files.length * ways.length,
@@ -110,11 +110,11 @@ export function printTotals(files: readonly StreamedFile[], streamed: Streamed):
 }
 
 /** Bytes a second of all files together; 0: they have no bytes. */
-export function rateOf(files: readonly StreamedFile[], arrived: readonly Arrived[]): number {
+export function rateOf(files: readonly StreamedFile[], arrived: readonly FileArrival[]): number {
   let bytes = 0;
   let seconds = 0;
   for (const [i, { content }] of files.entries()) {
-    const { rate } = arrived[i] as Arrived;
+    const { rate } = arrived[i] as FileArrival;
     bytes += content.length;
     if (rate > 0) seconds += content.length / rate;
   }
@@ -149,7 +149,7 @@ export function printFiles(files: readonly StreamedFile[], streamed: Streamed, a
       bytes: file.content.length.toLocaleString("en"),
     };
     for (const [{ short }, arrived] of streamed) {
-      const { digest, rate } = arrived[files.indexOf(file)] as Arrived;
+      const { digest, rate } = arrived[files.indexOf(file)] as FileArrival;
       row[short] = digest === file.digest ? (rate / 1e9).toFixed(2) : "WRONG";
     }
     table.addRow(row);

@@ -30,11 +30,11 @@ const CHUNK_BYTES = 65536;
 const HEAP_BYTES_MIN = 64 * 1024 ** 2;
 
 /** Streams files by a way. @param hasArrived called after each of them */
-export function streamBy(way: Way, contents: readonly Buffer[], hasArrived: () => void): Promise<Arrived[]> {
+export function streamBy(way: Way, contents: readonly Buffer[], hasArrived: () => void): Promise<FileArrival[]> {
   return way.kernel === undefined ? overPostMessage(contents, way, hasArrived) : overPamir(contents, way, hasArrived);
 }
 
-export interface Arrived {
+export interface FileArrival {
   readonly digest: string;
   /** Bytes a second, from the first send to the receiver's word that it has everything. */
   readonly rate: number;
@@ -44,7 +44,7 @@ async function overPamir(
   contents: readonly Buffer[],
   { move, kernel }: Way,
   hasArrived: () => void,
-): Promise<Arrived[]> {
+): Promise<FileArrival[]> {
   // For a file that is put there are two regions of its size.
   const heapBytes = 2 * Math.max(...contents.map(({ length }) => length)) + HEAP_BYTES_MIN;
   const job = await launch(new URL("./tasks/stream.js", import.meta.url), { tasks: 2, join: true, kernel, heapBytes });
@@ -61,7 +61,7 @@ async function overPamir(
   context.dispatch(DIGEST, (message) => {
     answers.digest = Buffer.from(message.payload).toString("hex");
   });
-  const arrived: Arrived[] = [];
+  const arrived: FileArrival[] = [];
   const moveFile = move === "put" ? putFile : streamFile;
   for (const content of contents) {
     arrived.push(moveFile(client, context, content, answers));
@@ -81,7 +81,7 @@ interface Answers {
 }
 
 /** One put, from a region of this task, into which the file was read, to one of task 1; a fence tells that it is there. */
-function putFile(client: Client, context: Context, content: Buffer, answers: Answers): Arrived {
+function putFile(client: Client, context: Context, content: Buffer, answers: Answers): FileArrival {
   const to = client.endpoint(1);
   answers.ready = false;
   answers.digest = "";
@@ -104,7 +104,7 @@ function putFile(client: Client, context: Context, content: Buffer, answers: Ans
   return { digest: answers.digest, rate: content.length / seconds };
 }
 
-function streamFile(client: Client, context: Context, content: Buffer, answers: Answers): Arrived {
+function streamFile(client: Client, context: Context, content: Buffer, answers: Answers): FileArrival {
   const to = client.endpoint(1);
   answers.ready = answers.done = false;
   answers.digest = "";
@@ -144,11 +144,15 @@ function wait(context: Context, condition: () => boolean): void {
  * The same with postMessage. Cloning a view clones all of its buffer, so each chunk has one of its own: made before the
  * clock runs for `clone`, which copies it again; while it runs for `transfer`, whose only copy this is.
  */
-async function overPostMessage(contents: readonly Buffer[], { move }: Way, hasArrived: () => void): Promise<Arrived[]> {
+async function overPostMessage(
+  contents: readonly Buffer[],
+  { move }: Way,
+  hasArrived: () => void,
+): Promise<FileArrival[]> {
   const transfer = move === "transfer";
   const worker = new Worker(new URL("./tasks/stream-post-message.js", import.meta.url));
   const answer = () => new Promise<unknown>((done) => worker.once("message", done));
-  const arrived: Arrived[] = [];
+  const arrived: FileArrival[] = [];
   for (const content of contents) {
     const starts = Array.from({ length: Math.ceil(content.length / CHUNK_BYTES) }, (_, i) => i * CHUNK_BYTES);
     const cut = (offset: number) => new Uint8Array(content.subarray(offset, offset + CHUNK_BYTES));

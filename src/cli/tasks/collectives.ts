@@ -2,7 +2,7 @@
 // write it. Vectors of more than INLINE_BYTES lie in regions, which all members read in place; with `plain`, in ordinary arrays.
 import { attach, type Client, type Geometry, type Result, SUCCESS } from "pamir";
 import { now, percentiles, pinThread, timerCost } from "../perf/measure.js";
-import { BATCH, meet, SAMPLES_MAX, type Work, writeResults } from "../perf/work.js";
+import { BATCH, meet, type PerfWork, SAMPLES_MAX, writeResults } from "../perf/work.js";
 
 /** Operations that are timed together if they are as short as this. */
 const BATCH_BYTES = 4096;
@@ -15,7 +15,11 @@ function vector(client: Client, bytes: number, plain: boolean): Float64Array {
 }
 
 /** What one operation is; `turn` counts them. */
-function operationOf(client: Client, world: Geometry, { test, bytes, plain = false }: Work): (turn: number) => Result {
+function operationOf(
+  client: Client,
+  world: Geometry,
+  { test, bytes, plain = false }: PerfWork,
+): (turn: number) => Result {
   const { size } = world;
   if (test === "barrier") return () => world.barrierSync();
   if (test === "broadcast") {
@@ -39,7 +43,7 @@ function operationOf(client: Client, world: Geometry, { test, bytes, plain = fal
 
 async function main(): Promise<void> {
   const client = await attach();
-  const work = client.args as Work;
+  const work = client.args as PerfWork;
   pinThread(work.cpus, client.task);
   const world = await client.world();
   const operate = operationOf(client, world, work);

@@ -16,9 +16,9 @@ import {
   type Figures,
   LINK_WORK,
   meet,
+  type PerfWork,
   placesOf,
   WINDOW,
-  type Work,
   windowOf,
   writeResults,
 } from "../perf/work.js";
@@ -61,7 +61,7 @@ const awaited: typeof until = async (context, isOver) => {
 };
 
 /** Sends over a link, once there is room: that is no event for progress(), but whenRoom() awaits it. */
-async function sent(context: Context, peer: Endpoint, { bytes }: Work, send: () => boolean): Promise<void> {
+async function sent(context: Context, peer: Endpoint, { bytes }: PerfWork, send: () => boolean): Promise<void> {
   if (until === awaited && bytes <= WHOLE_MAX) while (!send()) await context.whenRoom(peer, bytes);
   else await until(context, send);
 }
@@ -103,7 +103,7 @@ function inlet(bytes: number, next: (origin: Endpoint) => void): (message: Messa
   };
 }
 
-async function latencyLeader(context: Context, peer: Endpoint, work: Work): Promise<Figures> {
+async function latencyLeader(context: Context, peer: Endpoint, work: PerfWork): Promise<Figures> {
   const { bytes, test } = work;
   const parked = test === "wake_lat" || IS_LINKED;
   const batch = parked ? 1 : bytes > 4096 ? 4 : BATCH;
@@ -125,7 +125,7 @@ async function latencyLeader(context: Context, peer: Endpoint, work: Work): Prom
   return watch.figures();
 }
 
-async function latencyFollower(context: Context, peer: Endpoint, { bytes, test }: Work): Promise<void> {
+async function latencyFollower(context: Context, peer: Endpoint, { bytes, test }: PerfWork): Promise<void> {
   const send = outlet(context, peer, bytes);
   let over = false;
   context.dispatch(
@@ -142,7 +142,7 @@ async function latencyFollower(context: Context, peer: Endpoint, { bytes, test }
 async function rateLeader(
   context: Context,
   peer: Endpoint,
-  work: Work,
+  work: PerfWork,
   collections: CollectionCounter,
 ): Promise<Figures> {
   const window = windowOf(work);
@@ -175,7 +175,7 @@ async function rateLeader(
 async function rateFollower(
   context: Context,
   client: Client,
-  work: Work,
+  work: PerfWork,
   collections: CollectionCounter,
 ): Promise<void> {
   const window = windowOf(work);
@@ -196,7 +196,7 @@ async function rateFollower(
 }
 
 /** With a peer that has sent something and is silent now: what a loop that polls pays in ordinary life. */
-function idleLeader(context: Context, work: Work): Figures {
+function idleLeader(context: Context, work: PerfWork): Figures {
   let heard = false;
   context.dispatch(DATA, () => {
     heard = true;
@@ -218,10 +218,10 @@ function idleFollower(context: Context, peer: Endpoint): void {
   context.advanceUntil(() => over);
 }
 
-const isOneSided = ({ test }: Work): boolean => /^(put|get|rmw|fence)_/.test(test);
+const isOneSided = ({ test }: PerfWork): boolean => /^(put|get|rmw|fence)_/.test(test);
 
 /** Tells the leader of its region, which has the size of one transfer, and sleeps. */
-async function oneSidedFollower(context: Context, client: Client, peer: Endpoint, { bytes }: Work): Promise<void> {
+async function oneSidedFollower(context: Context, client: Client, peer: Endpoint, { bytes }: PerfWork): Promise<void> {
   const region = client.createRegion(Math.max(bytes, 8));
   region.bytes.fill(1);
   let over = false;
@@ -233,7 +233,7 @@ async function oneSidedFollower(context: Context, client: Client, peer: Endpoint
 }
 
 /** A region of the size of one transfer, and what a transfer to or from the follower's takes. */
-async function oneSided(context: Context, client: Client, peer: Endpoint, { bytes }: Work) {
+async function oneSided(context: Context, client: Client, peer: Endpoint, { bytes }: PerfWork) {
   const local = client.createRegion(Math.max(bytes, 8));
   local.bytes.fill(1);
   let remote = -1;
@@ -244,7 +244,7 @@ async function oneSided(context: Context, client: Client, peer: Endpoint, { byte
   return { to: peer, local, remote };
 }
 
-async function oneSidedLatency(context: Context, client: Client, peer: Endpoint, work: Work): Promise<Figures> {
+async function oneSidedLatency(context: Context, client: Client, peer: Endpoint, work: PerfWork): Promise<Figures> {
   const given = await oneSided(context, client, peer, work);
   let done = false;
   const parameters = {
@@ -267,7 +267,7 @@ async function oneSidedLatency(context: Context, client: Client, peer: Endpoint,
   return watch.figures();
 }
 
-async function rmwLatency(context: Context, client: Client, peer: Endpoint, work: Work): Promise<Figures> {
+async function rmwLatency(context: Context, client: Client, peer: Endpoint, work: PerfWork): Promise<Figures> {
   const { to, local, remote } = await oneSided(context, client, peer, work);
   const parameters = { to, remote, operation: "fetch-add" as const, value: 1, result: local };
   const watch = new Stopwatch(work, CALL_BATCH);
@@ -278,7 +278,7 @@ async function rmwLatency(context: Context, client: Client, peer: Endpoint, work
   return watch.figures();
 }
 
-async function oneSidedRate(context: Context, client: Client, peer: Endpoint, work: Work): Promise<Figures> {
+async function oneSidedRate(context: Context, client: Client, peer: Endpoint, work: PerfWork): Promise<Figures> {
   const parameters = { ...(await oneSided(context, client, peer, work)), bytes: work.bytes };
   const isPut = work.test === "put_bw";
   const meter = new RateMeter(work);
@@ -301,7 +301,7 @@ async function oneSidedRate(context: Context, client: Client, peer: Endpoint, wo
 }
 
 /** Puts, and then the time of a fence: less what the clock takes at the same place, found every other time. */
-async function fenceLatency(context: Context, client: Client, peer: Endpoint, work: Work): Promise<Figures> {
+async function fenceLatency(context: Context, client: Client, peer: Endpoint, work: PerfWork): Promise<Figures> {
   const parameters = { ...(await oneSided(context, client, peer, work)), bytes: work.bytes };
   const own = client.createRegion(Math.max(work.bytes, 8));
   const other = { ...parameters, to: context.endpoint, remote: own.handle };
@@ -340,7 +340,7 @@ function buffersOf(bytes: number): number {
 }
 
 /** A message behind each put; the target gives the buffers back, some at a time. */
-async function touchLeader(context: Context, client: Client, peer: Endpoint, work: Work): Promise<Figures> {
+async function touchLeader(context: Context, client: Client, peer: Endpoint, work: PerfWork): Promise<Figures> {
   const given = await oneSided(context, client, peer, work);
   const parameters = { ...given, bytes: work.bytes, remoteOffset: 0 };
   const buffers = buffersOf(work.bytes);
@@ -382,7 +382,7 @@ async function touchLeader(context: Context, client: Client, peer: Endpoint, wor
   return meter.figures();
 }
 
-function touchFollower(context: Context, client: Client, peer: Endpoint, { bytes }: Work): void {
+function touchFollower(context: Context, client: Client, peer: Endpoint, { bytes }: PerfWork): void {
   const buffers = buffersOf(bytes);
   const region = client.createRegion(buffers * bytes);
   region.bytes.fill(1);
@@ -401,7 +401,7 @@ function touchFollower(context: Context, client: Client, peer: Endpoint, { bytes
 }
 
 /** Always as many under way as the window has; each is counted when its payload is free again. */
-function rendezvousLeader(context: Context, client: Client, peer: Endpoint, work: Work): Figures {
+function rendezvousLeader(context: Context, client: Client, peer: Endpoint, work: PerfWork): Figures {
   const payloads = Array.from({ length: placesOf(work.bytes) }, () => client.createRegion(work.bytes).bytes.fill(1));
   let isReady = false;
   context.dispatch(ANSWER, () => {
@@ -434,7 +434,7 @@ function rendezvousLeader(context: Context, client: Client, peer: Endpoint, work
   return meter.figures();
 }
 
-function rendezvousFollower(context: Context, client: Client, peer: Endpoint, { bytes }: Work): void {
+function rendezvousFollower(context: Context, client: Client, peer: Endpoint, { bytes }: PerfWork): void {
   const places = Array.from({ length: placesOf(bytes) }, () => client.createRegion(bytes).bytes.fill(1));
   let next = 0;
   let over = false;
@@ -451,7 +451,7 @@ function rendezvousFollower(context: Context, client: Client, peer: Endpoint, { 
 async function main(): Promise<void> {
   const client = await attach();
   const given = process.env[LINK_WORK];
-  const work = given === undefined ? (client.args as Work) : (JSON.parse(given) as Work);
+  const work = given === undefined ? (client.args as PerfWork) : (JSON.parse(given) as PerfWork);
   const { task } = client;
   pinThread(work.cpus, task);
   // The agent of a node works within the waits of its task, if these can't block.

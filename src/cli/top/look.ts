@@ -8,7 +8,7 @@ import { after } from "../../support/timers.js";
 import { isAnswer, type Seen } from "./answer.js";
 
 /** A look at all jobs. */
-export interface Look {
+export interface JobsLook {
   readonly seen: readonly Seen[];
   /** Processes of sockets that have not answered in time. */
   readonly silent: ReadonlySet<number>;
@@ -28,7 +28,7 @@ export const ANSWER_LIMITS = {
  * @param pid a process of the job, or its launcher
  * @throws FolderError
  */
-export async function look(pid: number | undefined): Promise<Look> {
+export async function look(pid: number | undefined): Promise<JobsLook> {
   const folder = info().sockets as string;
   const names = socketsIn(folder);
   const silent = new Set<number>();

@@ -3,7 +3,7 @@ import { Table } from "console-table-printer";
 import { type ContextDump, info, type TaskDump } from "pamir";
 import { printableStart } from "../../support/printable.js";
 import type { Seen } from "./answer.js";
-import type { Look } from "./look.js";
+import type { JobsLook } from "./look.js";
 
 /** Most characters that are shown of a text that a job says: its command line, or a line about what stands still. */
 const TEXT_MAX = 1000;
@@ -11,7 +11,7 @@ const TEXT_MAX = 1000;
 const STUCK_MAX = 100;
 
 /** The text of all jobs. @param before an earlier look, for rates */
-export function textOf({ seen, silent }: Look, before: Look): string {
+export function textOf({ seen, silent }: JobsLook, before: JobsLook): string {
   const jobs = new Map<string, Seen[]>();
   for (const one of seen) {
     const key = one.place === undefined ? one.socket : `job ${one.place.job}`;
@@ -21,7 +21,7 @@ export function textOf({ seen, silent }: Look, before: Look): string {
 }
 
 /** @param nodes those that have answered */
-function jobText(nodes: readonly Seen[], silent: ReadonlySet<number>, before: Look): string {
+function jobText(nodes: readonly Seen[], silent: ReadonlySet<number>, before: JobsLook): string {
   const { pid, program, place } = nodes[0] as Seen;
   const hasNodes = (place?.nodes.length ?? 1) > 1;
   const table = new Table({

@@ -34,15 +34,14 @@ import type { RegionState } from "../../core/region.js";
 import { CANCELED, type Callback, EAGAIN, ENOMEM, ERROR, type Result, SHUTDOWN, SUCCESS } from "../../core/result.js";
 import type { Kernel, Memory } from "../../kernel/kernel.js";
 import type { MemoryMap } from "../../memory/map.js";
-import type { Gift } from "../../memory/regions.js";
-import { type Addresses, isAway } from "../../node/address.js";
+import type { GivenRegion } from "../../memory/regions.js";
+import { isAway, type SlotTable } from "../../node/address.js";
 import { type Clock, stampOf } from "../../support/clock.js";
 import { wasCut } from "../../support/copy.js";
 import { diagnostics } from "../../support/diagnostics.js";
 import { Queue } from "../../support/queue.js";
 import {
   type Buffers,
-  type Flight,
   LANE_ENDED,
   LANE_FULL,
   LANE_LATER,
@@ -50,8 +49,9 @@ import {
   LANE_READY,
   type Lanes,
   TAKE_LATER,
+  type UnreadBuffers,
 } from "../../transport/transport.js";
-import type { Base } from "../base.js";
+import type { ContextParts } from "../base.js";
 import type { Offer, RendezvousSender } from "../rendezvous/sender.js";
 
 /** A message that is on its way: in the pending queue, or being sent. */
@@ -74,7 +74,7 @@ export interface SendRequest {
   /** Its payload is to be offered, if there is memory for that. Then the offer calls the callbacks. */
   readonly offer: Offer | undefined;
   /** The region that holds its payload, if it is given away with the message. */
-  readonly gift: Gift | undefined;
+  readonly gift: GivenRegion | undefined;
 }
 
 /** The part of a request that its end needs. */
@@ -146,7 +146,7 @@ export class PeerSet {
   /** See Base. */
   readonly posted: (() => void) | undefined;
   readonly #activity: Activity;
-  readonly addresses: Addresses;
+  readonly addresses: SlotTable;
   readonly #map: MemoryMap;
   readonly #clock: Clock;
   /** Pointer to the block of the context. */
@@ -154,7 +154,7 @@ export class PeerSet {
   #pendingCount = 0;
 
   constructor(
-    { kernel, memory, map, addresses, clock, block, lanes, buffers, completions, posted, activity }: Base,
+    { kernel, memory, map, addresses, clock, block, lanes, buffers, completions, posted, activity }: ContextParts,
     rendezvous: RendezvousSender,
     pendingMax: number,
   ) {
@@ -293,7 +293,7 @@ export class Peer {
   /** Bytes of the payload that waits for a buffer; -1: no payload does. */
   #bufferWanted = -1;
   /** Large payloads on their way to the target. */
-  readonly #flight: Flight;
+  readonly #flight: UnreadBuffers;
   /** Whether payloads may go in buffers: not to another memory. */
   readonly #takesBuffers: boolean;
   /** Tells an agent without a thread that a record was committed. The direct path is not open then. */
@@ -819,7 +819,7 @@ export class Peer {
     dispatch: number,
     header: Uint8Array | undefined,
     payload: Uint8Array,
-    gift: Gift | undefined,
+    gift: GivenRegion | undefined,
   ): number {
     const { kernel, lanes, buffers, memory } = this.#peerSet;
     const headerBytes = header?.length ?? 0;

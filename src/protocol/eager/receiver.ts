@@ -56,14 +56,14 @@ import { ENOMEM, ERROR, type Result, SHUTDOWN, SUCCESS } from "../../core/result
 import type { Kernel, Memory } from "../../kernel/kernel.js";
 import { type MemoryMap, taskSlot } from "../../memory/map.js";
 import type { RegionTable } from "../../memory/regions.js";
-import { type Addresses, taskAt } from "../../node/address.js";
+import { type SlotTable, taskAt } from "../../node/address.js";
 import { mayBeInUse } from "../../node/liveness.js";
 import { type Clock, stampOf } from "../../support/clock.js";
 import { copyInto } from "../../support/copy.js";
 import { diagnostics } from "../../support/diagnostics.js";
 import { promised } from "../../support/promise.js";
-import type { Base } from "../base.js";
-import type { RendezvousReceiver, Request } from "../rendezvous/receiver.js";
+import type { ContextParts } from "../base.js";
+import type { PayloadOffer, RendezvousReceiver } from "../rendezvous/receiver.js";
 
 /** The part of a message that comes in packets. */
 interface Arrival {
@@ -96,7 +96,7 @@ interface Copy extends Bytes {
   readonly isQueued: boolean;
   complete: boolean;
   /** The offered payload, if any: then the copy has only the header. */
-  readonly request: Request | undefined;
+  readonly request: PayloadOffer | undefined;
 }
 
 /** The buffer of the current message. */
@@ -151,7 +151,7 @@ export class Receiver {
   readonly #kernel: Kernel;
   readonly #memory: Memory;
   readonly #map: MemoryMap;
-  readonly #addresses: Addresses;
+  readonly #addresses: SlotTable;
   readonly #block: number;
   readonly #eventWord: number;
   readonly #completions: CompletionQueue;
@@ -181,7 +181,7 @@ export class Receiver {
   /** Origins whose lane is not read because the unexpected queue is full. */
   readonly #paused = new Set<number>();
   /** Endpoints that have ended, by ordinal. */
-  readonly #ended = new Set<number>();
+  readonly #endedOrdinals = new Set<number>();
   /** Tasks that have ended and may still own memory. */
   readonly #unreclaimed = new Set<number>();
   /** Origins that have ended, and whose lane is given back once it is empty. */
@@ -200,7 +200,7 @@ export class Receiver {
    * @param isAdvancing whether a handler may be running
    */
   constructor(
-    { kernel, memory, map, addresses, clock, ordinal, block, completions, handlers, activity }: Base,
+    { kernel, memory, map, addresses, clock, ordinal, block, completions, handlers, activity }: ContextParts,
     unexpectedMax: number,
     rendezvous: RendezvousReceiver,
     regions: RegionTable,
@@ -425,7 +425,7 @@ export class Receiver {
   }
 
   /** Moves an offered payload into the unexpected queue. */
-  #gather(offered: Copy, request: Request): Copy {
+  #gather(offered: Copy, request: PayloadOffer): Copy {
     const space = offered.bytes.length;
     const room = this.#allocateFor(offered, space + request.bytes);
     const { bytes } = room;
@@ -434,13 +434,13 @@ export class Receiver {
     this.unexpectedBytes += request.bytes;
     const onComplete = (_: unknown, result: Result) => this.#finish({ destination: undefined, copy }, result);
     const destination = { bytes: bytes.subarray(space), onComplete, cookie: undefined, options: {} };
-    if (this.#ended.has(request.origin)) this.#completeReceive(destination, SHUTDOWN);
+    if (this.#endedOrdinals.has(request.origin)) this.#completeReceive(destination, SHUTDOWN);
     else this.#rendezvous.gather(request, destination);
     return copy;
   }
 
   /** Removes the next message to a dispatch id without a handler, which makes room for another. */
-  take(id: number): Taken | undefined {
+  popUnexpected(id: number): Taken | undefined {
     const queue = this.#unexpected.get(id);
     const next = queue?.[0];
     if (queue === undefined || next === undefined || !next.complete || next.request !== undefined) return undefined;
@@ -500,7 +500,7 @@ export class Receiver {
 
   /** An endpoint has ended. Called once: its messages are still delivered, then its lane is given back. */
   originEnded(origin: number): void {
-    this.#ended.add(origin);
+    this.#endedOrdinals.add(origin);
     this.#orphans.add(origin);
     this.hasOrphans = true;
     if (this.#paused.has(origin)) this.#resume();
@@ -509,7 +509,7 @@ export class Receiver {
 
   /** Whether originEnded() was called for an endpoint. */
   hasEnded(origin: number): boolean {
-    return this.#ended.has(origin);
+    return this.#endedOrdinals.has(origin);
   }
 
   /** Gives back the empty lanes of ended origins, and then all other memory of ended tasks. */
@@ -547,7 +547,7 @@ export class Receiver {
 
   /** An ordinal stands for another endpoint from now on. */
   forget(origin: number): void {
-    this.#ended.delete(origin);
+    this.#endedOrdinals.delete(origin);
     this.#orphans.delete(origin);
     this.hasOrphans = this.#orphans.size > 0 || this.#unreclaimed.size > 0;
   }
@@ -555,7 +555,7 @@ export class Receiver {
   /** Whether an endpoint has ended, and all its messages are delivered or kept. */
   isGone(endpoint: Endpoint): boolean {
     const ordinal = this.#addresses.ordinalOf(endpoint);
-    return this.#ended.has(ordinal) && !this.#orphans.has(ordinal);
+    return this.#endedOrdinals.has(ordinal) && !this.#orphans.has(ordinal);
   }
 
   /** Origins that are held back because the unexpected queue is full. */
@@ -596,14 +596,14 @@ export class Receiver {
     const kind = (commit >>> RECORD_KIND_SHIFT) & RECORD_KIND_MASK;
     const length = commit & RECORD_LENGTH_MASK;
     if (kind === KIND_MORE) this.#packet(body, length, origin);
-    else if (kind === KIND_MESSAGE || kind === KIND_FIRST) this.#take(kind, meta, body, length, origin);
+    else if (kind === KIND_MESSAGE || kind === KIND_FIRST) this.#dispatchRecord(kind, meta, body, length, origin);
     else if (kind === KIND_BUFFER) this.#buffered(meta, body, origin);
     else if (kind === KIND_RTS) this.#requested(meta, body, length, origin);
     else if (kind === KIND_BROKEN) this.#endArrival(origin, ERROR);
     else this.#switches.push(origin, (this.#memory.words[body >>> 2] as number) >>> 0);
   }
 
-  #take(kind: number, meta: number, body: number, length: number, origin: number): void {
+  #dispatchRecord(kind: number, meta: number, body: number, length: number, origin: number): void {
     const inPackets = kind === KIND_FIRST;
     const header = inPackets ? body + FIRST_PREFIX_SIZE : body;
     const isCall = (meta & META_DISPATCH_MASK) === DISPATCH_ID_CALL;
@@ -716,7 +716,7 @@ export class Receiver {
   }
 
   /** Calls the handler for the current message, whose payload is offered, and begins the transfer. */
-  #answer(handler: Handler, id: number, request: Request): void {
+  #answer(handler: Handler, id: number, request: PayloadOffer): void {
     let isRefused = true;
     let destination: Destination | undefined;
     try {
@@ -724,15 +724,15 @@ export class Receiver {
       isRefused = false;
     } finally {
       // If the origin has ended, another task may use the memory of its rget FIFO by now.
-      const isThere = !this.#ended.has(request.origin);
+      const isThere = !this.#endedOrdinals.has(request.origin);
       if (destination === undefined && isThere) this.#rendezvous.decline(request, isRefused);
     }
     if (destination !== undefined) this.#receive(request, destination);
   }
 
-  #receive(request: Request, destination: Destination): void {
+  #receive(request: PayloadOffer, destination: Destination): void {
     // If the origin has ended, no engine moves its payload.
-    if (this.#ended.has(request.origin)) this.#completeReceive(destination, SHUTDOWN);
+    if (this.#endedOrdinals.has(request.origin)) this.#completeReceive(destination, SHUTDOWN);
     else this.#rendezvous.receive(request, destination);
   }
 
@@ -849,7 +849,7 @@ export class Receiver {
       return room;
     } catch (error) {
       if (request === undefined) this.#arrivals[this.#addresses.ordinalOf(origin)] = undefined;
-      else if (!this.#ended.has(request.origin)) this.#rendezvous.decline(request, true);
+      else if (!this.#endedOrdinals.has(request.origin)) this.#rendezvous.decline(request, true);
       this.#finish({ destination: undefined, copy }, ENOMEM);
       throw error;
     }
@@ -902,7 +902,7 @@ export class Receiver {
     payloadBytes: number,
     origin: number,
     body: number,
-    request?: Request,
+    request?: PayloadOffer,
   ): void {
     const space = headerSpace(meta >>> META_HEADER_SHIFT);
     const total = request === undefined ? space + payloadBytes : space;
@@ -939,7 +939,7 @@ export class Receiver {
     // The reader of a stream gets its next message, whatever its size, and whatever else waits.
     if (this.#streams.has(id)) return !this.#unexpected.has(id);
     // An origin that has ended sends no more than its lane holds. Its end is reported only after these messages.
-    return this.unexpectedBytes === 0 && this.#ended.has(origin);
+    return this.unexpectedBytes === 0 && this.#endedOrdinals.has(origin);
   }
 
   /**
@@ -956,7 +956,7 @@ export class Receiver {
     origin: number,
     total: number,
     isQueued: boolean,
-    request?: Request,
+    request?: PayloadOffer,
     place?: number,
   ): Copy {
     // The announced bytes are not here yet. Beyond the limit, memory is allocated only as packets come.

@@ -22,11 +22,11 @@ import { type Callback, EAGAIN, type Result, SHUTDOWN, SUCCESS } from "../../cor
 import type { TransferType } from "../../core/transfer-type.js";
 import type { Kernel } from "../../kernel/kernel.js";
 import type { MemoryMap } from "../../memory/map.js";
-import type { Gift, RegionTable } from "../../memory/regions.js";
-import { type Addresses, taskAt } from "../../node/address.js";
+import type { GivenRegion, RegionTable } from "../../memory/regions.js";
+import { type SlotTable, taskAt } from "../../node/address.js";
 import type { AbortSignalLike } from "../../support/like.js";
 import type { Lanes } from "../../transport/transport.js";
-import type { Base } from "../base.js";
+import type { ContextParts } from "../base.js";
 import type { Offer, RendezvousSender } from "../rendezvous/sender.js";
 import { type Ending, Peer, PeerSet, pendingOf, type SendRequest } from "./peer.js";
 
@@ -144,7 +144,7 @@ export class Sender {
   readonly #regions: RegionTable;
   readonly #completions: CompletionQueue;
   readonly #map: MemoryMap;
-  readonly #addresses: Addresses;
+  readonly #addresses: SlotTable;
   /** Number of the task in slot 0. A field, which `sendImmediate` reads. */
   readonly #first: number;
   /** Slot of the context's task. */
@@ -164,7 +164,7 @@ export class Sender {
   #lastBytes: Uint8Array | undefined;
 
   /** @param pendingMax bytes that the pending queue may copy */
-  constructor(base: Base, rendezvous: RendezvousSender, regions: RegionTable, pendingMax: number) {
+  constructor(base: ContextParts, rendezvous: RendezvousSender, regions: RegionTable, pendingMax: number) {
     const { kernel, map, addresses, lanes, completions } = base;
     this.#regions = regions;
     this.#kernel = kernel;
@@ -290,7 +290,7 @@ export class Sender {
     header: Uint8Array,
     payload: Uint8Array | undefined,
     onLocal: Callback | undefined,
-    gift?: Gift,
+    gift?: GivenRegion,
   ): Result {
     if (this.#closed) return SHUTDOWN;
     const payloadBytes = payload?.length ?? 0;
@@ -361,7 +361,7 @@ export class Sender {
   }
 
   /** The region that is given away with a message, if any. @throws PAMIR_INVAL */
-  giftOf(transfer: unknown, rendezvous: unknown, payload: Uint8Array | undefined): Gift | undefined {
+  giftOf(transfer: unknown, rendezvous: unknown, payload: Uint8Array | undefined): GivenRegion | undefined {
     if (transfer !== undefined && typeof transfer !== "boolean") {
       throw new PamiError("PAMIR_INVAL", `transfer is ${show(transfer)}, not true or false`);
     }

@@ -57,12 +57,12 @@ import { type Result, resultOf, SHUTDOWN, SUCCESS } from "../../core/result.js";
 import type { OpenRegion, RegionTable } from "../../memory/regions.js";
 import { isAway } from "../../node/address.js";
 import { copyInto } from "../../support/copy.js";
-import type { Base } from "../base.js";
+import type { ContextParts } from "../base.js";
 import { PULL_BYTES, PULL_WORDS } from "./sender.js";
 import { onAbort, type RgetFifo, regionIfAny, type Side, slotOf, type TransferTable } from "./transfers.js";
 
 /** The contents of an RTS. */
-export interface Request {
+export interface PayloadOffer {
   /** Ordinal of the endpoint that offers a payload. */
   readonly origin: number;
   /** Region that holds the payload, its generation, and the offset in it. */
@@ -90,7 +90,7 @@ type Place = Pick<OpenRegion, "index" | "generation" | "pointer">;
 
 /** A payload that this thread copies. */
 interface Pull {
-  readonly request: Request;
+  readonly request: PayloadOffer;
   readonly destination: Destination;
   /** Bytes that have arrived. */
   at: number;
@@ -102,7 +102,7 @@ interface Pull {
 }
 
 export class RendezvousReceiver {
-  readonly #base: Base;
+  readonly #base: ContextParts;
   readonly #regions: RegionTable;
   readonly #transfers: TransferTable;
   readonly #fragment: number;
@@ -121,7 +121,7 @@ export class RendezvousReceiver {
    * @throws PAMIR_INVAL
    */
   constructor(
-    base: Base,
+    base: ContextParts,
     regions: RegionTable,
     transfers: TransferTable,
     pacing: Pacing,
@@ -138,7 +138,7 @@ export class RendezvousReceiver {
   }
 
   /** Reads an RTS. Its record may be overwritten afterwards. */
-  requestAt(rts: number, origin: number): Request {
+  requestAt(rts: number, origin: number): PayloadOffer {
     const word = (offset: number): number => (this.#base.memory.words[(rts + offset) >>> 2] as number) >>> 0;
     return {
       origin,
@@ -155,12 +155,12 @@ export class RendezvousReceiver {
   }
 
   /** Tells an origin that its payload is not wanted, or refused. */
-  decline(request: Request, isRefused: boolean): void {
+  decline(request: PayloadOffer, isRefused: boolean): void {
     this.#notice(request, isRefused ? TRANSFER_REFUSED : TRANSFER_DONE);
   }
 
   /** Moves a payload to its destination. The destination's callback is called once all bytes are there, or no more come. */
-  receive(request: Request, destination: Destination): void {
+  receive(request: PayloadOffer, destination: Destination): void {
     const to = this.#regions.find(destination.bytes);
     if (to !== undefined && this.#chain(request, destination, to)) return;
     const begun = { at: 0, asked: 0, result: TRANSFER_DONE, isCanceled: false, forget: () => {} };
@@ -177,7 +177,7 @@ export class RendezvousReceiver {
    * receive() of a payload that waits for its reader. If it is in another node, the engines move it through a region: slices
    * that this thread asks for would come behind messages of the origin, and those may wait for the same reader.
    */
-  gather(request: Request, destination: Destination): void {
+  gather(request: PayloadOffer, destination: Destination): void {
     const { origin, bytes } = request;
     const landing = this.#isAway(origin) && bytes > 0 ? regionIfAny(this.#regions, bytes) : undefined;
     if (landing === undefined) {
@@ -235,7 +235,7 @@ export class RendezvousReceiver {
   }
 
   /** Begins a chain into a region; false: there is no memory for it. */
-  #chain(request: Request, destination: Destination, to: Place): boolean {
+  #chain(request: PayloadOffer, destination: Destination, to: Place): boolean {
     const { kernel, map, memory, engine } = this.#base;
     const { fragment = this.#fragment, depth = this.#depth } = destination.options;
     const most = this.#isAway(request.origin) ? Math.min(fragment, AWAY_BYTES_MAX) : fragment;
@@ -281,7 +281,7 @@ export class RendezvousReceiver {
     return true;
   }
 
-  #side(request: Request, rgetFifo: RgetFifo, destination: Destination, links: MemRegion): Side {
+  #side(request: PayloadOffer, rgetFifo: RgetFifo, destination: Destination, links: MemRegion): Side {
     return {
       rgetFifo,
       resultOffset: RGET_FIFO_WRONG_OFFSET,
@@ -315,7 +315,7 @@ export class RendezvousReceiver {
   }
 
   /** Pointer to the origin's rget FIFO; 0: the origin has ended, and this context is about to hear of it. */
-  #rgetFifoOf({ blockIndex, blockGeneration, place, rgetFifo }: Request): number {
+  #rgetFifoOf({ blockIndex, blockGeneration, place, rgetFifo }: PayloadOffer): number {
     const { kernel, map } = this.#base;
     const pointer = kernel.placeOf(map.job, blockIndex, blockGeneration, place, RGET_FIFO_SIZE);
     if (pointer === 0) return 0;
@@ -415,7 +415,11 @@ export class RendezvousReceiver {
   }
 
   /** Sends an origin in another node a message about its rget FIFO. */
-  #tell({ origin, blockIndex, blockGeneration, place, rgetFifo }: Request, dispatch: number, ...words: number[]): void {
+  #tell(
+    { origin, blockIndex, blockGeneration, place, rgetFifo }: PayloadOffer,
+    dispatch: number,
+    ...words: number[]
+  ): void {
     const header = Int32Array.of(blockIndex, blockGeneration, place, rgetFifo, ...words);
     this.#base.tell(this.#base.addresses.endpointAt(origin), dispatch, new Uint8Array(header.buffer));
   }
@@ -434,7 +438,7 @@ export class RendezvousReceiver {
   }
 
   /** Tells an origin the result of its payload. False: the origin's rget FIFO is gone. */
-  #notice(request: Request, result: number): boolean {
+  #notice(request: PayloadOffer, result: number): boolean {
     if (this.#isAway(request.origin)) {
       this.#tell(request, DISPATCH_ID_NOTICE, result);
       return true;
@@ -446,7 +450,7 @@ export class RendezvousReceiver {
 }
 
 /** Bytes of the slice of a payload that begins at a place. */
-function sliceAt({ bytes }: Request, at: number): number {
+function sliceAt({ bytes }: PayloadOffer, at: number): number {
   return Math.min(PULL_BYTES, bytes - at);
 }
 

@@ -4,7 +4,7 @@
 import type { Pacing } from "../../core/pacing.js";
 import type { ProgressSource } from "../../core/progress.js";
 import type { RegionTable } from "../../memory/regions.js";
-import type { Base } from "../base.js";
+import type { ContextParts } from "../base.js";
 import { RendezvousReceiver } from "./receiver.js";
 import { RendezvousSender } from "./sender.js";
 import { TransferTable } from "./transfers.js";
@@ -19,7 +19,7 @@ export class Rendezvous implements ProgressSource {
   readonly #transfers: TransferTable;
 
   /** @throws PAMIR_INVAL */
-  constructor(base: Base, regions: RegionTable, pacing: Pacing) {
+  constructor(base: ContextParts, regions: RegionTable, pacing: Pacing) {
     const count = (change: 1 | -1): void => {
       this.busy += change;
       base.activity.add(change);

@@ -33,7 +33,7 @@ import type { RegionTable } from "../../memory/regions.js";
 import { endpointCount, isAway } from "../../node/address.js";
 import { copyInto, wasCut } from "../../support/copy.js";
 import type { AbortSignalLike } from "../../support/like.js";
-import type { Base } from "../base.js";
+import type { ContextParts } from "../base.js";
 import { onAbort, type RgetFifo, regionIfAny, type Side, slotOf, type TransferTable } from "./transfers.js";
 
 /** A payload that is to be offered. */
@@ -84,7 +84,7 @@ interface Offered extends Side {
 export class RendezvousSender {
   /** Payloads that have been offered. */
   count = 0;
-  readonly #base: Base;
+  readonly #base: ContextParts;
   readonly #regions: RegionTable;
   readonly #transfers: TransferTable;
   /** Those whose target is in another node. */
@@ -96,7 +96,7 @@ export class RendezvousSender {
   /** Regions for the rings of later payloads. */
   readonly #rings: MemRegion[] = [];
 
-  constructor(base: Base, regions: RegionTable, transfers: TransferTable) {
+  constructor(base: ContextParts, regions: RegionTable, transfers: TransferTable) {
     this.#base = base;
     this.#regions = regions;
     this.#transfers = transfers;

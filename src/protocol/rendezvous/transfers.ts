@@ -34,7 +34,7 @@ import type { ContextEngine } from "../../node/engine.js";
 import { hasAcknowledged, hasEngineSeen, hasEngineThread, notifyEngine } from "../../node/liveness.js";
 import { hearAbort } from "../../support/abort.js";
 import type { AbortSignalLike } from "../../support/like.js";
-import type { Base } from "../base.js";
+import type { ContextParts } from "../base.js";
 
 /** An rget FIFO that is in use. */
 export interface RgetFifo {
@@ -109,7 +109,7 @@ export class TransferTable {
 
   /** @param count called for each rget FIFO that is opened or closed */
   constructor(
-    { kernel, memory, map, block, engine, posted }: Base,
+    { kernel, memory, map, block, engine, posted }: ContextParts,
     regions: RegionTable,
     count: (change: 1 | -1) => void,
   ) {

@@ -40,10 +40,10 @@ import { type Callback, EAGAIN, type Result, resultOf, SHUTDOWN, SUCCESS } from 
 import type { TransferType } from "../../core/transfer-type.js";
 import type { Kernel } from "../../kernel/kernel.js";
 import { injectionFifo, type MemoryMap } from "../../memory/map.js";
-import { type Addresses, taskAt } from "../../node/address.js";
+import { type SlotTable, taskAt } from "../../node/address.js";
 import type { ContextEngine } from "../../node/engine.js";
 import { Queue } from "../../support/queue.js";
-import type { Base } from "../base.js";
+import type { ContextParts } from "../base.js";
 import { checkOperand, highOf, lowOf, type RmwOperation, type RmwType, rmwBytes, rmwCode } from "./rmw.js";
 
 /** Parameters of `put` and `get`. They are read before the call returns, so that one object can serve every call. */
@@ -215,7 +215,7 @@ export class Rma implements ProgressSource {
   readonly #words: Int32Array;
   readonly #engine: ContextEngine;
   readonly #map: MemoryMap;
-  readonly #addresses: Addresses;
+  readonly #addresses: SlotTable;
   /** Slot of the context's task. */
   readonly #slot: number;
   readonly #job: number;
@@ -227,7 +227,7 @@ export class Rma implements ProgressSource {
   /** Callbacks that are due. An operation is done at once only while there are no more of them than a FIFO has slots. */
   readonly #completions: CompletionQueue;
   /** Tasks that have ended. */
-  readonly #ended: Uint8Array;
+  readonly #endedTasks: Uint8Array;
   #waitingBytes = 0;
   /** The last endpoint and handle: most programs use them again and again. Their target and region are staged in #aimed. */
   #to = -1;
@@ -253,7 +253,7 @@ export class Rma implements ProgressSource {
    * @param tell sends a message, which is copied, and waits if there is no room
    */
   constructor(
-    { kernel, memory, map, addresses, ordinal, engine, completions, activity }: Base,
+    { kernel, memory, map, addresses, ordinal, engine, completions, activity }: ContextParts,
     waitingMax: number,
     tell: (to: Endpoint, dispatch: number, payload: Uint8Array) => void,
   ) {
@@ -269,7 +269,7 @@ export class Rma implements ProgressSource {
     this.#job = map.job;
     this.#waitingMax = waitingMax;
     this.#slotMask = map.slots - 1;
-    this.#ended = new Uint8Array(map.tasks);
+    this.#endedTasks = new Uint8Array(map.tasks);
     this.#fifos = Array.from({ length: map.fifos }, (_, fifo) => ({
       bit: 1 << fifo,
       pointer: injectionFifo(map, ordinal, fifo),
@@ -332,7 +332,7 @@ export class Rma implements ProgressSource {
     ) {
       refuseTransfer(call, parameters);
     }
-    if (this.#ended[this.#owner] !== 0) return SHUTDOWN;
+    if (this.#endedTasks[this.#owner] !== 0) return SHUTDOWN;
     const fifo = this.#aimed;
     const isClear = (this.#active & fifo.bit) === 0 && this.#completions.due <= this.#slotMask;
     const isShort = size <= SHORT_BYTES && notify === undefined;
@@ -382,7 +382,7 @@ export class Rma implements ProgressSource {
     ) {
       refuseRmw(parameters, fetches);
     }
-    if (this.#ended[this.#owner] !== 0) return SHUTDOWN;
+    if (this.#endedTasks[this.#owner] !== 0) return SHUTDOWN;
     const fifo = this.#aimed;
     const words = this.#words;
     const at = fifo.staged;
@@ -471,7 +471,7 @@ export class Rma implements ProgressSource {
 
   /** A task has ended: no operation to it begins. Those under way or waiting end with SHUTDOWN in their turn. */
   ended(ordinal: number, isTaskOver: boolean): void {
-    if (isTaskOver) this.#ended[taskAt(this.#map, ordinal)] = 1;
+    if (isTaskOver) this.#endedTasks[taskAt(this.#map, ordinal)] = 1;
   }
 
   /** There is nothing to give up: the FIFOs belong to the context's block. */
@@ -497,7 +497,7 @@ export class Rma implements ProgressSource {
 
   /** An ordinal stands for another endpoint from now on. */
   forget(ordinal: number): void {
-    this.#ended[taskAt(this.#map, ordinal)] = 0;
+    this.#endedTasks[taskAt(this.#map, ordinal)] = 0;
     this.#handle = Number.NaN;
   }
 

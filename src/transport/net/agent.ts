@@ -33,9 +33,9 @@ import {
 import { contextOf, type Endpoint, endpointOf, taskOf } from "../../core/endpoint.js";
 import type { Kernel, Memory } from "../../kernel/kernel.js";
 import { contextBlock, engineSlot, isClosed, type MemoryMap, ordinalOf, taskSlot } from "../../memory/map.js";
-import { Addresses, taskAt, UNBOUND } from "../../node/address.js";
+import { SlotTable, taskAt, UNBOUND } from "../../node/address.js";
 import { announceClose, announceStart, interruptTask, markDead } from "../../node/liveness.js";
-import type { Remote } from "../transport.js";
+import type { RemoteAgent } from "../transport.js";
 import { Bells } from "./bells.js";
 import { Egress } from "./egress.js";
 import { FrameScratch } from "./frame-buffers.js";
@@ -50,10 +50,10 @@ const RING_BYTES = 131_072;
 /** The most turns in which an agent sends the last records of tasks that go on. */
 const LAST_TURNS = 100;
 
-export class Agent implements Remote {
-  readonly addresses: Addresses;
+export class Agent implements RemoteAgent {
+  readonly addresses: SlotTable;
   /** Its host sets it. */
-  receive: Remote["receive"];
+  receive: RemoteAgent["receive"];
   /** Whether confirm() follows each end, sooner or later: a launcher reports those of processes. Its host sets it. */
   isTold = false;
   readonly #kernel: Kernel;
@@ -108,7 +108,7 @@ export class Agent implements Remote {
     this.#kernel = kernel;
     this.#map = map;
     this.#pipe = pipe;
-    const addresses = new Addresses(kernel, memory, map);
+    const addresses = new SlotTable(kernel, memory, map);
     this.addresses = addresses;
     pipe.onFrame = (from, to, frame) => this.#onFrame(from, to, frame);
     const send = (from: Endpoint, to: Endpoint, frame: Frame): void => this.#send(from, to, frame);

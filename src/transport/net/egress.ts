@@ -21,7 +21,7 @@ import {
 import { type Endpoint, taskOf } from "../../core/endpoint.js";
 import type { Kernel, Memory } from "../../kernel/kernel.js";
 import { contextBlock, engineSlot, isClosed, type MemoryMap, ordinalOf, taskSlot } from "../../memory/map.js";
-import { type Addresses, endpointCount, taskAt, UNBOUND } from "../../node/address.js";
+import { endpointCount, type SlotTable, taskAt, UNBOUND } from "../../node/address.js";
 import type { FrameScratch } from "./frame-buffers.js";
 import type { Frame, SendFrame } from "./frames.js";
 import { CREDIT_BYTES, isSwitch, PREFIX_BYTES, putPrefix, putRecord, recordBytes } from "./records.js";
@@ -43,7 +43,7 @@ export class Egress {
   readonly #kernel: Kernel;
   readonly #memory: Memory;
   readonly #map: MemoryMap;
-  readonly #addresses: Addresses;
+  readonly #addresses: SlotTable;
   readonly #endpoints: number;
   readonly #send: SendFrame;
   readonly #scratch: FrameScratch;
@@ -56,7 +56,7 @@ export class Egress {
     kernel: Kernel,
     memory: Memory,
     map: MemoryMap,
-    addresses: Addresses,
+    addresses: SlotTable,
     send: SendFrame,
     scratch: FrameScratch,
   ) {

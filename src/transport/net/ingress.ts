@@ -5,7 +5,7 @@ import { KIND_MORE, KIND_RTS, KIND_SWITCH } from "../../../assembly/layout.js";
 import { contextOf, type Endpoint, taskOf } from "../../core/endpoint.js";
 import type { Kernel, Memory } from "../../kernel/kernel.js";
 import { type MemoryMap, ordinalOf } from "../../memory/map.js";
-import { type Addresses, taskAt } from "../../node/address.js";
+import { type SlotTable, taskAt } from "../../node/address.js";
 import { copyInto } from "../../support/copy.js";
 import { LANE_BYTES_AGENT, ShmLanes } from "../shm/lanes.js";
 import { LANE_FULL, LANE_NO_MEMORY, LANE_READY } from "../transport.js";
@@ -78,7 +78,7 @@ export class Ingress {
   readonly #kernel: Kernel;
   readonly #memory: Memory;
   readonly #map: MemoryMap;
-  readonly #addresses: Addresses;
+  readonly #addresses: SlotTable;
   /**
    * Bytes of a stream's waiting records above which further records are refused. A sender that observes its credit stays
    * below.
@@ -107,7 +107,7 @@ export class Ingress {
     kernel: Kernel,
     memory: Memory,
     map: MemoryMap,
-    addresses: Addresses,
+    addresses: SlotTable,
     send: SendFrame,
     host: IngressHost,
   ) {

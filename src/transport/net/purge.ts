@@ -28,7 +28,7 @@ import {
 import type { Kernel, Memory } from "../../kernel/kernel.js";
 import { contextBlock, type MemoryMap, ordinalOf, taskSlot } from "../../memory/map.js";
 import type { GracePeriod, GracePeriods } from "../../memory/regions.js";
-import { type Addresses, UNBOUND } from "../../node/address.js";
+import { type SlotTable, UNBOUND } from "../../node/address.js";
 import { gracePeriods, mayBeInUse } from "../../node/liveness.js";
 
 /** Most slots that are on their way back at a time. */
@@ -65,7 +65,7 @@ export class Purge {
   readonly #kernel: Kernel;
   readonly #memory: Memory;
   readonly #map: MemoryMap;
-  readonly #addresses: Addresses;
+  readonly #addresses: SlotTable;
   readonly #host: PurgeHost;
   readonly #grace: GracePeriods;
   #leaving: Leaving[] = [];
@@ -80,7 +80,7 @@ export class Purge {
   /** A frame waits for a slot. */
   isWanted = false;
 
-  constructor(kernel: Kernel, memory: Memory, map: MemoryMap, addresses: Addresses, host: PurgeHost) {
+  constructor(kernel: Kernel, memory: Memory, map: MemoryMap, addresses: SlotTable, host: PurgeHost) {
     this.#kernel = kernel;
     this.#memory = memory;
     this.#map = map;
@@ -95,7 +95,7 @@ export class Purge {
    */
   turn(): boolean {
     const wanted = this.#map.job + JOB_SLOTS_WANTED_OFFSET;
-    // SYNC purge (wanted): pairs with want() of Addresses. A task that still waits calls want() again.
+    // SYNC purge (wanted): pairs with want() of SlotTable. A task that still waits calls want() again.
     const asked = this.#kernel.loadWord(wanted);
     if (asked !== SLOTS_ENOUGH) {
       this.#kernel.storeWord(wanted, SLOTS_ENOUGH);
@@ -114,7 +114,7 @@ export class Purge {
     }
     if (!isWanted) return isAny;
     this.isWanted = false;
-    // The last free slot is the agent's: see bind() of Addresses.
+    // The last free slot is the agent's: see bind() of SlotTable.
     if (this.#onTheirWay < LEAVING_MAX && this.#free < 2) this.#choose();
     return isAny;
   }

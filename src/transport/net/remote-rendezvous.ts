@@ -91,7 +91,7 @@ import { type Endpoint, taskOf } from "../../core/endpoint.js";
 import { type SharedAtomics, sharedAtomics } from "../../kernel/atomics.js";
 import type { Kernel, Memory } from "../../kernel/kernel.js";
 import { contextBlock, type MemoryMap, taskSlot } from "../../memory/map.js";
-import { type Addresses, taskAt } from "../../node/address.js";
+import { type SlotTable, taskAt } from "../../node/address.js";
 import { copyInto } from "../../support/copy.js";
 import { isVerb } from "./encoding.js";
 import type { Frame, SendFrame } from "./frames.js";
@@ -122,7 +122,7 @@ export class RemoteRendezvous {
   readonly #kernel: Kernel;
   readonly #memory: Memory;
   readonly #map: MemoryMap;
-  readonly #addresses: Addresses;
+  readonly #addresses: SlotTable;
   readonly #send: SendFrame;
   readonly #atomics: SharedAtomics;
   /** Number of the rget FIFO with which the next turn of a context begins. */
@@ -130,7 +130,7 @@ export class RemoteRendezvous {
   /** Bytes that may still be moved in this turn. */
   #allowance = 0;
 
-  constructor(kernel: Kernel, memory: Memory, map: MemoryMap, addresses: Addresses, send: SendFrame) {
+  constructor(kernel: Kernel, memory: Memory, map: MemoryMap, addresses: SlotTable, send: SendFrame) {
     this.#kernel = kernel;
     this.#memory = memory;
     this.#atomics = sharedAtomics(memory);

@@ -54,7 +54,7 @@ import { type Endpoint, taskOf } from "../../core/endpoint.js";
 import { type SharedAtomics, sharedAtomics } from "../../kernel/atomics.js";
 import type { Kernel, Memory } from "../../kernel/kernel.js";
 import { contextBlock, injectionFifo, type MemoryMap, ordinalOf, taskSlot } from "../../memory/map.js";
-import type { Addresses } from "../../node/address.js";
+import type { SlotTable } from "../../node/address.js";
 import { copyInto } from "../../support/copy.js";
 import type { FrameScratch } from "./frame-buffers.js";
 import type { Frame, SendFrame } from "./frames.js";
@@ -139,7 +139,7 @@ export class RemoteRma {
   readonly #kernel: Kernel;
   readonly #memory: Memory;
   readonly #map: MemoryMap;
-  readonly #addresses: Addresses;
+  readonly #addresses: SlotTable;
   readonly #send: SendFrame;
   readonly #scratch: FrameScratch;
   readonly #atomics: SharedAtomics;
@@ -153,7 +153,7 @@ export class RemoteRma {
     kernel: Kernel,
     memory: Memory,
     map: MemoryMap,
-    addresses: Addresses,
+    addresses: SlotTable,
     send: SendFrame,
     scratch: FrameScratch,
   ) {

@@ -28,7 +28,7 @@ import {
 import type { Kernel, Memory } from "../../kernel/kernel.js";
 import { isToSpare } from "../../memory/heap.js";
 import { type MemoryMap, taskSlot } from "../../memory/map.js";
-import { type Buffers, type Flight, TAKE_LATER, TAKE_NO_MEMORY, type TransportHeap } from "../transport.js";
+import { type Buffers, TAKE_LATER, TAKE_NO_MEMORY, type TransportHeap, type UnreadBuffers } from "../transport.js";
 
 /** Sizes of buffers: 4, 5, 6 and 7 pages, then each of them times 2, 4 and so on, up to 4 GiB. */
 const SIZE_COUNT = 80;
@@ -40,7 +40,7 @@ const END = -1;
 const LOCK_TRIES = 16;
 
 /** Slots on their way from one context to one target, in the order sent. */
-interface ShmFlight extends Flight {
+interface ShmFlight extends UnreadBuffers {
   head: number;
   tail: number;
   unread: number;

@@ -1,7 +1,7 @@
 // The transport of tasks that share a memory: lanes for records, a pool of buffers for large payloads.
 import type { Kernel, Memory } from "../../kernel/kernel.js";
 import type { MemoryMap } from "../../memory/map.js";
-import type { Remote, Transport, TransportHeap } from "../transport.js";
+import type { RemoteAgent, Transport, TransportHeap } from "../transport.js";
 import { ShmBuffers } from "./buffers.js";
 import { ShmLanes } from "./lanes.js";
 
@@ -11,7 +11,7 @@ export function sharedMemory(
   memory: Memory,
   map: MemoryMap,
   task: number,
-  remote?: Remote,
+  remote?: RemoteAgent,
 ): (heap: TransportHeap) => Transport {
   return (heap) => ({
     remote,

@@ -9,7 +9,7 @@ import {
   TASK_UP,
 } from "../../../assembly/layout.js";
 import { endpointOf, taskOf } from "../../../src/core/endpoint.js";
-import { Addresses } from "../../../src/node/address.js";
+import { SlotTable } from "../../../src/node/address.js";
 import { markEngineDead } from "../../../src/node/liveness.js";
 import type { Scenario } from "../scenario.js";
 import type { World } from "../world.js";
@@ -22,7 +22,7 @@ const OTHER = 90;
 /** The slots of two tasks are free. */
 const FIRST_FREE = 1;
 
-const view = ({ kernel, memory, map }: World): Addresses => new Addresses(kernel, memory, map);
+const view = ({ kernel, memory, map }: World): SlotTable => new SlotTable(kernel, memory, map);
 
 /** Binds tasks, one after the other, and notes the slot of each, or -1. */
 function binder(holder: number, ...numbers: number[]) {

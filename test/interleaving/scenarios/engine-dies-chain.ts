@@ -12,7 +12,7 @@ import { ERROR, type Result, SUCCESS } from "../../../src/core/result.js";
 import { RegionTable } from "../../../src/memory/regions.js";
 import { ContextEngine } from "../../../src/node/engine.js";
 import { gracePeriods, markEngineDead } from "../../../src/node/liveness.js";
-import type { Base } from "../../../src/protocol/base.js";
+import type { ContextParts } from "../../../src/protocol/base.js";
 import { type RgetFifo, TransferTable } from "../../../src/protocol/rendezvous/transfers.js";
 import { chainWords, type Region, sideOf } from "../../support/chains.js";
 import { map } from "../control.js";
@@ -80,7 +80,7 @@ class Core {
     this.#engine = new ContextEngine(kernel, map, task * map.contexts);
     const base = { kernel, memory, map, ordinal: task * map.contexts, block: this.#context, engine: this.#engine };
     this.#rgetFifos = new TransferTable(
-      base as unknown as Base,
+      base as unknown as ContextParts,
       new RegionTable({ kernel, memory, map, task: task, grace: gracePeriods(kernel, map) }),
       () => {},
     );

@@ -19,7 +19,7 @@ import { type Result, SHUTDOWN, SUCCESS } from "../../../src/core/result.js";
 import { RegionTable } from "../../../src/memory/regions.js";
 import { ContextEngine } from "../../../src/node/engine.js";
 import { gracePeriods } from "../../../src/node/liveness.js";
-import type { Base } from "../../../src/protocol/base.js";
+import type { ContextParts } from "../../../src/protocol/base.js";
 import { type RgetFifo, TransferTable } from "../../../src/protocol/rendezvous/transfers.js";
 import { addBlock, chainWords, type Plan, type Region, readySide, type Side, sideOf } from "../../support/chains.js";
 import { map } from "../control.js";
@@ -89,7 +89,7 @@ class Core {
   constructor(world: World, isTarget: boolean) {
     const { kernel, memory } = world;
     const engine = new ContextEngine(kernel, map, OWN);
-    const base = { kernel, memory, map, ordinal: OWN, block: world.context(OWN), engine } as unknown as Base;
+    const base = { kernel, memory, map, ordinal: OWN, block: world.context(OWN), engine } as unknown as ContextParts;
     this.rgetFifos = new TransferTable(
       base,
       new RegionTable({ kernel, memory, map, task: OWN, grace: gracePeriods(kernel, map) }),

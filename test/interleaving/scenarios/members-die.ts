@@ -1,8 +1,8 @@
 // A member of a geometry in one memory that dies at any step: each other one completes the operation, or hears of the end, and
 // nobody sleeps for ever. Whoever has acknowledged the end may find the dead member's memory written anew.
 import { MEMBER_SIZE, TASK_DEAD, TASK_STATE_OFFSET } from "../../../assembly/layout.js";
-import type { Buffers } from "../../../src/collective/operation.js";
-import type { SharedOperation, Steps } from "../../../src/collective/shared-operation.js";
+import type { OperationBuffers } from "../../../src/collective/operation.js";
+import type { SharedAlgorithm, SharedOperation } from "../../../src/collective/shared-operation.js";
 import { BarrierSteps, FlatReduceSteps } from "../../../src/collective/shared-steps.js";
 import { ERROR, SHUTDOWN, SUCCESS } from "../../../src/core/result.js";
 import { markDead } from "../../../src/node/liveness.js";
@@ -72,7 +72,7 @@ class Survivor extends Member {
   }
 
   /** One operation. @returns whether it was completed. The others are told if not, by what stands for a message */
-  operate(steps: Steps, buffers: Buffers, number: number): boolean {
+  operate(steps: SharedAlgorithm, buffers: OperationBuffers, number: number): boolean {
     const result = this.runAmongMortals(steps, buffers, this.hear);
     if (result === SUCCESS) return true;
     // What its death throws is caught as if a reduction had thrown it.

@@ -1,9 +1,9 @@
 // Collective operations of two or three members that share a memory: each writes its block, and reads those of the others.
 import { MEMBER_SIZE, MEMBER_SLOTS } from "../../../assembly/layout.js";
-import type { Buffers, Operation, Reducer } from "../../../src/collective/operation.js";
+import type { CollectiveOperation, OperationBuffers, Reducer } from "../../../src/collective/operation.js";
 import type { Piece, Scratch } from "../../../src/collective/scratch.js";
 import { SharedMembers } from "../../../src/collective/shared-members.js";
-import { type SharedHost, SharedOperation, type Steps } from "../../../src/collective/shared-operation.js";
+import { type SharedAlgorithm, type SharedHost, SharedOperation } from "../../../src/collective/shared-operation.js";
 import {
   BarrierSteps,
   BroadcastSteps,
@@ -31,7 +31,7 @@ const COLD = {
     throw new Error("a copy of 8 KiB or more");
   },
 };
-export const NOTHING: Buffers = { send: new Uint8Array(), receive: new Uint8Array(), reducer: undefined };
+export const NOTHING: OperationBuffers = { send: new Uint8Array(), receive: new Uint8Array(), reducer: undefined };
 
 /** The first word of what a member has in a round; the others count on from there. */
 export const firstOf = (rank: number, round: number): number => 1000 * (rank + 1) + 10 * round;
@@ -81,7 +81,7 @@ export class Member {
   readonly ended = new Set<number>();
   readonly #host: SharedHost;
   /** Operations under way. */
-  readonly #active: Operation[] = [];
+  readonly #active: CollectiveOperation[] = [];
   #number = 0;
   #completed = 0;
 
@@ -132,19 +132,19 @@ export class Member {
     this.#host = host as SharedHost;
   }
 
-  get buffers(): Buffers {
+  get buffers(): OperationBuffers {
     return { send: bytesOf(this.send), receive: bytesOf(this.receive), reducer: this.#sum };
   }
 
   /** One operation, from its begin to its end. */
-  run(steps: Steps, buffers = this.buffers): void {
+  run(steps: SharedAlgorithm, buffers = this.buffers): void {
     const operation = this.#begun(steps, buffers);
     sleepUntil(this.world, this.world.task(this.rank), operation.look);
     if (operation.result !== SUCCESS) throw new Error(`operation ${operation.number}: ${operation.why}`);
   }
 
   /** As run(), begun by meet(). */
-  runMeeting(steps: Steps, buffers = this.buffers): void {
+  runMeeting(steps: SharedAlgorithm, buffers = this.buffers): void {
     const operation = this.#begun(steps, buffers);
     if (operation.meet()) this.#host.over(operation, SUCCESS);
     else sleepUntil(this.world, this.world.task(this.rank), operation.look);
@@ -152,7 +152,7 @@ export class Member {
   }
 
   /** An operation that fails at a member once it has arrived. The others hear of it before they look on. Returns the result. */
-  runToFailure(steps: Steps, buffers: Buffers, failing: number): Result {
+  runToFailure(steps: SharedAlgorithm, buffers: OperationBuffers, failing: number): Result {
     const { shared, world, rank } = this;
     const operation = this.#begun(steps, buffers);
     const source = shared.slotOf(failing, operation.number);
@@ -167,7 +167,7 @@ export class Member {
   }
 
   /** An operation after whose arrival the root's context closes: nothing waits for those that read its memory. */
-  runToClose(steps: Steps, buffers: Buffers): Result {
+  runToClose(steps: SharedAlgorithm, buffers: OperationBuffers): Result {
     const operation = this.#begun(steps, buffers);
     operation.advance();
     if (this.rank === 0) this.#host.failed(operation, CANCELED, "its context closes");
@@ -179,7 +179,7 @@ export class Member {
    * An operation that others may not have begun: they have begun another one by this number. Each hears of failures elsewhere.
    * It is begun by meet() if it may be. The last look before a sleep is that of a context.
    */
-  runAmongStrangers(steps: Steps, buffers: Buffers, signature: number): Result {
+  runAmongStrangers(steps: SharedAlgorithm, buffers: OperationBuffers, signature: number): Result {
     const { shared, world, rank } = this;
     const operation = this.#begun(steps, buffers);
     operation.signature = signature;
@@ -201,7 +201,11 @@ export class Member {
   }
 
   /** An operation while others may end, begun by meet() if it may be. @param hear called before each look: whether it is to fail */
-  runAmongMortals(steps: Steps, buffers: Buffers, hear: (operation: SharedOperation) => boolean): Result {
+  runAmongMortals(
+    steps: SharedAlgorithm,
+    buffers: OperationBuffers,
+    hear: (operation: SharedOperation) => boolean,
+  ): Result {
     const operation = this.#begun(steps, buffers);
     if (operation.mayMeet && operation.meet()) this.#host.over(operation, SUCCESS);
     else
@@ -217,7 +221,7 @@ export class Member {
     this.#begun(new BarrierSteps(this.shared), NOTHING);
   }
 
-  #begun(steps: Steps, buffers: Buffers): SharedOperation {
+  #begun(steps: SharedAlgorithm, buffers: OperationBuffers): SharedOperation {
     const operation = new SharedOperation(this.#host, buffers, steps);
     operation.number = ++this.#number;
     this.#active.push(operation);
@@ -291,7 +295,7 @@ class OutsideAlltoallSteps extends UniformScatterSteps {
 export class SliceSteps extends SliceReduceSteps {
   readonly #world: World;
 
-  constructor({ world, shared }: Member, buffers: Buffers) {
+  constructor({ world, shared }: Member, buffers: OperationBuffers) {
     super(shared, buffers, undefined);
     this.#world = world;
   }
@@ -452,7 +456,7 @@ function failing(member: Member, round: number): void {
 }
 
 /** What a member begins while others begin something else. */
-type Act = (member: Member) => [steps: Steps, buffers: Buffers];
+type Act = (member: Member) => [steps: SharedAlgorithm, buffers: OperationBuffers];
 
 const barrierAct: Act = ({ shared }) => [new BarrierSteps(shared), NOTHING];
 const shortBroadcast =

@@ -36,7 +36,7 @@ import type { ReceiveOptions } from "../../../src/core/pacing.js";
 import type { MemRegion } from "../../../src/core/region.js";
 import { EAGAIN, type Result, SHUTDOWN, SUCCESS } from "../../../src/core/result.js";
 import { engineSlot } from "../../../src/memory/map.js";
-import { Addresses } from "../../../src/node/address.js";
+import { SlotTable } from "../../../src/node/address.js";
 import type { Client } from "../../../src/pami/client.js";
 import type { Context } from "../../../src/pami/context.js";
 import type { PutParameters } from "../../../src/protocol/rma/rma.js";
@@ -468,7 +468,7 @@ export class Own {
 /** Gives slots to these tasks, from the first free one on. */
 export function bindAll(world: World, ...tasks: readonly number[]): void {
   const { kernel, memory, map } = world;
-  const addresses = new Addresses(kernel, memory, map);
+  const addresses = new SlotTable(kernel, memory, map);
   for (const task of tasks) if (addresses.bind(task, map.tasks) < 0) throw new Error(`no slot for task ${task}`);
 }
 

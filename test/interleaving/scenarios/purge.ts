@@ -2,7 +2,7 @@
 import { NONE } from "../../../assembly/layout.js";
 import { endpointOf } from "../../../src/core/endpoint.js";
 import { engineSlot } from "../../../src/memory/map.js";
-import { Addresses } from "../../../src/node/address.js";
+import { SlotTable } from "../../../src/node/address.js";
 import { announceStart, markDead } from "../../../src/node/liveness.js";
 import type { Scenario } from "../scenario.js";
 import type { World } from "../world.js";
@@ -29,7 +29,7 @@ const HALF = 32;
 
 /** Where a task is found is another's only once this context has acknowledged that. */
 function look({ kernel, memory, map }: World, task: number): void {
-  const addresses = new Addresses(kernel, memory, map);
+  const addresses = new SlotTable(kernel, memory, map);
   const ordinal = addresses.ordinalOf(endpointOf(task, 1));
   if (ordinal < 0) return;
   const there = addresses.endpointAt(ordinal);
@@ -279,12 +279,12 @@ export const PURGE_SCENARIOS: readonly Scenario[] = [
     setup() {},
     threads: [
       ({ kernel, memory, map }) => {
-        const addresses = new Addresses(kernel, memory, map);
+        const addresses = new SlotTable(kernel, memory, map);
         for (const task of [ONE, OTHER]) addresses.bind(task, 0);
       },
       (world) => {
         const { kernel, memory, map } = world;
-        const addresses = new Addresses(kernel, memory, map);
+        const addresses = new SlotTable(kernel, memory, map);
         // A task that has the lock goes on after a while. Each vain try takes a preemption, of which a schedule has at most 8.
         for (let tries = 1; addresses.bind(THIRD, map.tasks) < 0; tries++) {
           if (tries > 9) throw new Error("the agent finds no slot");
