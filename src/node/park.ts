@@ -203,7 +203,7 @@ export class Parker {
     this.whyPrivate = whyPrivate;
     this.#receive = receive;
     this.#isAlone = whyPrivate !== "" && map.locals === 1;
-    this.#isBellAsync = !this.#isAlone && memory.futex === undefined && hasWaitAsync();
+    this.#isBellAsync = !this.#isAlone && memory.futex === undefined;
     this.mayBlock = mayBlock();
   }
 
@@ -418,7 +418,8 @@ export class Parker {
     const seen = this.#kernel.bellArm(this.#slot);
     if (!awaited.peek()) {
       // The one sleep of this thread, shared by all of its waits.
-      this.#asleep ??= this.#isBellAsync ? bellWaitAsync(this.#memory, this.#slot, seen) : this.#bell(seen);
+      this.#asleep ??=
+        this.#isBellAsync && hasWaitAsync() ? bellWaitAsync(this.#memory, this.#slot, seen) : this.#bell(seen);
       if (this.#asleep !== undefined) return this.#asleep;
     }
     if (this.sleepers === 0) this.#kernel.bellDisarm(this.#slot);

@@ -43,6 +43,8 @@ export function poolSuite(): void {
       expect(back.every((byte, i) => byte === (i & 0xff))).toBe(true);
       const squares = await Promise.all(Array.from({ length: 200 }, (_, i) => workers.square(i)));
       expect(squares).toEqual(Array.from({ length: 200 }, (_, i) => i ** 2));
+      // The second worker may still be starting.
+      await workers.warmUp();
       expect(await workers.all.square(3)).toEqual([9, 9]);
     });
 
