@@ -77,8 +77,8 @@ const CHANGES: readonly [name: string, file: string, find: string, replace: stri
   [
     "a reader of a broadcast does not say that it has completed it",
     STEPS,
-    "export class BroadcastSteps extends Steps {\n  readonly isMutual = false;\n",
-    "export class BroadcastSteps extends Steps {\n  readonly isMutual = true;\n",
+    "export class BroadcastSteps extends SharedAlgorithm {\n  readonly isMutual = false;\n",
+    "export class BroadcastSteps extends SharedAlgorithm {\n  readonly isMutual = true;\n",
   ],
   ["a slice is there before the words say where", WORDS, SLICE, `${REDUCED}${SLICE}`],
   [

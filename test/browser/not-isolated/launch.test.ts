@@ -193,9 +193,14 @@ describe("a host that gives no more WebAssembly.Memory", () => {
       code: "PAMIR_MEMORY",
       message: expect.stringMatching(/refuses \d+ bytes.*: choose a smaller heapBytes, or kernel: "ts"$/),
     });
-    const job = await launch(PEER, { tasks: 2, join: true, kernel: ["ts", "wasm"], args: {} });
-    expect(await job.exited).toMatchObject([{ task: 1, cause: "error", errorCode: "PAMIR_MEMORY" }]);
-    await job.terminate();
+    let exits: unknown;
+    // A worker may find memory that another test's worker has left just then, and runs.
+    for (let tries = 0; tries < 5 && exits === undefined; tries++) {
+      const job = await launch(PEER, { tasks: 2, join: true, kernel: ["ts", "wasm"], args: {} });
+      exits = await Promise.race([job.exited, new Promise((resolve) => setTimeout(resolve, 5000))]);
+      await job.terminate();
+    }
+    expect(exits).toMatchObject([{ task: 1, cause: "error", errorCode: "PAMIR_MEMORY" }]);
   });
 });
 
