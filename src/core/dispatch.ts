@@ -37,9 +37,9 @@ export class HandlerTable {
   /** Those that are called for a whole message without a further look. */
   readonly plain = NO_HANDLERS.slice();
   readonly #observed: (id: number, handler: Handler) => Handler;
+  readonly #noServer: Server = (_, message) => this.drop(message);
   /** Serves the messages to DISPATCH_ID_CALL: calls a user's handler, and replies. */
-  serve: Server = (_, message) => this.drop(message);
-  #hasServer = false;
+  serve = this.#noServer;
 
   /** @param observed what is called in place of a protocol's handler */
   constructor(observed: (id: number, handler: Handler) => Handler) {
@@ -70,8 +70,7 @@ export class HandlerTable {
 
   /** Registers what serves the messages to DISPATCH_ID_CALL. */
   handleCalls(server: Server): void {
-    if (this.#hasServer) throw new Error("calls are registered");
-    this.#hasServer = true;
+    if (this.serve !== this.#noServer) throw new Error("calls are registered");
     this.serve = server;
   }
 }

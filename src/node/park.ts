@@ -229,22 +229,10 @@ export class Parker {
       const most = Math.min(spin, timeout);
       if (hasLooked ? this.#spinOn(awaited, most) : this.spin(awaited, most)) return true;
       hasLooked = false;
-      const seen = this.#kernel.bellArm(this.#slot);
-      // Arms the bell, then looks once more: a ring from here on finds the flag up.
-      if (!awaited.peek()) {
-        const now = this.#clock.now();
-        const left = Math.min(deadline, toldAt) - now;
-        const most = awaited.restless() ? Math.min(left, RESTLESS_MS) : left;
-        this.#fallsAsleep(awaited, now);
-        if (most > 0) sleepOn(this.#kernel, this.#memory, this.#slot, seen, most);
-        this.#woke(awaited, now);
-        if (this.#awake >= toldAt) {
-          toldAt = Number.POSITIVE_INFINITY;
-          awaited.lasts?.();
-        }
+      if (this.#sleep(awaited, Math.min(deadline, toldAt)) && this.#awake >= toldAt) {
+        toldAt = Number.POSITIVE_INFINITY;
+        awaited.lasts?.();
       }
-      // An asynchronous wait of this thread may still be asleep on the same bell.
-      if (this.sleepers === 0) this.#kernel.bellDisarm(this.#slot);
       if (awaited.poll(1)) return true;
       if (deadline !== Number.POSITIVE_INFINITY && this.#clock.now() >= deadline) return false;
     }
@@ -332,22 +320,31 @@ export class Parker {
    */
   async #nap(awaited: Awaited, mayNap: () => boolean, deadline: number): Promise<boolean> {
     for (let naps = 0; naps < NAPS_MAX; naps++) {
+      if (!mayNap()) return false;
       await this.#letLoopTurn();
       if (!mayNap()) return false;
-      const seen = this.#kernel.bellArm(this.#slot);
-      if (!awaited.peek()) {
-        const now = this.#clock.now();
-        const most = Math.min(deadline - now, awaited.restless() ? RESTLESS_MS : NAP_MS);
-        this.#fallsAsleep(awaited, now);
-        if (most > 0) sleepOn(this.#kernel, this.#memory, this.#slot, seen, most);
-        this.#woke(awaited, now);
-      }
-      // Another wait of this thread may be asleep on the same bell.
-      if (this.sleepers === 0) this.#kernel.bellDisarm(this.#slot);
+      this.#sleep(awaited, deadline, NAP_MS);
       if (awaited.poll(1)) return true;
       if (this.#clock.now() >= deadline) return false;
     }
     return false;
+  }
+
+  /** Sleeps, blocking the thread, until `end` or for `longest` milliseconds. @returns false: there is work already */
+  #sleep(awaited: Awaited, end: number, longest = Number.POSITIVE_INFINITY): boolean {
+    const seen = this.#kernel.bellArm(this.#slot);
+    // Arms the bell, then looks once more: a ring from here on finds the flag up.
+    const hasWork = awaited.peek();
+    if (!hasWork) {
+      const now = this.#clock.now();
+      const most = Math.min(end - now, awaited.restless() ? RESTLESS_MS : longest);
+      this.#fallsAsleep(awaited, now);
+      if (most > 0) sleepOn(this.#kernel, this.#memory, this.#slot, seen, most);
+      this.#woke(awaited, now);
+    }
+    // An asynchronous wait of this thread may still be asleep on the same bell.
+    if (this.sleepers === 0) this.#kernel.bellDisarm(this.#slot);
+    return !hasWork;
   }
 
   /** Whether to let the event loop turn before a sleep. Only where it brings the events of other tasks, and costs 1 µs. */

@@ -299,9 +299,9 @@ export class Context {
   /**
    * Sends a request and resolves with the value that the target's handler returns. This context advances meanwhile, as in
    * progress(). Calls made together go out together. The caller may reuse the request's bytes once this returns, unless it
-   * gives them away. Requests that find no room wait in order, without a limit. If the call is given up first, its reply is dropped; the handler may
-   * have run, and its `signal` is aborted. While a target blocks in `advanceUntil()`, it replies with values that handlers
-   * return, not with promises.
+   * gives them away. Requests that find no room wait in order, without a limit. If the call is given up first, its reply is
+   * dropped; the handler may have run, and its `signal` is aborted. While a target blocks in `advanceUntil()`, it replies
+   * with values that handlers return, not with promises.
    * @param id a number, for a request and a reply that are views of bytes or nothing; or a `DispatchId`
    * @throws the handler's error, as a RemoteError with its name, code, stack, cause and fields; PAMIR_SHUTDOWN if the target
    *   has ended (the cause says how); PAMIR_NO_HANDLER if the target is `ready()` without a handler of this id; PAMIR_CANCELED

@@ -39,7 +39,7 @@ interface WaitHost {
 
 /**
  * A wait of a context that does not block its thread. A class, since closures would be made and compiled anew for each wait. Its
- * methods repeat some lines: while a program is cold, each function that a wait enters costs some 0.5 µs.
+ * methods repeat some lines: V8 interprets each function that a wait of a cold program enters. `bench -- counts` counts them.
  */
 abstract class ContextWait implements Awaited {
   readonly name: WaitName;

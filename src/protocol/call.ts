@@ -245,7 +245,7 @@ export class Calls {
       value.length > 0 &&
       value.length <= PLAIN_BYTES_MAX
     ) {
-      if (scope === undefined && message.typed === undefined && !this.#served.hasEarly) {
+      if (scope === undefined && message.typed === undefined && this.#served.early.size === 0) {
         this.#words[0] = number;
         this.#words[1] = REPLY_VALUE;
         this.#host.sender.sendOwn(origin, DISPATCH_ID_REPLY, this.#bytes, value, undefined);

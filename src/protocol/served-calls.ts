@@ -54,9 +54,7 @@ export class ServedCalls {
   #last: AbortableCall | undefined;
   readonly #isGone: (origin: Endpoint) => boolean;
   /** Calls that were given up while they waited for their handler, and are not answered: why, by origin and number. */
-  readonly #early = new Map<string, number>();
-  /** Whether there may be one. A field, since each answer reads it. */
-  hasEarly = false;
+  readonly early = new Map<string, number>();
 
   /** @param isGone whether an endpoint has ended, and all its messages are delivered or kept */
   constructor(isGone: (origin: Endpoint) => boolean) {
@@ -72,8 +70,8 @@ export class ServedCalls {
     else this.#last.next = call;
     this.#last = call;
     const key = keyOf(call.origin, call.number);
-    const early = this.#early.get(key);
-    this.#early.delete(key);
+    const early = this.early.get(key);
+    this.early.delete(key);
     if (early !== undefined) call.abort(givenUp(call.origin, early));
     else if (this.#isGone(call.origin)) call.abort(ended(call.origin));
   }
@@ -97,33 +95,29 @@ export class ServedCalls {
       call.abort(givenUp(origin, why));
       return;
     }
-    if (!isKept()) return;
-    this.#early.set(keyOf(origin, number), why);
-    this.hasEarly = true;
+    if (isKept()) this.early.set(keyOf(origin, number), why);
   }
 
   /** A call gets its handler. What its caller has told before is for a handler that asks. */
   begin(call: AbortableCall): void {
-    if (this.#early.size > 0 && this.#early.has(keyOf(call.origin, call.number))) this.add(call);
+    if (this.early.size > 0 && this.early.has(keyOf(call.origin, call.number))) this.add(call);
   }
 
   /** A call is answered. Its handler may not have asked. */
   forget(origin: Endpoint, number: number): void {
-    if (!this.hasEarly) return;
-    this.#early.delete(keyOf(origin, number));
-    this.hasEarly = this.#early.size > 0;
+    if (this.early.size > 0) this.early.delete(keyOf(origin, number));
   }
 
   /** An endpoint has ended, and all its messages are delivered or kept. */
   originEnded(origin: Endpoint): void {
     this.#abortAll(ended(origin), (call) => call.origin === origin);
-    for (const key of this.#early.keys()) if (key.startsWith(`${origin}:`)) this.#early.delete(key);
+    for (const key of this.early.keys()) if (key.startsWith(`${origin}:`)) this.early.delete(key);
   }
 
   /** This context has closed. */
   close(own: Endpoint): void {
     this.#abortAll(new PamiError("PAMIR_CLOSED", `${nameOf(own)} was closed while it served a call`), () => true);
-    this.#early.clear();
+    this.early.clear();
   }
 
   #abortAll(reason: PamiError, isMeant: (call: AbortableCall) => boolean): void {
