@@ -38,6 +38,25 @@ function waitSuite(variant: Variant): void {
   const LOCKS = 300;
   const module = "waiter.js";
 
+  it("what is there at the first look of a blocking wait is no won spin", () =>
+    withJob(variant, { tasks: 1 }, ({ client, context }) => {
+      let came = 0;
+      context.dispatch(DATA, () => {
+        came++;
+      });
+      for (let i = 1; i <= 20; i++) {
+        expect(context.sendImmediate(client.endpoint(0), DATA, null, new Uint8Array(8))).toBe(SUCCESS);
+        expect(context.advanceUntil(() => came === i)).toBe(SUCCESS);
+      }
+      // Of 20 events at the second look, each is.
+      const before = client.dump().tasks[0]?.spinsWon;
+      for (let i = 0; i < 20; i++) {
+        let looks = 0;
+        expect(context.advanceUntil(() => ++looks > 2)).toBe(SUCCESS);
+      }
+      expect([before, client.dump().tasks[0]?.spinsWon]).toEqual([0, 20]);
+    }));
+
   describe("park and wake", () => {
     for (const [mine, theirs] of [
       ["blocking", "blocking"],

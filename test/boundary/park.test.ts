@@ -99,6 +99,18 @@ function bench(build: Build, cores = 2, gift?: number) {
     pause(milliseconds: number) {
       now += milliseconds;
     },
+    /** As wait() for what never comes, without blocking the thread. */
+    async waitAsync(milliseconds: number) {
+      due = () => false;
+      let isStopped = false;
+      const wait = parker.waitAsync(awaited, milliseconds, SPIN_MS, () => isStopped);
+      if (parker.sleepers > 0) {
+        now += milliseconds;
+        isStopped = true;
+        parker.ring();
+      }
+      await wait;
+    },
     /** How often the core was given away, and how often the thread looked for what does that. */
     gifts: () => [gifts, searches],
   };
@@ -132,6 +144,44 @@ describe.each<Build>(["wasm", "twin"])("%s", (build) => {
     parker.pause(0.05);
     expect(parker.wait(10).looks).toBeGreaterThan(8);
     expect(parker.spins()).toEqual([1, 2]);
+  });
+
+  describe("learns from few losses, and keeps that for the waits that follow", () => {
+    /** Spins that are lost in so many milliseconds of waits that each sleep for 0.1 ms; every other one may not block. */
+    async function lostIn(parker: ReturnType<typeof bench>, milliseconds: number, mayNotBlock = false) {
+      const [, before = 0] = parker.spins();
+      const end = parker.now() + milliseconds;
+      for (let i = 0; parker.now() < end; i++) {
+        if (mayNotBlock && i % 2 === 0) await parker.waitAsync(0.1);
+        else parker.wait(0.1);
+      }
+      return (parker.spins()[1] ?? 0) - before;
+    }
+
+    it.each([false, true])("if every other wait does not block: %s", async (mayNotBlock) => {
+      const parker = bench(build);
+      // In 100 ms there are 400 waits: of 0.2 ms, 0.4, … without a spin, and then of 25.6 ms.
+      expect(await lostIn(parker, 100, mayNotBlock)).toBeLessThanOrEqual(11);
+      expect(await lostIn(parker, 1000, mayNotBlock)).toBeLessThanOrEqual(41);
+    });
+
+    it("after many won spins, too: the ninth loss in a row stops it", async () => {
+      const parker = bench(build);
+      for (let i = 0; i < 1000; i++) parker.wait(0.1, 4);
+      const looks = Array.from({ length: 10 }, () => parker.wait(0.1).looks);
+      expect(looks.map((count) => count > 8)).toEqual([...Array(9).fill(true), false]);
+      expect(parker.spins()).toEqual([1000, 9]);
+    });
+
+    it("spins again after one spin that was won, however many were lost before", async () => {
+      const parker = bench(build);
+      await lostIn(parker, 200);
+      parker.pause(25.6);
+      parker.wait(0.1, 2);
+      const [won = 0, lost = 0] = parker.spins();
+      for (let i = 0; i < 20; i++) expect(parker.wait(0.1, 4).sleeps).toBe(0);
+      expect(parker.spins()).toEqual([won + 20, lost]);
+    });
   });
 
   it("who has slept for long looks once and sleeps", () => {
