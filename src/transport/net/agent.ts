@@ -228,7 +228,6 @@ export class Agent implements RemoteAgent {
     }
     if (isTo && isFrom) this.#meet(this.#pipe.firstTaskOf(task));
     const isRight = isTo && isFrom && this.#take(task, from, to, ordinal, frame);
-    this.#egress.turn(); // a credit may have come
     this.#ingress.deliver();
     this.#ingress.keep();
     if ("records" in frame) this.#unrung += frame.records.length;

@@ -1,6 +1,8 @@
 // Egress: takes the records of the node's contexts out of the blocks that stand for tasks of other nodes. It sends newly
 // committed records in one frame for each pair of contexts. CREDIT_BYTES may be on their way for a pair. Then its lane is
 // not read until the target gives some back.
+//
+// A turn looks at the blocks of all bound slots. So a frame that comes causes no turn, and a credit in it a look at one block.
 
 import {
   ADVANCE_EVENTS_MASK,
@@ -11,6 +13,7 @@ import {
   KIND_FIRST,
   KIND_MESSAGE,
   KIND_MORE,
+  NONE,
   RECORD_KIND_MASK,
   RECORD_KIND_SHIFT,
   RECORD_LENGTH_MASK,
@@ -20,8 +23,8 @@ import {
 } from "../../../assembly/layout.js";
 import { type Endpoint, taskOf } from "../../core/endpoint.js";
 import type { Kernel, Memory } from "../../kernel/kernel.js";
-import { contextBlock, engineSlot, isClosed, type MemoryMap, ordinalOf, taskSlot } from "../../memory/map.js";
-import { endpointCount, type SlotTable, taskAt, UNBOUND } from "../../node/address.js";
+import { contextBlock, engineSlot, isClosed, type MemoryMap, taskSlot } from "../../memory/map.js";
+import { endpointCount, type SlotTable, taskAt } from "../../node/address.js";
 import type { FrameScratch } from "./frame-buffers.js";
 import type { Frame, SendFrame } from "./frames.js";
 import { CREDIT_BYTES, isSwitch, PREFIX_BYTES, putPrefix, putRecord, recordBytes } from "./records.js";
@@ -45,6 +48,8 @@ export class Egress {
   readonly #map: MemoryMap;
   readonly #addresses: SlotTable;
   readonly #endpoints: number;
+  /** Ordinals of own contexts are below it. */
+  readonly #own: number;
   readonly #send: SendFrame;
   readonly #scratch: FrameScratch;
   /** By own endpoint, then by target: bytes of records on their way. They outlive the target's slot. */
@@ -65,11 +70,15 @@ export class Egress {
     this.#map = map;
     this.#addresses = addresses;
     this.#endpoints = endpointCount(map);
+    this.#own = map.locals * map.contexts;
     this.#send = send;
     this.#scratch = scratch;
   }
 
-  /** Takes back credit for bytes that have gone into the target's lanes. False: fewer bytes were on their way. */
+  /**
+   * Takes back credit for bytes that have gone into the target's lanes, and sends what lacked it. False: fewer bytes were on
+   * their way.
+   */
   credited(from: Endpoint, to: Endpoint, bytes: number): boolean {
     const targets = this.#inFlight.get(from);
     const inFlight = targets?.get(to) ?? 0;
@@ -79,7 +88,9 @@ export class Egress {
     const [origin, target] = [this.#addresses.ordinalOf(from), this.#addresses.ordinalOf(to)];
     if (target < 0 || inFlight - bytes >= CREDIT_BYTES) return true;
     const pair = this.#pairOf(origin, target);
-    if (this.#heldBack.has(pair)) this.#readAgain(pair);
+    if (!this.#heldBack.has(pair)) return true;
+    this.#readAgain(pair);
+    this.#flushBlock(target, NO_ORIGIN);
     return true;
   }
 
@@ -92,14 +103,14 @@ export class Egress {
 
   /** An ordinal stands for another endpoint from now on. */
   forget(target: number): void {
-    for (let origin = 0; origin < this.#map.locals * this.#map.contexts; origin++) {
+    for (let origin = 0; origin < this.#own; origin++) {
       this.#heldBack.delete(this.#pairOf(origin, target));
     }
   }
 
   /** Whether lanes to a target hold records: such that lack credit, or `hasAny`: any. */
   isBusy(target: number, hasAny: boolean): boolean {
-    for (let origin = 0; origin < this.#map.locals * this.#map.contexts; origin++) {
+    for (let origin = 0; origin < this.#own; origin++) {
       if (this.#heldBack.has(this.#pairOf(origin, target))) return true;
     }
     return (
@@ -141,30 +152,26 @@ export class Egress {
 
   /** Whether turn() would find something. */
   get hasWork(): boolean {
-    for (const target of this.#targets()) {
+    for (let target = this.#own; target < this.#endpoints; target++) {
       const block = contextBlock(this.#map, target);
       // Records for a target that has ended stay in the lane, until their origin takes the lane back.
-      if (this.#hasSome(block) && !this.#isOver(target) && this.#peek(block) !== 0) return true;
+      if (this.#isReady(target, block) && this.#peek(block) !== 0) return true;
     }
     return false;
   }
 
-  /** Ordinals of the contexts of other nodes whose slots are bound. */
-  *#targets(): Iterable<number> {
-    const { tasks, locals, contexts } = this.#map;
-    for (let slot = locals; slot < tasks; slot++) {
-      if (this.#addresses.numberOf(slot) === UNBOUND) continue;
-      for (let context = 0; context < contexts; context++) yield ordinalOf(this.#map, slot, context);
-    }
-  }
-
-  /** Whether a lane to a block is to be attended: most blocks have none. */
+  /** Whether a lane to a block is to be attended: most blocks have none. Only own contexts have lanes to it. */
   #hasSome(block: number): boolean {
-    for (let word = 0; word << 5 < this.#endpoints; word++) {
+    for (let word = 0; word << 5 < this.#own; word++) {
       // SYNC ready (look): pairs with publish() of the kernels.
       if (this.#kernel.loadWord(block + CONTEXT_READY_OFFSET + (word << 2)) !== 0) return true;
     }
     return false;
+  }
+
+  /** Whether a block stands for a target that goes on, and a lane to it is to be attended. */
+  #isReady(target: number, block: number): boolean {
+    return this.#addresses.table[target] !== NONE && this.#hasSome(block) && !this.#isOver(target);
   }
 
   /** As peek() of the kernels: whether a block has records. The agent sees notices in another way. */
@@ -184,17 +191,24 @@ export class Egress {
   /** @param ending origin whose records are sent even beyond its credit */
   #flush(ending: number): boolean {
     let hasSent = false;
-    for (const target of this.#targets()) {
-      const block = contextBlock(this.#map, target);
-      if (!this.#hasSome(block) || this.#isOver(target)) continue;
-      for (;;) {
-        const count = this.#kernel.advance(block, 1) & ADVANCE_EVENTS_MASK;
-        if (count === 0) break;
-        hasSent = true;
-        this.#sendBatch(block, count, target, ending);
-      }
-      this.#peek(block); // frees the taken records
+    for (let target = this.#own; target < this.#endpoints; target++) {
+      if (this.#flushBlock(target, ending)) hasSent = true;
     }
+    return hasSent;
+  }
+
+  /** As #flush(), for the block of one target. */
+  #flushBlock(target: number, ending: number): boolean {
+    const block = contextBlock(this.#map, target);
+    if (!this.#isReady(target, block)) return false;
+    let hasSent = false;
+    for (;;) {
+      const count = this.#kernel.advance(block, 1) & ADVANCE_EVENTS_MASK;
+      if (count === 0) break;
+      hasSent = true;
+      this.#sendBatch(block, count, target, ending);
+    }
+    this.#peek(block); // frees the taken records
     return hasSent;
   }
 

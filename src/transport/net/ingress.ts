@@ -87,6 +87,8 @@ export class Ingress {
   readonly #send: SendFrame;
   readonly #host: IngressHost;
   readonly #incoming = new Map<number, Incoming>();
+  /** Tasks of which an END has come, and that have not ended for this node. */
+  readonly #ending = new Set<number>();
   /**
    * Streams whose records wait for room, or for a slot, each once. No Set: one that becomes empty allocates another table, and
    * most frames wait only until deliver().
@@ -141,6 +143,7 @@ export class Ingress {
     const { ends } = this.#from(taskOf(from));
     const whose = isTask ? ALL : from;
     ends.set(whose, (ends.get(whose) ?? streams) - 1);
+    this.#ending.add(taskOf(from));
     return true;
   }
 
@@ -152,6 +155,7 @@ export class Ingress {
   /** A task has ended: drops its records that are not in lanes. */
   forget(task: number): void {
     this.#incoming.delete(task);
+    this.#ending.delete(task);
     this.#waiting = this.#waiting.filter(({ from }) => taskOf(from) !== task);
   }
 
@@ -263,7 +267,7 @@ export class Ingress {
       if (stream.frames.length > 0) this.#waiting[left++] = stream;
     }
     this.#waiting.length = left;
-    for (const [task, incoming] of this.#incoming) if (incoming.ends.size > 0) this.#finish(task, incoming);
+    for (const task of this.#ending) this.#finish(task);
     return isAny;
   }
 
@@ -314,7 +318,8 @@ export class Ingress {
   }
 
   /** Ends contexts of a task, and the task itself, once all their END frames have come and none of their records waits. */
-  #finish(task: number, { ends, streams }: Incoming): void {
+  #finish(task: number): void {
+    const { ends, streams } = this.#from(task);
     for (const [whose, left] of ends) {
       const isOf = (stream: Stream): boolean => (whose === ALL ? taskOf(stream.from) === task : stream.from === whose);
       if (left > 0 || this.#waiting.some(isOf)) continue;
@@ -325,6 +330,7 @@ export class Ingress {
         this.#host.retire(whose);
       }
     }
+    if (ends.size === 0) this.#ending.delete(task);
   }
 
   /** Writes records of a frame into the lane of their pair, while there is room. @returns words of those written */
