@@ -40,11 +40,11 @@ export {
   laneSendWords,
   laneWantRoom,
 } from "./lane";
-export { packetCheck } from "./packet";
 export { advance, laneOf, lanePause, lanePeek, laneReady, laneResume, laneSwitch, peek, release } from "./reception";
 export { placeOf, regionClose, regionOpen } from "./region";
-export { queueInit, queueInsert, queueNext, queueReset, queueTake } from "./reorder";
 export { engineServe } from "./serve";
+export { packetCheck } from "./session/packet";
+export { queueInit, queueInsert, queueNext, queueReset, queueTake } from "./session/reorder";
 export {
   addWord,
   bellArm,

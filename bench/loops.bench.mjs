@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { build } from "esbuild";
 
-/** @typedef {typeof import("../src/collective/kernel.js") & typeof import("../src/collective/type-loops.js") & typeof import("../src/core/reduction.js") & typeof import("../src/kernel/kernel.js")} Internals */
+/** @typedef {typeof import("../src/kernel/collective.js") & typeof import("../src/types/type-loops.js") & typeof import("../src/core/reduction.js") & typeof import("../src/kernel/kernel.js")} Internals */
 /** @typedef {import("../src/core/reduction.js").ElementType} ElementType */
 /** @typedef {import("../src/core/reduction.js").Operation} Operation */
 
@@ -23,7 +23,7 @@ const folder = mkdtempSync(join(tmpdir(), "pamir-bench-"));
 
 /** @returns {Promise<Internals>} */
 async function internals() {
-  const modules = ["collective/kernel", "collective/type-loops", "core/reduction", "kernel/kernel"];
+  const modules = ["kernel/collective", "types/type-loops", "core/reduction", "kernel/kernel"];
   const { outputFiles } = await build({
     stdin: {
       contents: modules.map((name) => `export * from "./src/${name}.ts";`).join("\n"),
@@ -113,7 +113,7 @@ memory.bytes.fill(0);
  * Times a loop by the kernels and in C, in turn.
  * @param {string} kernel
  * @param {number} bytes of data
- * @param {(kernel: import("../src/collective/kernel.js").CollectiveKernel) => void} call
+ * @param {(kernel: import("../src/kernel/collective.js").CollectiveKernel) => void} call
  * @param {readonly number[]} inC numbers for the program in C; none: it is not timed
  */
 function row(kernel, bytes, call, inC) {

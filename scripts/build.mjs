@@ -89,19 +89,19 @@ const build = async (/** @type {import("esbuild").BuildOptions} */ options) =>
  */
 const lean = { minifyWhitespace: true, charset: "ascii", lineLimit: 120, sourcemap: "external" };
 for (const [name, source] of [
-  ["monitor", "node-monitor"],
-  ["watch", "process-watch"],
+  ["monitor", "tasks/monitor-node"],
+  ["watch", "process/process-watch"],
   // It has the code of watch.
-  ["process", "process-monitor"],
-  ["agent", "link-agent"],
-  ["top", "node-top"],
-  ["engine", "engine-worker"],
+  ["process", "process/process-monitor"],
+  ["agent", "node/link-agent"],
+  ["top", "node/node-top"],
+  ["engine", "tasks/engine-worker"],
   // It has the code of agent, top and watch.
-  ["link-process", "link-process"],
+  ["link-process", "node/link-process"],
 ]) {
   const built = await build({
     ...common,
-    entryPoints: [`src/launch/${source}.ts`],
+    entryPoints: [`src/start/${source}.ts`],
     format: "iife",
     // A string has no place: what it needs from elsewhere is named by its setup.
     define: { "import.meta.url": "undefined" },
@@ -213,17 +213,17 @@ const entries = {
   protocol: "src/protocol/context-core.ts",
   index: "src/index.ts",
   web: "src/web/web.ts",
-  "node/inline-agent": "src/launch/inline-agent.ts",
-  "node/input": "src/launch/input.ts",
-  "node/joined": "src/launch/joined.ts",
-  "node/launched": "src/launch/launched.ts",
-  "node/linked": "src/launch/linked.ts",
-  "node/processes": "src/launch/processes.ts",
+  "node/inline-agent": "src/start/node/inline-agent.ts",
+  "node/input": "src/start/output/input.ts",
+  "node/by-launcher": "src/start/join/by-launcher.ts",
+  "node/by-run": "src/start/join/by-run.ts",
+  "node/process-nodes": "src/start/node/process-nodes.ts",
+  "node/processes": "src/start/process/processes.ts",
   "node/process-memory": "src/process/process-memory.ts",
   "node/process": "src/generated/process.ts",
   "node/web-host": "src/web/web-host.ts",
-  "node/yields": "src/launch/yields.ts",
-  absent: "src/launch/absent.ts",
+  "node/yields": "src/start/tasks/yields.ts",
+  absent: "src/start/absent.ts",
 };
 const pieces = mkdtempSync(join(tmpdir(), "pamir-library-"));
 await build({
@@ -239,7 +239,7 @@ await build({
         build.onResolve(
           {
             filter:
-              /\/(inline-agent|input|joined|launched|linked|process-memory|process|processes|web-host|yields)\.js$/,
+              /\/(by-launcher|by-run|inline-agent|input|process-memory|process-nodes|process|processes|web-host|yields)\.js$/,
           },
           ({ kind, path }) =>
             kind === "dynamic-import"
@@ -256,7 +256,7 @@ await build({
 const { output } = await merge(pieces, Object.keys(entries), /^#node\//, [
   ["protocol", "protocol"],
   ["index", "chunk"],
-  ["node/launched", "node/launched"],
+  ["node/by-run", "node/by-run"],
   // What pages load has nothing of what only Node can use.
   ["web"],
   ["node/processes", "node/processes"],
@@ -283,7 +283,7 @@ const entryBeside = (/** @type {string} */ entry, /** @type {string} */ outfile)
         // One copy of the library, whichever of its entries a program imports.
         name: "one-library",
         setup(build) {
-          build.onResolve({ filter: /^\.\.\/index\.js$/ }, () => ({ path: "./index.js", external: true }));
+          build.onResolve({ filter: /^(\.\.\/)+index\.js$/ }, () => ({ path: "./index.js", external: true }));
         },
       },
     ],
@@ -318,7 +318,7 @@ for (const { entryPoints, outdir, path } of [
         name: "own-package",
         setup(build) {
           // It checks the names of links, and opens none.
-          build.onResolve({ filter: /^\.\/(udp|websocket)\.js$/ }, ({ kind }) =>
+          build.onResolve({ filter: /^\.\/(udp|websocket)\/(udp|websocket)\.js$/ }, ({ kind }) =>
             kind === "dynamic-import" ? { path: `${path}/absent.js`, external: true } : undefined,
           );
           build.onResolve({ filter: /^pamir$/ }, () => ({ path: `${path}/index.js`, external: true }));

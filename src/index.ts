@@ -15,9 +15,12 @@ export const RECV_IMMEDIATE_MAX: number = recvImmediateMax;
 export type { ActiveHandler, ActiveMessage, ActiveType } from "./collective/active.js";
 export type { AlgorithmInfo } from "./collective/select.js";
 export type { CollectiveType } from "./collective/signature.js";
-export type { CallScope } from "./core/call-scope.js";
 export type { Handles, Place } from "./core/clone/handles.js";
 export { recycle } from "./core/clone/spare.js";
+export type { Endpoint } from "./core/endpoint.js";
+export { type ErrorCode, PamiError, RemoteError } from "./core/error.js";
+export type { KernelName } from "./core/kernel-name.js";
+export type { CallScope } from "./core/message/call-scope.js";
 export {
   type Codec,
   codecs,
@@ -26,13 +29,11 @@ export {
   type InPlaceCodec,
   type Parts,
   type TypedHandler,
-} from "./core/codec.js";
-export type { DispatchHints, Handler, Hint } from "./core/dispatch.js";
-export type { Endpoint } from "./core/endpoint.js";
-export { type ErrorCode, PamiError, RemoteError } from "./core/error.js";
-export type { KernelName } from "./core/kernel-name.js";
-export type { Message } from "./core/message.js";
-export type { Pacing, ReceiveOptions } from "./core/pacing.js";
+} from "./core/message/codec.js";
+export type { DispatchHints, Handler, Hint } from "./core/message/dispatch.js";
+export type { Message } from "./core/message/message.js";
+export type { Pacing, ReceiveOptions } from "./core/message/pacing.js";
+export type { PayloadView } from "./core/message/view.js";
 export type { ElementType, Operation } from "./core/reduction.js";
 export { MemRegion, type RegionHandle } from "./core/region.js";
 export {
@@ -57,15 +58,8 @@ export type {
   TransferType,
   TransferTypeInfo,
 } from "./core/transfer-type.js";
-export type { PayloadView } from "./core/view.js";
 export type { Work } from "./core/work.js";
 export { VERSION } from "./generated/version.js";
-export { type AttachPort, attach } from "./launch/attach.js";
-export { type HostMode, type Info, info } from "./launch/info.js";
-export type { AdoptOptions, AskOptions, Job, SpawnOptions } from "./launch/job.js";
-export { launch } from "./launch/launch.js";
-export type { LaunchOptions, TraceOptions } from "./launch/launch-options.js";
-export type { AdoptTarget, TaskExit } from "./launch/monitor.js";
 export type { AbsenceScope, LinkKind, LinkOpening, LinkPlace, LinkWay, NodeLink } from "./link/kind.js";
 export type { Address, Link } from "./link/link.js";
 export type { DebugOptions } from "./observe/debug.js";
@@ -81,13 +75,6 @@ export type {
   TransferDump,
 } from "./observe/dump.js";
 export type { Trace, TraceEvent } from "./observe/trace.js";
-export type {
-  Aggregator,
-  AggregatorOptions,
-  AggregatorParameters,
-  IntegerArray,
-  KindsParameters,
-} from "./pami/aggregator.js";
 export type { Attributes, Capabilities, Client, CloseOptions } from "./pami/client.js";
 export type {
   ActiveParameters,
@@ -117,16 +104,29 @@ export type {
   MessagesOptions,
   Received,
 } from "./pami/context.js";
-export type { Counter, CounterOptions } from "./pami/counter.js";
+export type {
+  Aggregator,
+  AggregatorOptions,
+  AggregatorParameters,
+  IntegerArray,
+  KindsParameters,
+} from "./pami/extensions/aggregator.js";
+export type { Counter, CounterOptions } from "./pami/extensions/counter.js";
+export type { CellArray, Grid, GridParameters } from "./pami/extensions/grid.js";
+export type { ItemArray, ItemKind, UpdateOperation } from "./pami/extensions/item-kind.js";
+export type { SharedRegion } from "./pami/extensions/shared-region.js";
 export type { Geometry } from "./pami/geometry.js";
-export type { CellArray, Grid, GridParameters } from "./pami/grid.js";
-export type { ItemArray, ItemKind, UpdateOperation } from "./pami/item-kind.js";
 export type { GeometryOptions, GeometryRange } from "./pami/make-geometry.js";
-export type { SharedRegion } from "./pami/shared-region.js";
 export type { ProgressOptions, WaitOptions } from "./pami/waits.js";
 export type { SendParameters, TypedSendParameters } from "./protocol/eager/sender.js";
 export type { NotifyWord, PutParameters, RegionWord, RmwParameters, TransferParameters } from "./protocol/rma/rma.js";
 export type { RmwOperation, RmwType } from "./protocol/rma/rmw.js";
+export { type AttachPort, attach } from "./start/attach.js";
+export { type HostMode, type Info, info } from "./start/info.js";
+export type { AdoptOptions, AskOptions, Job, SpawnOptions } from "./start/job.js";
+export { launch } from "./start/launch.js";
+export type { LaunchOptions, TraceOptions } from "./start/launch-options.js";
+export type { AdoptTarget, TaskExit } from "./start/tasks/monitor.js";
 export type {
   AbortSignalLike,
   HostAbortSignal,

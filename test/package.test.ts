@@ -24,7 +24,7 @@ const paths = (
 
 test("npm pack holds only what a user needs", () => {
   const allowed =
-    /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|SECURITY\.md|(bench|docs|docs\/(api|internals|recipes)|src)\/[\w-]+\.md|assembly\/layout(\/\w+)?\.ts|dist\/(absent|index|piscina|piscina-worker|pool|port|protocol|web|cli|node\/(inline-agent|input|joined|launched|linked|process|processes|process-memory|web-host|yields)|(agent|chunk|cli-\w+|engine|extensions|link-process|make-geometry|monitor|noble|private-node|start-watch|top|twin|type|udp|websocket)-\w+)\.js(\.map)?|dist\/(index|piscina|pool|port|web)\.d\.ts|dist\/(pamir\.wasm|task-output\.cjs)|dist\/tasks\/[\w-]+\.js|examples\/[\w-]+\.js|bench\/peers\/\w+\.[ch])$/;
+    /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|SECURITY\.md|(bench|docs|docs\/(api|internals|recipes)|src)\/[\w-]+\.md|assembly\/layout(\/\w+)?\.ts|dist\/(absent|index|piscina|piscina-worker|pool|port|protocol|web|cli|node\/(by-launcher|by-run|inline-agent|input|process-nodes|process|processes|process-memory|web-host|yields)|(agent|chunk|cli-\w+|engine|extensions|link-process|make-geometry|monitor|noble|private-node|start-watch|top|twin|type|udp|websocket)-\w+)\.js(\.map)?|dist\/(index|piscina|pool|port|web)\.d\.ts|dist\/(pamir\.wasm|task-output\.cjs)|dist\/tasks\/[\w-]+\.js|examples\/[\w-]+\.js|bench\/peers\/\w+\.[ch])$/;
   expect(paths.filter((path) => !allowed.test(path))).toEqual([]);
   expect(paths).toEqual(
     expect.arrayContaining([
@@ -41,8 +41,8 @@ test("npm pack holds only what a user needs", () => {
 
 // Each file takes Node 2 ms of a core, in the launcher and in each of the processes that it starts.
 test.each([
-  ["dist/node/launched.js", [/^\.\.\/chunk-/, /^\.\.\/protocol\.js$/]],
-  ["dist/node/processes.js", [/^\.\.\/chunk-/, /^\.\.\/chunk-/, /^\.\.\/protocol\.js$/, /^\.\/launched\.js$/]],
+  ["dist/node/by-run.js", [/^\.\.\/chunk-/, /^\.\.\/protocol\.js$/]],
+  ["dist/node/processes.js", [/^\.\.\/chunk-/, /^\.\.\/chunk-/, /^\.\.\/protocol\.js$/, /^\.\/by-run\.js$/]],
   ["dist/cli.js", [/^\.\/cli-chunk-/]],
   [paths.find((path) => path.startsWith("dist/cli-run-")) as string, [/^\.\/cli-chunk-/, /^\.\/index\.js$/]],
 ])("%s needs few other files at once", (path, needed) => {
@@ -65,7 +65,7 @@ test("absent.js has each name that is imported from what only Node can use", asy
     ...code.matchAll(/\?\s*\{\s*(\w+):\s*""\s*\}\s*:\s*import\(['"]#node\//g),
   ].map(([, name]) => name as string);
   expect(names).toHaveLength(code.match(/import\(['"]#node\//g)?.length ?? 0);
-  const absent = (await import("../src/launch/absent.js")) as Record<string, unknown>;
+  const absent = (await import("../src/start/absent.js")) as Record<string, unknown>;
   expect(names.filter((name) => !(name in absent))).toEqual([]);
 });
 
@@ -156,7 +156,7 @@ describe("source maps", () => {
     const options = ["--enable-source-maps", "--input-type=module", "--eval", code];
     const { stdout } = spawnSync(process.execPath, options, { encoding: "utf8" });
     expect(stdout).toMatch(new RegExp(`at checkKeys \\(.*src/core/check\\.ts:${line + 1}:\\d+\\)`));
-    expect(stdout).toMatch(/at launch \(.*src\/launch\/launch\.ts:\d+:\d+\)/);
+    expect(stdout).toMatch(/at launch \(.*src\/start\/launch\.ts:\d+:\d+\)/);
   });
 });
 

@@ -158,6 +158,12 @@ describe("imports point one way", () => {
     return circles;
   });
 
+  rule("a folder of src/ or assembly/ has at most 15 files, which a reader can look over", () => {
+    const counts = new Map<string, number>();
+    for (const path of [...src, ...assembly]) counts.set(dirname(path), (counts.get(dirname(path)) ?? 0) + 1);
+    return [...counts].filter(([, count]) => count > 15).map(([folder, count]) => `${folder} has ${count} files`);
+  });
+
   rule("every folder of src/ has a row in the table of src/README.md", () =>
     readdirSync(join(root, "src"), { withFileTypes: true })
       .filter((entry) => entry.isDirectory() && entry.name !== "generated" && !(entry.name in ARROWS))
@@ -173,12 +179,12 @@ describe("imports point one way", () => {
         .filter(({ name, to }) => name.startsWith(".") && !to.startsWith("src/cli/"))
         .filter(
           ({ from, to }) =>
-            !/^src\/(launch\/start-limits|link\/(kind|registry)|support\/(timers|packages|printable|text|(private|temporary)-folder))$/.test(
+            !/^src\/(start\/start-limits|link\/(kind|registry)|support\/(timers|printable|text|node\/(packages|(private|temporary)-folder)))$/.test(
               to,
             ) &&
             !(
               from.startsWith("src/cli/run/") &&
-              /^src\/(bootstrap\/|launch\/(input|labels|exit-code|guard|join-options|limits|own-address|preload)$)/.test(
+              /^src\/(bootstrap\/|start\/(output\/(input|labels)|process\/(exit-code|guard|preload)|join\/(join-options|own-address)|limits)$)/.test(
                 to,
               )
             ),
@@ -271,25 +277,20 @@ describe("some things have one home", () => {
         .map(({ from, to }) => `${from} imports ${to}`),
   );
 
-  rule("only src/collective/kernel.ts imports the twin of the collectives' kernels", () =>
+  rule("only src/kernel/collective.ts imports the twin of the collectives' kernels", () =>
     src
-      .filter((path) => path !== "src/collective/kernel.ts" && !path.startsWith("src/collective/twin/"))
+      .filter((path) => path !== "src/kernel/collective.ts" && !path.startsWith("src/kernel/twin/collective/"))
       .flatMap(imports)
-      .filter(({ to }) => to.startsWith("src/collective/twin/"))
+      .filter(({ to }) => to.startsWith("src/kernel/twin/collective/"))
       .map(({ from, to }) => `${from} imports ${to}`),
   );
 
   /** The twin of a file of assembly/. The runtime has a use for the atomics too, so they lie beside the twin. */
-  const twinOf = (name: string): string =>
-    name === "sync"
-      ? "src/kernel/atomics.ts"
-      : name.startsWith("collective/")
-        ? `src/collective/twin/${name.slice("collective/".length)}.ts`
-        : `src/kernel/twin/${name}.ts`;
+  const twinOf = (name: string): string => (name === "sync" ? "src/kernel/atomics.ts" : `src/kernel/twin/${name}.ts`);
 
   /** The files of assembly/ that export functions; seq.ts is shared, and index.ts only exports the others. */
   const kernels = assembly
-    .map((path) => /^assembly\/((?:collective\/)?\w+)\.ts$/.exec(path)?.[1] ?? "index")
+    .map((path) => /^assembly\/((?:(?:collective|session)\/)?\w+)\.ts$/.exec(path)?.[1] ?? "index")
     .filter((name) => !["index", "collective/index", "layout", "seq"].includes(name));
 
   rule("the twin has the functions of assembly/, in the same order, and returns no others", () =>
@@ -323,7 +324,9 @@ describe("some things have one home", () => {
         name: name as string,
         role: role ?? "",
       }));
-    const kernelFiles = assembly.filter((path) => dirname(path) === "assembly" && path !== "assembly/layout.ts");
+    const kernelFiles = assembly.filter(
+      (path) => /^assembly\/(session\/)?[\w-]+\.ts$/.test(path) && path !== "assembly/layout.ts",
+    );
     const isTwin = (path: string): boolean => path.startsWith("src/kernel/twin/") || path === twinOf("sync");
 
     it("are read from the table", () => {

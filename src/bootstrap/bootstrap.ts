@@ -2,7 +2,7 @@
 import { PamiError } from "../core/error.js";
 import { decodeText, encodeText } from "../support/text.js";
 import { after } from "../support/timers.js";
-import type { PmiClient } from "./pmi-client.js";
+import type { PmiClient } from "./pmi/pmi-client.js";
 
 /** Where a process of a launcher's server says why it has failed: that server hands on no reason. */
 const FAILED_KEY = "failed";

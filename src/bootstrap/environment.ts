@@ -27,7 +27,7 @@
 // other processes takes at most, under every launcher.
 import { PamiError } from "../core/error.js";
 import { type HostPort, parseAddress } from "./address.js";
-import { messageOf } from "./pmi-wire.js";
+import { messageOf } from "./pmi/pmi-wire.js";
 import { countAt, firstHostOf } from "./slurm.js";
 import { quote } from "./text.js";
 

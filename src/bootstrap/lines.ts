@@ -2,7 +2,7 @@
 import type { Duplex } from "node:stream";
 import { PamiError } from "../core/error.js";
 import { after } from "../support/timers.js";
-import type { Framing } from "./pmi-wire.js";
+import type { Framing } from "./pmi/pmi-wire.js";
 import { reasonText } from "./text.js";
 
 /** Bytes that wait for a peer that does not read. Above that, no more of its lines are handled. */

@@ -6,8 +6,8 @@ import { findLauncher, type Launcher, type PmiWay, startTimeoutOf } from "./envi
 import { agreeOnKey, checkKey, type RemovableEnvironment, takeKey } from "./key.js";
 import { type Lines, StreamLines } from "./lines.js";
 import { needModule } from "./node.js";
-import { PmiClient } from "./pmi-client.js";
-import { PlainFraming } from "./pmi-wire.js";
+import { PmiClient } from "./pmi/pmi-client.js";
+import { PlainFraming } from "./pmi/pmi-wire.js";
 import { connectSocket, openRendezvous } from "./rendezvous.js";
 import { reasonText, whyOf } from "./text.js";
 import { DEFAULT_TIMEOUT_MS, type OnWait } from "./waits.js";

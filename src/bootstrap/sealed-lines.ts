@@ -30,7 +30,7 @@ import { after } from "../support/timers.js";
 import { JOB_KEY_BYTES } from "./key.js";
 import { type Lines, type Stream, StreamLines } from "./lines.js";
 import { needModule } from "./node.js";
-import { bytesOf, type Framing, LINE_MAX, MAGIC_TEXT, PmiReceived, textOf } from "./pmi-wire.js";
+import { bytesOf, type Framing, LINE_MAX, MAGIC_TEXT, PmiReceived, textOf } from "./pmi/pmi-wire.js";
 import { reasonText, secondsText } from "./text.js";
 
 /** Bytes of HELLO and of REPLY. */

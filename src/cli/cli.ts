@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // The command line: finds the command, and turns wrong input into one line and exit code 2.
-import { descriptorsText } from "../launch/start-limits.js";
+import { descriptorsText } from "../start/start-limits.js";
 import { say, UsageError } from "./usage.js";
 
 const HELP = `: calls, messages and shared memory between the threads and processes of a JavaScript program
@@ -35,7 +35,7 @@ const COMMANDS: Record<string, () => Promise<Command>> = {
   info: async () => (await import("./info.js")).printInfo,
 };
 /** Commands that other commands start. */
-const HIDDEN: typeof COMMANDS = { node: async () => (await import("./run/starter.js")).starter };
+const HIDDEN: typeof COMMANDS = { node: async () => (await import("./run/hosts/starter.js")).starter };
 
 async function main([command, ...args]: string[]): Promise<number> {
   if (command === "--help" || command === "-h" || command === "help") {

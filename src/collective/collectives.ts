@@ -25,18 +25,18 @@ import { type Endpoint, nameOf, taskOf } from "../core/endpoint.js";
 import { PamiError } from "../core/error.js";
 import type { Activity, ProgressSource } from "../core/progress.js";
 import type { MemRegion } from "../core/region.js";
+import type { CollectiveKernel } from "../kernel/collective.js";
 import { taskSlot } from "../memory/map.js";
 import type { RegionTable } from "../memory/regions.js";
 import type { ContextCore } from "../protocol/context-core.js";
 import type { Arrival } from "../protocol/late-handler.js";
 import type { Task } from "../protocol/task.js";
 import { Unexpected, UP_REFUSED } from "./active.js";
-import { Channel } from "./channel.js";
 import { Creation, type CreationHost, Creations, type Row, textIn } from "./creation.js";
 import { copyOf, GeometryCore, type GeometryHost } from "./geometry-core.js";
-import type { CollectiveKernel } from "./kernel.js";
+import { Channel } from "./schedule/channel.js";
 import { Scratch } from "./scratch.js";
-import { SharedMembers } from "./shared-members.js";
+import { SharedMembers } from "./shared/shared-members.js";
 
 const INDEX_MASK = 0xffff;
 

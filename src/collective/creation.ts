@@ -17,8 +17,8 @@ import {
 import type { Endpoint } from "../core/endpoint.js";
 import { nameOf } from "../core/endpoint.js";
 import type { Arrival } from "../protocol/late-handler.js";
-import type { Channel } from "./channel.js";
 import type { GeometryCore } from "./geometry-core.js";
+import type { Channel } from "./schedule/channel.js";
 
 /** What a member tells of itself: five words of the table. */
 export interface Row {

@@ -22,8 +22,6 @@ import { type ActiveHost, ActiveMessages, type Unexpected } from "./active.js";
 import { Agreement, type SendVote } from "./agreement.js";
 import { nodesKeepOrder } from "./algorithms/leaders.js";
 import { Check, type CollectiveCall, callIn } from "./calls.js";
-import { type Channel, EAGER_BYTES } from "./channel.js";
-import { describeLengths, Execution, type ExecutionHost } from "./execution.js";
 import type { Extension } from "./extension.js";
 import {
   type CollectiveOperation,
@@ -32,11 +30,13 @@ import {
   type Reducer,
   type RegionHolder,
 } from "./operation.js";
-import type { Schedule } from "./schedule.js";
+import { type Channel, EAGER_BYTES } from "./schedule/channel.js";
+import { describeLengths, Execution, type ExecutionHost } from "./schedule/execution.js";
+import type { Schedule } from "./schedule/schedule.js";
 import type { Piece, Scratch } from "./scratch.js";
-import type { SharedMembers } from "./shared-members.js";
-import type { SharedHost, SharedOperation } from "./shared-operation.js";
-import { partialBytes, reduceOperands } from "./shared-steps.js";
+import type { SharedMembers } from "./shared/shared-members.js";
+import type { SharedHost, SharedOperation } from "./shared/shared-operation.js";
+import { partialBytes, reduceOperands } from "./shared/shared-steps.js";
 import { describeDifference, describeKind, isSameKind } from "./signature.js";
 import { UnderWay } from "./under-way.js";
 

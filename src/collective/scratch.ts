@@ -2,8 +2,8 @@
 // has no room and no other member is to read it, elsewhere.
 import { PamiError } from "../core/error.js";
 import type { MemRegion } from "../core/region.js";
+import { type CollectiveKernel, twinCollectiveKernel } from "../kernel/collective.js";
 import type { RegionTable } from "../memory/regions.js";
-import { type CollectiveKernel, twinCollectiveKernel } from "./kernel.js";
 
 /** Bytes of idle pieces that are kept. */
 const KEPT_BYTES = 4 * 1024 * 1024;

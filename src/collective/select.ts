@@ -29,10 +29,10 @@ import { doublingScan } from "./algorithms/scan.js";
 import type { CollectiveCall } from "./calls.js";
 import type { GeometryCore } from "./geometry-core.js";
 import type { CollectiveOperation, OperationBuffers } from "./operation.js";
-import type { Round, Schedule, Transfer } from "./schedule.js";
-import { blockSegment, inSegments } from "./segments.js";
-import { prefixSums } from "./shape.js";
-import { type SharedAlgorithm, SharedOperation } from "./shared-operation.js";
+import type { Round, Schedule, Transfer } from "./schedule/schedule.js";
+import { blockSegment, inSegments } from "./schedule/segments.js";
+import { prefixSums } from "./schedule/shape.js";
+import { type SharedAlgorithm, SharedOperation } from "./shared/shared-operation.js";
 import {
   BarrierSteps,
   type Blocks,
@@ -43,7 +43,7 @@ import {
   ScatterSteps,
   SliceReduceSteps,
   UniformScatterSteps,
-} from "./shared-steps.js";
+} from "./shared/shared-steps.js";
 import { ALGORITHM_SHIFT, type CollectiveType, describeKind } from "./signature.js";
 import {
   ALLGATHER_SHORT,

@@ -1,7 +1,7 @@
 // Checks of arguments. Each throws PAMIR_INVAL; the text has the value and the allowed values. A list of option keys is a
 // record over its interface, so that the compiler finds an option that the list lacks.
 import type { AbortSignalLike } from "../support/like.js";
-import { noSuchKey } from "../support/nearest.js";
+import { noSuchKey } from "../support/node/nearest.js";
 import { isPromised } from "../support/promise.js";
 import { PamiError, show } from "./error.js";
 

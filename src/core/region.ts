@@ -1,7 +1,7 @@
 // A region of the job's memory as its owner sees it, and the handle that names it in other tasks.
 import { NONE } from "../../assembly/layout.js";
 import { markCopy, PamiError } from "./error.js";
-import { type PayloadView, viewOf } from "./view.js";
+import { type PayloadView, viewOf } from "./message/view.js";
 
 /**
  * Names a region in every task of the job: generation × 2^20 + index, a number of up to 52 bits. Send it as an f64.

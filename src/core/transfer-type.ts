@@ -1,4 +1,4 @@
-// Types of transfers as their users see them, and what the core asks of them. The class is src/collective/type.ts, which is
+// Types of transfers as their users see them, and what the core asks of them. The class is src/types/type.ts, which is
 // loaded when the first type is made.
 import { PamiError, show } from "./error.js";
 import type { Callback, Result } from "./result.js";

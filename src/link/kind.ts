@@ -1,6 +1,6 @@
 // What a job of nodes knows of a kind of link: a row of registry.ts, or the default export of a module of the user's own
 // (docs/own-link.md). Nothing but the row knows the link's name, its addresses and its packages.
-import type { CLibrary } from "../support/foreign.js";
+import type { CLibrary } from "../support/node/foreign.js";
 import type { Address, Link } from "./link.js";
 
 /** A link that other nodes reach at an address. */

@@ -3,7 +3,7 @@
 import { PACKET_BYTES_MAX } from "../../assembly/layout.js";
 import { PamiError, show } from "../core/error.js";
 import { environment, nodeModule } from "../support/host.js";
-import { findPackage } from "../support/packages.js";
+import { findPackage } from "../support/node/packages.js";
 import type { HostedOpening, LinkKind, LinkOpening, NodeLink } from "./kind.js";
 import { PACKET_BYTES_MIN } from "./link.js";
 
@@ -15,8 +15,8 @@ const BUILT_IN: readonly [LinkKind, ...LinkKind[]] = [
     mayRest: true,
     measures: { ways: ["sealed", "open", "inline", "lossy"], beside: ["dgram", "tcp"] },
     bind: ({ host, port }) => `udp:${host}:${port}`,
-    open: async (bind, opening: HostedOpening) => (await import("./udp.js")).openUdp(bind, opening),
-    isAbsent: async (address, scope) => (await import("./udp.js")).isUdpAbsent(address, scope),
+    open: async (bind, opening: HostedOpening) => (await import("./udp/udp.js")).openUdp(bind, opening),
+    isAbsent: async (address, scope) => (await import("./udp/udp.js")).isUdpAbsent(address, scope),
     whyUnreachable(own, other) {
       const [ours, theirs] = [own, other].map((address) => address.startsWith("udp:["));
       if (ours === theirs) return undefined;
@@ -29,8 +29,8 @@ const BUILT_IN: readonly [LinkKind, ...LinkKind[]] = [
     needs: ["ws"],
     measures: { ways: ["sealed", "open"], beside: ["ws"] },
     bind: ({ host, port }) => `ws://${host}:${port}/`,
-    open: async (bind, opening) => (await import("./websocket.js")).openWebSocket(bind, opening),
-    isAbsent: async (address, scope) => (await import("./websocket.js")).isServerAbsent(address, scope),
+    open: async (bind, opening) => (await import("./websocket/websocket.js")).openWebSocket(bind, opening),
+    isAbsent: async (address, scope) => (await import("./websocket/websocket.js")).isServerAbsent(address, scope),
   },
 ];
 

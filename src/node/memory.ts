@@ -7,7 +7,7 @@ import { TaskErrors } from "../core/task-errors.js";
 import type { Futex, Memory } from "../kernel/kernel.js";
 import { openMemory, type SharedMemory } from "../kernel/open.js";
 import { formatMemory, type Limits, MEMORY_BYTES_MAX, type MemoryMap, memoryMap } from "../memory/map.js";
-import { hardwareThreads } from "../support/cores.js";
+import { hardwareThreads } from "../support/node/cores.js";
 
 /** The smallest heap to try where a host refuses the default. */
 export const HEAP_BYTES_LEAST = 16 * 1024 ** 2;

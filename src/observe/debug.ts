@@ -1,9 +1,9 @@
 // Debug mode: prints on the console, by name, what keeps a thread from making progress.
 
 import { checkKeys, type Keys } from "../core/check.js";
-import type { Handler } from "../core/dispatch.js";
 import { type Endpoint, nameOf } from "../core/endpoint.js";
 import { PamiError, show } from "../core/error.js";
+import type { Handler } from "../core/message/dispatch.js";
 import type { WaitName } from "../node/wait-kinds.js";
 import type { Clock } from "../support/clock.js";
 import type { Dump } from "./dump.js";

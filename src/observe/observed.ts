@@ -17,9 +17,9 @@ import {
   TRACE_SEND,
 } from "../../assembly/layout.js";
 import { CompletionQueue } from "../core/completion.js";
-import type { Handler } from "../core/dispatch.js";
 import { contextOf, type Endpoint, nameOf } from "../core/endpoint.js";
-import type { Message } from "../core/message.js";
+import type { Handler } from "../core/message/dispatch.js";
+import type { Message } from "../core/message/message.js";
 import type { Activity } from "../core/progress.js";
 import { type Callback, type Result, SUCCESS } from "../core/result.js";
 import { WorkQueue } from "../core/work.js";

@@ -1,7 +1,7 @@
 // A job that `pamir top` may look at: its monitor, or each of its nodes, answers on a local socket, in a folder that only its
 // user can read. The answer describes the job and has the dump, as JSON over HTTP.
 import { environment, isNode, mayRead, nodeModule } from "../support/host.js";
-import { makePrivateFolder } from "../support/private-folder.js";
+import { makePrivateFolder } from "../support/node/private-folder.js";
 
 /** The answer to `pamir top`. */
 export interface Visible<Dump> {

@@ -8,10 +8,10 @@ import type { MemRegion } from "../core/region.js";
 import type { TransferType } from "../core/transfer-type.js";
 import { type Dump, dumpJob } from "../observe/dump.js";
 import type { Exits, Task } from "../protocol/task.js";
-import { hardwareThreads } from "../support/cores.js";
 import { diagnostics } from "../support/diagnostics.js";
 import { processorName } from "../support/host.js";
 import type { HostMessagePort } from "../support/like.js";
+import { hardwareThreads } from "../support/node/cores.js";
 import { Context, type ContextOptions } from "./context.js";
 import type { Geometry } from "./geometry.js";
 import type { GeometryOptions, GeometryRange } from "./make-geometry.js";
@@ -227,7 +227,7 @@ export class Client {
    */
   async createType(): Promise<TransferType> {
     this.#checkOpen("createType");
-    const { makeType } = await import("../collective/type.js");
+    const { makeType } = await import("../types/type.js");
     return makeType(this.#task);
   }
 

@@ -1,10 +1,9 @@
 // Turns the parameters of collective operations into requests: checks them, and computes lengths and offsets in bytes.
 import type { ActiveType } from "../collective/active.js";
-import type { CollectiveKernel } from "../collective/kernel.js";
 import type { Reducer } from "../collective/operation.js";
+import { prefixSums } from "../collective/schedule/shape.js";
 import type { CollectiveRequest } from "../collective/select.js";
-import { prefixSums } from "../collective/shape.js";
-import type { Blocks } from "../collective/shared-steps.js";
+import type { Blocks } from "../collective/shared/shared-steps.js";
 import { type CollectiveType, signatureOf, USER_OPERATION } from "../collective/signature.js";
 import { checkFlag, checkKeys } from "../core/check.js";
 import { checkInteger, PamiError, show } from "../core/error.js";
@@ -17,6 +16,7 @@ import {
   OPERATIONS,
   type Operation,
 } from "../core/reduction.js";
+import type { CollectiveKernel } from "../kernel/collective.js";
 import type { Memory } from "../kernel/kernel.js";
 import { isPromised } from "../support/promise.js";
 import { type Given, OPERATION_KEYS, type UserOperation } from "./collective-parameters.js";

@@ -9,6 +9,9 @@ import {
   type Keys,
   NO_OPTIONS,
 } from "../core/check.js";
+import type { Endpoint } from "../core/endpoint.js";
+import { nameOf, taskOf } from "../core/endpoint.js";
+import { checkInteger, markCopy, PamiError, show } from "../core/error.js";
 import {
   type DispatchId,
   decoded,
@@ -19,12 +22,9 @@ import {
   type TypedHandler,
   unasked,
   untyped,
-} from "../core/codec.js";
-import { DISPATCH_ID_MAX, type DispatchHints, type Handler } from "../core/dispatch.js";
-import type { Endpoint } from "../core/endpoint.js";
-import { nameOf, taskOf } from "../core/endpoint.js";
-import { checkInteger, markCopy, PamiError, show } from "../core/error.js";
-import { bodyBytes, CALL_HAS_PARTS } from "../core/message.js";
+} from "../core/message/codec.js";
+import { DISPATCH_ID_MAX, type DispatchHints, type Handler } from "../core/message/dispatch.js";
+import { bodyBytes, CALL_HAS_PARTS } from "../core/message/message.js";
 import type { MemRegion } from "../core/region.js";
 import {
   type Callback,

@@ -4,7 +4,6 @@ import type { Agreement } from "../collective/agreement.js";
 import { oddOf } from "../collective/calls.js";
 import type { PartOf } from "../collective/collectives.js";
 import type { GeometryCore } from "../collective/geometry-core.js";
-import type { CollectiveKernel } from "../collective/kernel.js";
 import type { CollectiveOperation as Begun } from "../collective/operation.js";
 import {
   ACTIVE_ALGORITHM,
@@ -17,18 +16,18 @@ import {
   callOf,
   defaultAlgorithm,
 } from "../collective/select.js";
-import { SharedOperation } from "../collective/shared-operation.js";
-import { BarrierSteps } from "../collective/shared-steps.js";
+import { SharedOperation } from "../collective/shared/shared-operation.js";
+import { BarrierSteps } from "../collective/shared/shared-steps.js";
 import { COLLECTIVE_TYPES, type CollectiveType } from "../collective/signature.js";
 import { checkCallback, checkFunction, checkKeys, checkObject, NO_OPTIONS } from "../core/check.js";
 import type { Endpoint } from "../core/endpoint.js";
 import { checkInteger, PamiError, show } from "../core/error.js";
 import { DISPATCH_ID_MAX } from "../core/limits.js";
 import { EAGAIN, type Result, SUCCESS } from "../core/result.js";
+import type { CollectiveKernel } from "../kernel/collective.js";
 import type { Memory } from "../kernel/kernel.js";
 import type { Task } from "../protocol/task.js";
 import { beginActive } from "./active-requests.js";
-import type { Aggregator, AggregatorParameters, KindsParameters } from "./aggregator.js";
 import {
   type AllgathervParameters,
   type AlltoallvParameters,
@@ -51,13 +50,14 @@ import {
 } from "./collective-parameters.js";
 import { BARRIER, BARRIER_SIGNATURE, bytesOf, type Prepared, Requests } from "./collective-requests.js";
 import type { Context, GeometryContext } from "./context.js";
-import type { Counter, CounterOptions } from "./counter.js";
-import type { ExtensionHost } from "./extension-host.js";
-import type { CellArray, Grid, GridParameters } from "./grid.js";
-import type { ItemArray } from "./item-kind.js";
+import type { Aggregator, AggregatorParameters, KindsParameters } from "./extensions/aggregator.js";
+import type { Counter, CounterOptions } from "./extensions/counter.js";
+import type { ExtensionHost } from "./extensions/extension-host.js";
+import type { CellArray, Grid, GridParameters } from "./extensions/grid.js";
+import type { ItemArray } from "./extensions/item-kind.js";
+import type { SharedRegion } from "./extensions/shared-region.js";
 import { awaitedOf, lateError, named } from "./late-members.js";
 import type { LedWaits } from "./led-waits.js";
-import type { SharedRegion } from "./shared-region.js";
 import { checkProgress, checkWait, type ProgressOptions, type WaitOptions } from "./waits.js";
 
 /** What a geometry needs of its context and client. */
@@ -525,11 +525,14 @@ export class Geometry {
   }
 
   /** Loads what is built upon geometries. @param make throws if the arguments are refused */
-  async #extend<T>(call: string, make: (extensions: typeof import("./extensions.js")) => Promise<T>): Promise<T> {
+  async #extend<T>(
+    call: string,
+    make: (extensions: typeof import("./extensions/extensions.js")) => Promise<T>,
+  ): Promise<T> {
     this.#checkOpen(call);
     const { regions } = this.#host.task.observers;
     const place = regions?.placeOfCall() ?? "";
-    const extensions = await import("./extensions.js");
+    const extensions = await import("./extensions/extensions.js");
     try {
       return regions === undefined ? make(extensions) : regions.during(place, () => make(extensions));
     } catch (error) {

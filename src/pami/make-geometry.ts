@@ -1,10 +1,10 @@
 // Makes geometries: what client.createGeometry() loads.
 import { ContextGeometries, type PartOf } from "../collective/collectives.js";
 import type { Creation } from "../collective/creation.js";
-import { type CollectiveKernel, selectCollectiveKernel } from "../collective/kernel.js";
 import { checkKeys, type Keys } from "../core/check.js";
 import { checkEndpoint, type Endpoint, nameOf } from "../core/endpoint.js";
 import { checkInteger, PamiError } from "../core/error.js";
+import { type CollectiveKernel, selectCollectiveKernel } from "../kernel/collective.js";
 import type { ContextCore } from "../protocol/context-core.js";
 import type { Task } from "../protocol/task.js";
 import type { Context } from "./context.js";

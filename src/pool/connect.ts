@@ -1,14 +1,14 @@
 // One worker, without a pool: expose() and connect(), in either direction.
 import { type AdoptTarget, type Context, type Endpoint, type Job, launch, PamiError } from "../index.js";
 import { checkContext, checkKeys, shown } from "./check.js";
-import { exchangeOf } from "./exchange.js";
-import type { Line } from "./line.js";
+import { exchangeOf } from "./exchange/exchange.js";
+import type { Line } from "./exchange/line.js";
+import { readStream } from "./exchange/streams.js";
+import { FUNCTIONS, packed } from "./exchange/wire.js";
 import { type Functions, namesOf } from "./names.js";
 import { checkCallOptions, type PoolCallOptions } from "./options.js";
 import { type Remote, type RemoteSync, remoteOf } from "./remote.js";
 import type { Api } from "./serve.js";
-import { readStream } from "./streams.js";
-import { FUNCTIONS, packed } from "./wire.js";
 
 /** What a connection has beside the other side's functions. */
 export interface ConnectionMethods<Api> {

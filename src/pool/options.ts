@@ -1,6 +1,6 @@
 // Options of a pool and of its calls: their defaults, and which are refused.
 import { type AbortSignalLike, type LaunchOptions, PamiError } from "../index.js";
-import { hardwareThreads } from "../support/cores.js";
+import { hardwareThreads } from "../support/node/cores.js";
 import { checkCount, checkFlag, checkKeys, checkSignal, checkTime, shown } from "./check.js";
 
 /** Options of a call: those of the pool hold where a call has none. */

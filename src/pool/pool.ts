@@ -1,13 +1,13 @@
 // The entry pool(): an object with the functions of the workers by name, and the pool's own methods.
 import { PamiError, type URLLike, type WorkerLike } from "../index.js";
-import { PoolCalls } from "./calls.js";
 import { checkCount, checkFlag, checkKeys, shown } from "./check.js";
-import type { PoolEvent } from "./events.js";
-import { mapped } from "./map.js";
 import { CALL_KEYS, checkCallOptions, MAP_KEYS, type PoolCallOptions, type PoolOptions, sizesOf } from "./options.js";
 import { type Remote, type RemoteSync, remoteOf, type Target } from "./remote.js";
-import type { PoolStats } from "./stats.js";
-import { Workers } from "./workers.js";
+import { PoolCalls } from "./workers/calls.js";
+import type { PoolEvent } from "./workers/events.js";
+import { mapped } from "./workers/map.js";
+import type { PoolStats } from "./workers/stats.js";
+import { Workers } from "./workers/workers.js";
 
 /** What every pool has beside the functions of its workers. */
 export interface PoolMethods<Api> {

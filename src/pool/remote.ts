@@ -1,6 +1,6 @@
 // Functions of a worker as the caller sees them: an object with a function for each name.
 import { PamiError } from "../index.js";
-import { untilDropped } from "./streams.js";
+import { untilDropped } from "./exchange/streams.js";
 
 // biome-ignore lint/suspicious/noExplicitAny: functions of any parameters.
 type AnyFunction = (...args: any[]) => any;

@@ -1,7 +1,7 @@
 // The worker's side of a pool: serve().
 import { type AttachPort, attach, PamiError } from "../index.js";
 import { checkKeys, shown } from "./check.js";
-import { exchangeOf } from "./exchange.js";
+import { exchangeOf } from "./exchange/exchange.js";
 import { type Functions, namesOf } from "./names.js";
 
 /** Options of `serve`. */

@@ -1,8 +1,8 @@
 // The calls of the C library by which processes share a memory, and by which their threads sleep. They go through koffi, a
 // package that the user installs, or through node:ffi of Node 26. Linux only.
 import { PamiError } from "../core/error.js";
-import type { CLibrary, CType, ForeignFunction } from "../support/foreign.js";
 import { nodeModule } from "../support/host.js";
+import type { CLibrary, CType, ForeignFunction } from "../support/node/foreign.js";
 
 /** The part of koffi that is used. */
 interface Koffi {

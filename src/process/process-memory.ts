@@ -5,7 +5,7 @@ import { PamiError } from "../core/error.js";
 import type { Futex } from "../kernel/kernel.js";
 import type { MakeProcessMemory, ProcessMemory } from "../node/memory.js";
 import { nodeModule } from "../support/host.js";
-import { findPackage } from "../support/packages.js";
+import { findPackage } from "../support/node/packages.js";
 import { type Ffi, NODE_FFI, noProcesses, openFfi } from "./ffi.js";
 import { type FutexSetup, LONG_SLEEP_MS, SLEEP_MS } from "./futex.js";
 import { mapMemory, type ProcessMemorySetup } from "./mapping.js";

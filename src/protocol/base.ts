@@ -1,8 +1,8 @@
 // What the parts of one context share: sender, receiver, one-sided operations.
 
 import type { CompletionQueue } from "../core/completion.js";
-import type { HandlerTable } from "../core/dispatch.js";
 import type { Endpoint } from "../core/endpoint.js";
+import type { HandlerTable } from "../core/message/dispatch.js";
 import type { Activity } from "../core/progress.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import type { MemoryMap } from "../memory/map.js";

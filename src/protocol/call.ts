@@ -17,12 +17,12 @@ import {
   HEADER_BYTES_MAX,
   RECV_IMMEDIATE_MAX,
 } from "../../assembly/layout.js";
-import type { ScopeMaker } from "../core/call-scope.js";
-import { type DispatchId, encoded, isTransient, type JsonCheck, type Parts } from "../core/codec.js";
-import type { Handler, HandlerTable } from "../core/dispatch.js";
 import { type Endpoint, nameOf } from "../core/endpoint.js";
 import { PamiError, show } from "../core/error.js";
-import type { Message } from "../core/message.js";
+import type { ScopeMaker } from "../core/message/call-scope.js";
+import { type DispatchId, encoded, isTransient, type JsonCheck, type Parts } from "../core/message/codec.js";
+import type { Handler, HandlerTable } from "../core/message/dispatch.js";
+import type { Message } from "../core/message/message.js";
 import { type Callback, ERROR, type Result, SHUTDOWN, SUCCESS } from "../core/result.js";
 import { thrownBytes, thrownIn } from "../core/thrown.js";
 import type { Memory } from "../kernel/kernel.js";

@@ -14,10 +14,10 @@ import {
   TRACE_DEATH,
 } from "../../assembly/layout.js";
 import type { CompletionQueue } from "../core/completion.js";
-import { HandlerTable } from "../core/dispatch.js";
 import { type Endpoint, endpointOf, nameOf, taskOf } from "../core/endpoint.js";
 import { PamiError } from "../core/error.js";
-import type { Pacing } from "../core/pacing.js";
+import { HandlerTable } from "../core/message/dispatch.js";
+import type { Pacing } from "../core/message/pacing.js";
 import { Activity, type ProgressSource } from "../core/progress.js";
 import { type Callback, SHUTDOWN } from "../core/result.js";
 import type { WorkQueue } from "../core/work.js";

@@ -1,7 +1,8 @@
 // The handler of a dispatch id of pamir's own whose code is loaded on demand. What comes before is kept.
-import type { HandlerTable } from "../core/dispatch.js";
+
 import type { Endpoint } from "../core/endpoint.js";
-import type { Message } from "../core/message.js";
+import type { HandlerTable } from "../core/message/dispatch.js";
+import type { Message } from "../core/message/message.js";
 
 /** Bytes for which a message counts that is kept, besides its payload. */
 const ARRIVAL_BYTES = 64;

@@ -1,10 +1,10 @@
 // Observers of contexts: tracing and debug mode. They give a context other parts, which do the same and also record or time
 // it. So the plain parts check nothing on their hot paths.
 
-import type { JsonCheck } from "../core/codec.js";
 import { CompletionQueue } from "../core/completion.js";
-import type { Handler } from "../core/dispatch.js";
 import type { Endpoint } from "../core/endpoint.js";
+import type { JsonCheck } from "../core/message/codec.js";
+import type { Handler } from "../core/message/dispatch.js";
 import type { Activity } from "../core/progress.js";
 import { WorkQueue } from "../core/work.js";
 import type { RegionObserver } from "../memory/regions.js";

@@ -1,8 +1,9 @@
 // The calls that this context serves, and of which a handler may still ask whether their caller has given them up. They are a
 // list, whose links lie in the calls: a handler that returns its reply at once, or asks for nothing, is never in it.
-import type { CallScope } from "../core/call-scope.js";
+
 import { type Endpoint, nameOf } from "../core/endpoint.js";
 import { PamiError } from "../core/error.js";
+import type { CallScope } from "../core/message/call-scope.js";
 import type { HostAbortSignal } from "../support/like.js";
 
 /** Why a caller has given a call up, as it travels. */

@@ -7,7 +7,7 @@ import { hkdf } from "@noble/hashes/hkdf.js";
 import { hmac } from "@noble/hashes/hmac.js";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { TAG_BYTES } from "../../assembly/layout.js";
-import type { KeySchedule, Seal } from "../session/key-schedule.js";
+import type { KeySchedule, Seal } from "../session/wire/key-schedule.js";
 import { type Algorithms, Nonce, scheduleOf } from "./schedule.js";
 
 class HmacSeal implements Seal {

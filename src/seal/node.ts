@@ -1,7 +1,7 @@
 // The key schedule of a job key over node:crypto. To seal and to open a packet takes a third of the processor time that
 // src/seal/noble.ts takes at 1,452 bytes, a tenth at 65,504, and less for every size.
 import { TAG_BYTES } from "../../assembly/layout.js";
-import type { KeySchedule, Seal } from "../session/key-schedule.js";
+import type { KeySchedule, Seal } from "../session/wire/key-schedule.js";
 import { copyInto } from "../support/copy.js";
 import { free } from "../support/free.js";
 import { nodeModule } from "../support/host.js";

@@ -2,7 +2,7 @@
 //
 // Keys: HKDF-SHA-256 (RFC 5869) of the job key. Packets of sessions: ChaCha20-Poly1305 (RFC 8439), with the header as
 // associated data and `sent` as the nonce. Handshake packets: HMAC-SHA-256 (RFC 2104), truncated to 16 bytes.
-import type { KeySchedule, Seal, ZeroRttTranscript } from "../session/key-schedule.js";
+import type { KeySchedule, Seal, ZeroRttTranscript } from "../session/wire/key-schedule.js";
 
 /** The least bytes of a job key. */
 const JOB_KEY_BYTES = 32;

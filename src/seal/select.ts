@@ -1,5 +1,5 @@
 // Chooses the library that seals a job's packets. The bytes are the same, so nodes of a job may differ in this.
-import type { KeySchedule } from "../session/key-schedule.js";
+import type { KeySchedule } from "../session/wire/key-schedule.js";
 import { hasNodeSeals, nodeKeyScheduleOf } from "./node.js";
 
 /** Makes the key schedule of a key: see selectKeySchedule(). */

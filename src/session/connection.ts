@@ -14,14 +14,14 @@ import {
   CONNECT_HALF,
   PACKET_CONNECT,
 } from "../../assembly/layout.js";
-import type { SessionSeals } from "./key-schedule.js";
 import type { NodeState } from "./node-state.js";
-import type { Packet } from "./packet.js";
-import type { ReceivedPacket } from "./received-packet.js";
-import { REPLAY_WINDOW_WORDS, ReplayWindow } from "./replay-window.js";
 import { SESSION_WINDOW } from "./responder.js";
 import { Session } from "./session.js";
 import type { TxQueue } from "./tx-queues.js";
+import type { SessionSeals } from "./wire/key-schedule.js";
+import type { Packet } from "./wire/packet.js";
+import type { ReceivedPacket } from "./wire/received-packet.js";
+import { REPLAY_WINDOW_WORDS, ReplayWindow } from "./wire/replay-window.js";
 
 /** Data packets that a connection sends in one turn, while other nodes wait. */
 export const QUOTA = 64;

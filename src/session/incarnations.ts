@@ -1,7 +1,7 @@
 // The incarnations of nodes: the latest epoch of each other node, and the epoch that this node states to it.
 import { seqDelta } from "../../assembly/seq.js";
 import type { SessionsOptions } from "./sessions-options.js";
-import { SparseWords } from "./sparse-words.js";
+import { SparseWords } from "./store/sparse-words.js";
 
 /**
  * Incarnations that one start of a node can have for another node. The count has 16 bits. Each takes a silence, unless the

@@ -18,11 +18,11 @@ import {
 } from "../../assembly/layout.js";
 import { type Initiator, NodeConnection, QUOTA } from "./connection.js";
 import type { NodeState } from "./node-state.js";
-import { Packet } from "./packet.js";
-import type { ReceivedPacket } from "./received-packet.js";
 import type { Session } from "./session.js";
 import { type SessionsOptions, SILENCE_DEFAULT } from "./sessions-options.js";
 import { type TxQueue, TxQueues } from "./tx-queues.js";
+import { Packet } from "./wire/packet.js";
+import type { ReceivedPacket } from "./wire/received-packet.js";
 
 /** Microseconds until an unanswered connect packet is sent again. The interval doubles each time, up to the maximum. */
 const CONNECT_TIMEOUT = 20_000;

@@ -9,16 +9,16 @@ import {
   SEGMENT_SIZE,
   TAG_BYTES,
 } from "../../assembly/layout.js";
-import { DelayController, type MakeController } from "./congestion.js";
 import { Incarnations } from "./incarnations.js";
-import type { KeySchedule, Seal } from "./key-schedule.js";
-import { LinkQueue } from "./link-queue.js";
-import type { ReceivedPacket } from "./received-packet.js";
-import type { ReplayWindow } from "./replay-window.js";
+import { DelayController, type MakeController } from "./pace/congestion.js";
 import { Routes } from "./routes.js";
 import type { Counts, SessionShared } from "./session.js";
 import type { SessionsOptions } from "./sessions-options.js";
 import { Time } from "./time.js";
+import type { KeySchedule, Seal } from "./wire/key-schedule.js";
+import { LinkQueue } from "./wire/link-queue.js";
+import type { ReceivedPacket } from "./wire/received-packet.js";
+import type { ReplayWindow } from "./wire/replay-window.js";
 
 /** The smallest `packetBytes` that a link may have: an acknowledgment with a full mask and a tag. */
 const LINK_BYTES_MIN = PACKET_SIZE + ACKNOWLEDGE_MASK_OFFSET + 4 * ACKNOWLEDGE_WORDS_MAX + TAG_BYTES;

@@ -2,9 +2,9 @@
 import { ACKNOWLEDGE_WORDS_MAX, PACKET_ACKNOWLEDGE } from "../../assembly/layout.js";
 import { seqDelta } from "../../assembly/seq.js";
 import type { Address } from "../link/link.js";
-import type { Seal, SessionSeals } from "./key-schedule.js";
-import type { Packet } from "./packet.js";
-import { REPLAY_WINDOW_WORDS, ReplayWindow } from "./replay-window.js";
+import type { Seal, SessionSeals } from "./wire/key-schedule.js";
+import type { Packet } from "./wire/packet.js";
+import { REPLAY_WINDOW_WORDS, ReplayWindow } from "./wire/replay-window.js";
 
 /** Packet numbers after the first missing one that may be in flight: as many as an acknowledgment has bits. */
 export const SESSION_WINDOW = 32 * ACKNOWLEDGE_WORDS_MAX;

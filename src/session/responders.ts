@@ -23,12 +23,12 @@ import {
 import { seqDelta } from "../../assembly/seq.js";
 import type { Address } from "../link/link.js";
 import type { NodeState } from "./node-state.js";
-import { Packet } from "./packet.js";
-import type { ReceivedPacket } from "./received-packet.js";
-import { ReplayWindow } from "./replay-window.js";
 import { Responder, SESSION_WINDOW } from "./responder.js";
 import type { SessionsOptions } from "./sessions-options.js";
 import { NO_ROOM, type Streams, segmentBytes } from "./streams.js";
+import { Packet } from "./wire/packet.js";
+import type { ReceivedPacket } from "./wire/received-packet.js";
+import { ReplayWindow } from "./wire/replay-window.js";
 
 /** Microseconds of silence after which another connection may take a responder. */
 const IDLE_RESPONDER = 5_000_000;

@@ -4,11 +4,11 @@
 import { PACKET_DISCONNECT, PACKET_HALF, PACKET_PROMPT } from "../../assembly/layout.js";
 import { seqDelta } from "../../assembly/seq.js";
 import type { Address } from "../link/link.js";
-import type { CongestionController, MakeController } from "./congestion.js";
-import type { Seal } from "./key-schedule.js";
-import { type Acknowledgment, LossDetector, type Reordering, type SentPacket } from "./loss.js";
-import type { Packet } from "./packet.js";
-import { RttEstimator } from "./round-trip.js";
+import type { CongestionController, MakeController } from "./pace/congestion.js";
+import { type Acknowledgment, LossDetector, type Reordering, type SentPacket } from "./pace/loss.js";
+import { RttEstimator } from "./pace/round-trip.js";
+import type { Seal } from "./wire/key-schedule.js";
+import type { Packet } from "./wire/packet.js";
 
 /**
  * With a smaller window, every packet asks for an acknowledgment at once. The target would otherwise wait for packets that

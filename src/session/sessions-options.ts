@@ -1,9 +1,9 @@
 // The options of a node's sessions.
 import type { Memory, PacketKernel } from "../kernel/kernel.js";
 import type { Address, Link } from "../link/link.js";
-import type { Arena } from "./arena.js";
-import type { MakeController } from "./congestion.js";
-import type { KeySchedule } from "./key-schedule.js";
+import type { MakeController } from "./pace/congestion.js";
+import type { Arena } from "./store/arena.js";
+import type { KeySchedule } from "./wire/key-schedule.js";
 
 /** Microseconds of unanswered attempts after which a node is given up (D10), unless an option says otherwise. */
 export const SILENCE_DEFAULT = 60_000_000;

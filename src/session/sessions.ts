@@ -20,10 +20,10 @@ import {
 import type { Address } from "../link/link.js";
 import { Initiators } from "./initiators.js";
 import { type Dropped, NodeState } from "./node-state.js";
-import { ReceivedPacket } from "./received-packet.js";
 import { Responders } from "./responders.js";
 import type { SessionsOptions } from "./sessions-options.js";
 import { Streams } from "./streams.js";
+import { ReceivedPacket } from "./wire/received-packet.js";
 
 export type { Dropped } from "./node-state.js";
 export type { Loss, SessionsOptions } from "./sessions-options.js";

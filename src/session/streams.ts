@@ -17,7 +17,7 @@ import {
 } from "../../assembly/layout.js";
 import { alignUp, seqDelta } from "../../assembly/seq.js";
 import type { Memory, PacketKernel } from "../kernel/kernel.js";
-import type { Arena } from "./arena.js";
+import type { Arena } from "./store/arena.js";
 
 /** A stream buffers segments whose order numbers are less than this ahead of the next one. */
 export const STREAM_WINDOW = 1024;

@@ -5,9 +5,9 @@ import { PACKET_DATA } from "../../assembly/layout.js";
 import type { Address } from "../link/link.js";
 import { Queue } from "../support/queue.js";
 import type { NodeState } from "./node-state.js";
-import { Packet } from "./packet.js";
 import type { Routes } from "./routes.js";
-import { SparseWords } from "./sparse-words.js";
+import { SparseWords } from "./store/sparse-words.js";
+import { Packet } from "./wire/packet.js";
 
 /**
  * A pair of contexts may have 4 MiB on its way, and a batch of its lane more. A frame that finds no room waits in a buffer, and

@@ -16,7 +16,7 @@
 //
 // Connections keep order, so a number that has not grown is a replay, and is dropped.
 import { TAG_BYTES } from "../../assembly/layout.js";
-import type { Seal } from "../session/key-schedule.js";
+import type { Seal } from "../session/wire/key-schedule.js";
 import { decodeText, encodeText } from "../support/text.js";
 import { ID_BYTES } from "./ticket.js";
 

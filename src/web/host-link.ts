@@ -1,7 +1,7 @@
 // The link of the host, node 0: it admits nodes by tickets, keeps one connection to each, and passes on the packets between
 // them. It opens and seals each packet, so a node can state no other as the origin. Addresses are numbers of nodes.
 import { type Address, checkPacket, type Link } from "../link/link.js";
-import type { WebSocketLink } from "../link/websocket-link.js";
+import type { WebSocketLink } from "../link/websocket/websocket-link.js";
 import { after } from "../support/timers.js";
 import {
   type Admission,

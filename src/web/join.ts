@@ -4,7 +4,7 @@ import { checkFlag, checkKeys, checkSignal, type Keys, NO_OPTIONS } from "../cor
 import { PamiError } from "../core/error.js";
 import { VERSION } from "../generated/version.js";
 import type { AbortSignalLike, Client } from "../index.js";
-import { openWebSocketLink } from "../link/websocket-server.js";
+import { openWebSocketLink } from "../link/websocket/websocket-server.js";
 import { checkTimeout } from "../pami/waits.js";
 import { selectKeySchedules } from "../seal/select.js";
 import { hearAbort } from "../support/abort.js";

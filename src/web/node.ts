@@ -3,15 +3,15 @@ import { JOB_STARTED_OFFSET, JOB_WORLD_OFFSET } from "../../assembly/layout.js";
 import { type Kernel, type Memory, memoryOf } from "../kernel/kernel.js";
 import { wasmAllowed } from "../kernel/open.js";
 import { selectKernel, selectPacketKernel } from "../kernel/select.js";
-import { checkLimits, type LimitOptions } from "../launch/limits.js";
-import { LinkHost } from "../launch/link-host.js";
-import { LinkNode } from "../launch/link-node.js";
-import { makeNodeTask } from "../launch/private-node.js";
 import type { Link } from "../link/link.js";
 import { nodeLimits } from "../node/limits.js";
 import { kernelIn, makeJobMemory } from "../node/memory.js";
 import type { Client, OnLeave } from "../pami/client.js";
-import { BuddyArena } from "../session/buddy-arena.js";
+import { BuddyArena } from "../session/store/buddy-arena.js";
+import { checkLimits, type LimitOptions } from "../start/limits.js";
+import { LinkHost } from "../start/node/link-host.js";
+import { LinkNode } from "../start/node/link-node.js";
+import { makeNodeTask } from "../start/node/private-node.js";
 import { after } from "../support/timers.js";
 
 /** Milliseconds for which a node that leaves awaits the last acknowledgments at the most. */

@@ -1,8 +1,8 @@
 // The link of a node that has joined by a ticket. All its packets go to the host, which passes on those for other nodes. When
 // its connection is lost, the link connects again, and proves that it is the same node. Addresses are numbers of nodes.
 import { type Address, checkPacket, type Link } from "../link/link.js";
-import type { WebSocketLink } from "../link/websocket-link.js";
-import type { KeySchedule } from "../session/key-schedule.js";
+import type { WebSocketLink } from "../link/websocket/websocket-link.js";
+import type { KeySchedule } from "../session/wire/key-schedule.js";
 import { after } from "../support/timers.js";
 import {
   type Admission,

@@ -9,7 +9,7 @@
 // The text is base64url, so that it may stand in the fragment of a page's URL: browsers send no fragment to a server.
 import { PamiError, show } from "../core/error.js";
 import type { Address } from "../link/link.js";
-import { parseWebSocketAddress } from "../link/websocket-address.js";
+import { parseWebSocketAddress } from "../link/websocket/websocket-address.js";
 import { decodeText, encodeText } from "../support/text.js";
 
 const TICKET_FORMAT = 1;

@@ -2,7 +2,7 @@
 import { PamiError } from "../core/error.js";
 import type { Address } from "../link/link.js";
 import type { MakeKeySchedule } from "../seal/select.js";
-import type { KeySchedule } from "../session/key-schedule.js";
+import type { KeySchedule } from "../session/wire/key-schedule.js";
 import { systemClock } from "../support/clock.js";
 import { after } from "../support/timers.js";
 import { ID_BYTES, SECRET_BYTES, ticketText } from "./ticket.js";

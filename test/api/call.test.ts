@@ -15,8 +15,8 @@ import {
   SUCCESS,
 } from "pamir";
 import { describe, expect, it } from "vitest";
-import { HandlerTable } from "../../src/core/dispatch.js";
 import type { Endpoint } from "../../src/core/endpoint.js";
+import { HandlerTable } from "../../src/core/message/dispatch.js";
 import type { Memory } from "../../src/kernel/kernel.js";
 import { Calls } from "../../src/protocol/call.js";
 import {

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { EAGAIN, type Geometry, type MemRegion, PamiError, type Result, SHUTDOWN, SUCCESS } from "../../src/index.js";
 import type { Task } from "../../src/protocol/task.js";
 // Loaded before the members call: to load code takes longer than all else.
-import "../../src/pami/extensions.js";
+import "../../src/pami/extensions/extensions.js";
 import { byEffort, SEED, sample } from "../support/effort.js";
 import { type Carrier, type Mortal, MortalJob } from "../support/mortal-members.js";
 import { randomOf } from "../support/random.js";

@@ -5,7 +5,7 @@ import { MEMBER_INLINE_BYTES } from "../../assembly/layout.js";
 import { COLLECTIVE_TYPES, type CollectiveType } from "../../src/collective/signature.js";
 import { ERROR, type Geometry } from "../../src/index.js";
 // Loaded before members need it, which have so many rounds.
-import "../../src/pami/extensions.js";
+import "../../src/pami/extensions/extensions.js";
 import { byEffort, SEED } from "../support/effort.js";
 import { type Carrier, type Mortal, MortalJob } from "../support/mortal-members.js";
 import { randomOf } from "../support/random.js";

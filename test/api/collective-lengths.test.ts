@@ -1,7 +1,7 @@
 // Without debug mode: what a member sends is longer or shorter than what its receiver awaits. All members hear both lengths, none
 // waits for ever, and the next operation works.
 import { describe, expect, it } from "vitest";
-import { EAGER_BYTES, FRAGMENT_BYTES } from "../../src/collective/channel.js";
+import { EAGER_BYTES, FRAGMENT_BYTES } from "../../src/collective/schedule/channel.js";
 import type { Geometry } from "../../src/index.js";
 import { type Carrier, type Mortal, MortalJob } from "../support/mortal-members.js";
 

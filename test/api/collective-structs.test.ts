@@ -3,7 +3,7 @@
 
 import { launch } from "pamir";
 import { expect, it } from "vitest";
-import { sumOf } from "../../src/collective/shape.js";
+import { sumOf } from "../../src/collective/schedule/shape.js";
 import type { CollectiveType, Geometry } from "../../src/index.js";
 import { contextsOf, geometryOf, settled } from "../support/collective-rig.js";
 import { portsOf, RIGS } from "../support/collective-rigs.js";

@@ -3,11 +3,11 @@
 import { describe, expect, it } from "vitest";
 import type { Geometry, PamiError } from "../../src/index.js";
 // Loaded before members need it, which have so many rounds.
-import "../../src/pami/extensions.js";
-import type { AggregatorParameters, KindsParameters } from "../../src/pami/aggregator.js";
-import type { CounterOptions } from "../../src/pami/counter.js";
-import type { GridParameters } from "../../src/pami/grid.js";
-import type { ItemKind } from "../../src/pami/item-kind.js";
+import "../../src/pami/extensions/extensions.js";
+import type { AggregatorParameters, KindsParameters } from "../../src/pami/extensions/aggregator.js";
+import type { CounterOptions } from "../../src/pami/extensions/counter.js";
+import type { GridParameters } from "../../src/pami/extensions/grid.js";
+import type { ItemKind } from "../../src/pami/extensions/item-kind.js";
 import { type Carrier, MortalJob } from "../support/mortal-members.js";
 
 /** Regions that each member has made before. */

@@ -3,8 +3,8 @@ import { createSocket } from "node:dgram";
 import { expect, it, vi } from "vitest";
 import type { LinkKind } from "../../src/link/kind.js";
 import { linkKindOf, linkKinds } from "../../src/link/registry.js";
-import { openUdpLink } from "../../src/link/udp-link.js";
-import { openWebSocketLink } from "../../src/link/websocket-server.js";
+import { openUdpLink } from "../../src/link/udp/udp-link.js";
+import { openWebSocketLink } from "../../src/link/websocket/websocket-server.js";
 import { hasIpv6 } from "../support/udp-rig.js";
 
 const kinds = await linkKinds();

@@ -14,11 +14,11 @@ import {
 } from "../../assembly/layout.js";
 import { endpointOf } from "../../src/core/endpoint.js";
 import { selectKernel } from "../../src/kernel/select.js";
-import { serveNode } from "../../src/launch/agent-thread.js";
 import { contextBlock, engineSlot, taskSlot } from "../../src/memory/map.js";
 import { nodeLimits } from "../../src/node/limits.js";
 import { interruptTask } from "../../src/node/liveness.js";
 import { makeJobMemory } from "../../src/node/memory.js";
+import { serveNode } from "../../src/start/node/agent-thread.js";
 import { Agent } from "../../src/transport/net/agent.js";
 import type { OnFrame, Pipe } from "../../src/transport/net/frames.js";
 import { frameWith } from "../support/record.js";

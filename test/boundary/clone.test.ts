@@ -3,7 +3,7 @@ import { createContext, runInContext } from "node:vm";
 import { describe, expect, it } from "vitest";
 import { Cloner } from "../../src/core/clone/clone.js";
 import { stringsByBuffer, stringsByText } from "../../src/core/clone/strings.js";
-import { codecs } from "../../src/core/codec.js";
+import { codecs } from "../../src/core/message/codec.js";
 
 type Resizable = new (
   length: number,

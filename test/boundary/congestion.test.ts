@@ -1,8 +1,8 @@
 // The delay-based congestion controller, one decision per round trip.
 import { describe, expect, it } from "vitest";
-import { DelayController } from "../../src/session/congestion.js";
+import { DelayController } from "../../src/session/pace/congestion.js";
+import { RttEstimator } from "../../src/session/pace/round-trip.js";
 import { SESSION_WINDOW } from "../../src/session/responder.js";
-import { RttEstimator } from "../../src/session/round-trip.js";
 
 const INITIAL = 16;
 const MIN_RTT = 1000;

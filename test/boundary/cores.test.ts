@@ -1,6 +1,6 @@
 // How many cores a process may use: quotas of containers, in files as hosts have them.
 import { describe, expect, it } from "vitest";
-import { cpuQuota } from "../../src/support/cores.js";
+import { cpuQuota } from "../../src/support/node/cores.js";
 
 interface Host {
   readonly name: string;

@@ -4,11 +4,11 @@ import { TASK_STATE_OFFSET, TASK_UP } from "../../assembly/layout.js";
 import type { KernelName } from "../../src/core/kernel-name.js";
 import { ERROR, type Result, SUCCESS } from "../../src/core/result.js";
 import { selectKernel } from "../../src/kernel/select.js";
-import { makeClient } from "../../src/launch/client.js";
 import { engineSlot } from "../../src/memory/map.js";
 import { markEngineDead } from "../../src/node/liveness.js";
 import { makeJobMemory } from "../../src/node/memory.js";
 import type { Client } from "../../src/pami/client.js";
+import { makeClient } from "../../src/start/client.js";
 
 const LIMITS = { tasks: 2, contexts: 1, laneBytes: 16384, heapBytes: 2 ** 23, engine: true };
 const BYTES = 2 ** 20;

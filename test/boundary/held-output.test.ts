@@ -1,11 +1,11 @@
 // The output of a task on another host, behind a reader that does not read: both ends keep little, and nothing is lost.
 import { PassThrough } from "node:stream";
 import { expect, it } from "vitest";
-import { HeldOutput, RemoteOutput } from "../../src/cli/run/held.js";
+import { HeldOutput, RemoteOutput } from "../../src/cli/run/hosts/held.js";
 
 const PIECE = Buffer.alloc(64 * 1024, 7);
 const PIECES = 3200; // 200 MiB
-/** Of a stream that is not taken: as in src/cli/run/held.ts, and one chunk of a pipe. */
+/** Of a stream that is not taken: as in src/cli/run/hosts/held.ts, and one chunk of a pipe. */
 const MOST = 256 * 1024 + PIECE.length;
 
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

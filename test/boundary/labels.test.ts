@@ -5,8 +5,8 @@ import { once } from "node:events";
 import { PassThrough, Writable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { expect, it } from "vitest";
-import { drained, labelLines, passOn, takeRest } from "../../src/launch/labels.js";
-import { wholeLines } from "../../src/launch/whole-lines.js";
+import { drained, labelLines, passOn, takeRest } from "../../src/start/output/labels.js";
+import { wholeLines } from "../../src/start/output/whole-lines.js";
 
 /** What comes out of pieces that a task writes. */
 async function labeled(task: number, hasColor: boolean, ...pieces: readonly (string | Uint8Array)[]): Promise<string> {

@@ -1,6 +1,6 @@
 // Tasks that do not attach: one line, at one time, about those that run.
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { watchStart } from "../../src/launch/late-start.js";
+import { watchStart } from "../../src/start/tasks/late-start.js";
 
 beforeEach(() => {
   vi.useFakeTimers();

@@ -1,7 +1,7 @@
 // What the other side of a pool may call of what is lent to it, if it makes up its messages: functions, and the methods of objects
 // that proxy() keeps. What every object has of the language is none of those: by it, objects are changed and functions compiled.
 import { describe, expect, it } from "vitest";
-import { Loans, proxy } from "../../src/pool/lent.js";
+import { Loans, proxy } from "../../src/pool/exchange/lent.js";
 
 const host = { call: () => Promise.reject(new Error("unused")), aborted: () => {}, returned: () => {} };
 

@@ -3,11 +3,11 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { TASK_CLOSED, TASK_INTERRUPT_OFFSET, TASK_STATE_OFFSET } from "../../assembly/layout.js";
 import { TaskErrors } from "../../src/core/task-errors.js";
 import { sharedAtomics } from "../../src/kernel/atomics.js";
-import { Lifecycle } from "../../src/launch/lifecycle.js";
-import type { TaskExit } from "../../src/launch/monitor.js";
 import { taskSlot } from "../../src/memory/map.js";
 import { hasLeft, interruptTask } from "../../src/node/liveness.js";
 import { makeJobMemory } from "../../src/node/memory.js";
+import { Lifecycle } from "../../src/start/tasks/lifecycle.js";
+import type { TaskExit } from "../../src/start/tasks/monitor.js";
 
 const TASKS = 3;
 

@@ -1,8 +1,8 @@
 // Lines over a stream: peers that don't read, that end, or that break off.
 import { describe, expect, it, vi } from "vitest";
 import { linkedLines, StreamLines } from "../../src/bootstrap/lines.js";
-import { PmiServer } from "../../src/bootstrap/pmi-server.js";
-import { PlainFraming } from "../../src/bootstrap/pmi-wire.js";
+import { PmiServer } from "../../src/bootstrap/pmi/pmi-server.js";
+import { PlainFraming } from "../../src/bootstrap/pmi/pmi-wire.js";
 import { PamiError } from "../../src/core/error.js";
 import { nextTurn } from "../../src/support/host.js";
 import { connection } from "../support/duplex.js";

@@ -1,7 +1,7 @@
 // The host of a node whose link is real: one alarm, never early, and numbers that nobody can predict.
 import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { LinkHost } from "../../src/launch/link-host.js";
+import { LinkHost } from "../../src/start/node/link-host.js";
 import { randomWords } from "../../src/support/randomness.js";
 
 describe("the alarm", () => {

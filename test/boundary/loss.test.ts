@@ -1,9 +1,9 @@
 // Loss detection, rule by rule: those of RFC 9002, section 6, and where it waits for reordered packets.
 import { describe, expect, it } from "vitest";
-import { type Acknowledgment, LossDetector, type SentPacket } from "../../src/session/loss.js";
-import { Packet } from "../../src/session/packet.js";
+import { type Acknowledgment, LossDetector, type SentPacket } from "../../src/session/pace/loss.js";
+import { RttEstimator } from "../../src/session/pace/round-trip.js";
 import { ACK_DELAY_MAX } from "../../src/session/responder.js";
-import { RttEstimator } from "../../src/session/round-trip.js";
+import { Packet } from "../../src/session/wire/packet.js";
 
 const INITIAL_PTO = 20_000;
 const RTT = 10_000;

@@ -1,6 +1,6 @@
 // Which of the known names an unknown one may have been meant to be.
 import { expect, it } from "vitest";
-import { nearestOf, noSuchKey } from "../../src/support/nearest.js";
+import { nearestOf, noSuchKey } from "../../src/support/node/nearest.js";
 
 const LAUNCH = ["tasks", "maxTasks", "kernel", "heapBytes", "laneBytes", "processes", "timeout", "to", "id"];
 

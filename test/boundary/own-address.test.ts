@@ -1,7 +1,7 @@
 // The address at which a node is reached: what PAMIR_BIND_HOST may be, and which address of a machine is taken without it.
 import type { NetworkInterfaceInfo } from "node:os";
 import { describe, expect, it } from "vitest";
-import { ownAddress } from "../../src/launch/own-address.js";
+import { ownAddress } from "../../src/start/join/own-address.js";
 
 const one = (family: "IPv4" | "IPv6", address: string, internal = false, scopeid = 0): NetworkInterfaceInfo =>
   ({ family, address, internal, scopeid, netmask: "", mac: "", cidr: null }) as NetworkInterfaceInfo;

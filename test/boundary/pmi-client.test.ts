@@ -1,8 +1,8 @@
 // The PMI client against servers that answer right, wrong, late or not at all: named rows.
 import { describe, expect, it, vi } from "vitest";
 import { type Lines, linkedLines } from "../../src/bootstrap/lines.js";
-import { PmiClient } from "../../src/bootstrap/pmi-client.js";
-import { PmiServer } from "../../src/bootstrap/pmi-server.js";
+import { PmiClient } from "../../src/bootstrap/pmi/pmi-client.js";
+import { PmiServer } from "../../src/bootstrap/pmi/pmi-server.js";
 import type { BootstrapWait, OnWait } from "../../src/bootstrap/waits.js";
 import { nextTurn } from "../../src/support/host.js";
 

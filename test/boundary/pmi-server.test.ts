@@ -2,8 +2,8 @@
 import { duplexPair } from "node:stream";
 import { describe, expect, it, vi } from "vitest";
 import { type Lines, linkedLines, StreamLines } from "../../src/bootstrap/lines.js";
-import { PmiServer, type PmiServerOptions } from "../../src/bootstrap/pmi-server.js";
-import { PlainFraming } from "../../src/bootstrap/pmi-wire.js";
+import { PmiServer, type PmiServerOptions } from "../../src/bootstrap/pmi/pmi-server.js";
+import { PlainFraming } from "../../src/bootstrap/pmi/pmi-wire.js";
 import { nextTurn } from "../../src/support/host.js";
 
 /** A client that sends whatever a test wants. */

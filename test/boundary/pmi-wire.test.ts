@@ -1,6 +1,13 @@
 // Lines of PMI-1 at their limits, and malformed lines: named rows.
 import { describe, expect, it } from "vitest";
-import { encodeLine, LINE_MAX, messageOf, PlainFraming, parseLine, VALUE_MAX } from "../../src/bootstrap/pmi-wire.js";
+import {
+  encodeLine,
+  LINE_MAX,
+  messageOf,
+  PlainFraming,
+  parseLine,
+  VALUE_MAX,
+} from "../../src/bootstrap/pmi/pmi-wire.js";
 import { PamiError } from "../../src/core/error.js";
 
 const bytes = (text: string): Uint8Array => Uint8Array.from(text, (character) => character.charCodeAt(0));

@@ -19,12 +19,12 @@ import { join } from "node:path";
 import { afterEach, describe, expect, inject, it, vi } from "vitest";
 import { pathOf } from "../../src/cli/commands.js";
 import { compile } from "../../src/cli/perf/compile.js";
-import type { Lifecycle } from "../../src/launch/lifecycle.js";
-import type { MonitorOrders, TaskExit } from "../../src/launch/monitor.js";
-import { programArguments } from "../../src/launch/process-program.js";
-import { type ProcessesSetup, startProcess } from "../../src/launch/task-process.js";
-import { makePrivateFolder, whyNotPrivate } from "../../src/support/private-folder.js";
-import { makeTemporaryFolder } from "../../src/support/temporary-folder.js";
+import { programArguments } from "../../src/start/process/process-program.js";
+import { type ProcessesSetup, startProcess } from "../../src/start/process/task-process.js";
+import type { Lifecycle } from "../../src/start/tasks/lifecycle.js";
+import type { MonitorOrders, TaskExit } from "../../src/start/tasks/monitor.js";
+import { makePrivateFolder, whyNotPrivate } from "../../src/support/node/private-folder.js";
+import { makeTemporaryFolder } from "../../src/support/node/temporary-folder.js";
 
 const isRoot = process.getuid?.() === 0;
 const OTHER_USER = 12_345;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { arrange, beginOf, coordinatesOf, rankAt } from "../../src/pami/process-grid.js";
+import { arrange, beginOf, coordinatesOf, rankAt } from "../../src/pami/extensions/process-grid.js";
 
 describe("members in dimensions", () => {
   // As MPI_Dims_create gives them.

@@ -3,7 +3,7 @@
 // thread's.
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { RGET_FIFO_COUNT, SLICE_BYTES, STAGED_COUNT } from "../../assembly/layout.js";
-import type { Message } from "../../src/core/message.js";
+import type { Message } from "../../src/core/message/message.js";
 import type { MemRegion } from "../../src/core/region.js";
 import { CANCELED, ERROR, type Result, SHUTDOWN, SUCCESS } from "../../src/core/result.js";
 import type { ContextCore } from "../../src/protocol/context-core.js";

@@ -7,11 +7,11 @@ import type { KernelName } from "../../src/core/kernel-name.js";
 import type { MemRegion } from "../../src/core/region.js";
 import { EAGAIN, ENOMEM, type Result, SUCCESS } from "../../src/core/result.js";
 import { selectKernel } from "../../src/kernel/select.js";
-import { makeClient } from "../../src/launch/client.js";
 import { type Limits, taskSlot } from "../../src/memory/map.js";
 import { makeJobMemory } from "../../src/node/memory.js";
 import type { Client } from "../../src/pami/client.js";
 import type { Context } from "../../src/pami/context.js";
+import { makeClient } from "../../src/start/client.js";
 import { portsJob } from "../support/ports-job.js";
 
 const KIB = 1024;

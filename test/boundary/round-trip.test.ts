@@ -1,6 +1,6 @@
 // The round-trip estimator against the rules of RFC 9002, section 5, worked out by hand.
 import { describe, expect, it } from "vitest";
-import { RttEstimator } from "../../src/session/round-trip.js";
+import { RttEstimator } from "../../src/session/pace/round-trip.js";
 
 /** The estimates after some samples: smoothed, variation, min. */
 function after(...samples: number[]): [number, number, number] {

@@ -1,9 +1,9 @@
 // What a context remembers of the calls that it serves: nothing of one that is answered, whatever its caller said before.
 import { expect, it } from "vitest";
 import { DISPATCH_ID_ABORT } from "../../assembly/layout.js";
-import type { ScopeMaker } from "../../src/core/call-scope.js";
-import type { Handler, HandlerTable } from "../../src/core/dispatch.js";
-import type { Message } from "../../src/core/message.js";
+import type { ScopeMaker } from "../../src/core/message/call-scope.js";
+import type { Handler, HandlerTable } from "../../src/core/message/dispatch.js";
+import type { Message } from "../../src/core/message/message.js";
 import { SUCCESS } from "../../src/core/result.js";
 import { type CallHost, Calls } from "../../src/protocol/call.js";
 

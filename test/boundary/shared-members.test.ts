@@ -1,7 +1,7 @@
 // The MEMBER blocks of two members, without operations: what is in a slot after calls in an order that is rare.
 import { expect, it } from "vitest";
 import { MEMBER_SIZE, MEMBER_SLOTS, PAGE_SIZE } from "../../assembly/layout.js";
-import { SharedMembers } from "../../src/collective/shared-members.js";
+import { SharedMembers } from "../../src/collective/shared/shared-members.js";
 import { ERROR, SUCCESS } from "../../src/core/result.js";
 import { makeRig } from "../support/kernels.js";
 

@@ -11,8 +11,12 @@ import {
 } from "../../assembly/layout.js";
 import type { CollectiveOperation, OperationBuffers, Reducer } from "../../src/collective/operation.js";
 import type { Piece, Scratch } from "../../src/collective/scratch.js";
-import { SharedMembers } from "../../src/collective/shared-members.js";
-import { type SharedAlgorithm, type SharedHost, SharedOperation } from "../../src/collective/shared-operation.js";
+import { SharedMembers } from "../../src/collective/shared/shared-members.js";
+import {
+  type SharedAlgorithm,
+  type SharedHost,
+  SharedOperation,
+} from "../../src/collective/shared/shared-operation.js";
 import {
   BarrierSteps,
   BroadcastSteps,
@@ -21,7 +25,7 @@ import {
   GatherSteps,
   SliceReduceSteps,
   UniformScatterSteps,
-} from "../../src/collective/shared-steps.js";
+} from "../../src/collective/shared/shared-steps.js";
 import { ERROR, type Result, SHUTDOWN, SUCCESS } from "../../src/core/result.js";
 import { byEffort } from "../support/effort.js";
 import { makeRig } from "../support/kernels.js";

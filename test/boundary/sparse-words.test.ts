@@ -1,6 +1,6 @@
 // Words by numbers: the ends of both, and the memory that they take.
 import { describe, expect, it } from "vitest";
-import { SparseWords } from "../../src/session/sparse-words.js";
+import { SparseWords } from "../../src/session/store/sparse-words.js";
 
 /** Words of memory of an empty table. */
 const EMPTY = 32;

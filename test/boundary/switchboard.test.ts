@@ -1,7 +1,7 @@
 // What tasks that share no memory are told of each other, and in which order: before they come, before they listen, and behind
 // their end.
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { Switchboard } from "../../src/launch/switchboard.js";
+import { Switchboard } from "../../src/start/tasks/switchboard.js";
 
 /** A task of a job of `started` tasks, with what it hears: ports stand behind their news. */
 function rig(started: number) {

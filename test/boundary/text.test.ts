@@ -1,6 +1,6 @@
 // Strings to UTF-8 and back: the same on hosts with Node's Buffer and on hosts that have TextDecoder alone.
 import { describe, expect, it, vi } from "vitest";
-import { Message } from "../../src/core/message.js";
+import { Message } from "../../src/core/message/message.js";
 import type * as Text from "../../src/support/text.js";
 
 /** The module on a host with Buffer, or without. */

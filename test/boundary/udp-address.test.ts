@@ -2,7 +2,7 @@
 import { isIPv6 } from "node:net";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { canonicalIpv6, formatUdpAddress, isLoopback, parseUdpAddress } from "../../src/link/udp-address.js";
+import { canonicalIpv6, formatUdpAddress, isLoopback, parseUdpAddress } from "../../src/link/udp/udp-address.js";
 import { assertProperty } from "../support/seed.js";
 
 describe("parseUdpAddress()", () => {

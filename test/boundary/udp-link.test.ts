@@ -5,7 +5,7 @@ import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promises";
 import { afterEach, describe, expect, it } from "vitest";
-import { type DatagramSocket, openUdpLink, resolveUdpAddress, UdpLink } from "../../src/link/udp-link.js";
+import { type DatagramSocket, openUdpLink, resolveUdpAddress, UdpLink } from "../../src/link/udp/udp-link.js";
 import { bundle } from "../support/bundle.js";
 import { bytesFrom } from "../support/bytes.js";
 import { scaled } from "../support/effort.js";
@@ -595,7 +595,7 @@ describe("room", () => {
     const option = "--test-udp-no-try-send";
     if (spawnSync(process.execPath, [option, "-e", "0"]).status !== 0)
       return console.log(`not run: Node's queue of datagrams, since this Node has no ${option}`);
-    const url = await bundle(new URL("../../src/link/udp-link.ts", import.meta.url));
+    const url = await bundle(new URL("../../src/link/udp/udp-link.ts", import.meta.url));
     const program = `
       const { openUdpLink } = await import(${JSON.stringify(url.href)});
       const [a, b] = [await openUdpLink("udp:127.0.0.1:0", { sendPackets: 8 }), await openUdpLink("udp:127.0.0.1:0")];

@@ -1,6 +1,6 @@
 // The channel of a page and its host: packets that are replayed, changed or of another side; keys that are replaced.
 import { afterEach, describe, expect, it } from "vitest";
-import { openWebSocketLink } from "../../src/link/websocket-server.js";
+import { openWebSocketLink } from "../../src/link/websocket/websocket-server.js";
 import { nodeKeyScheduleOf } from "../../src/seal/node.js";
 import { randomBytes } from "../../src/web/bytes.js";
 import {

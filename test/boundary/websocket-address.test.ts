@@ -1,6 +1,6 @@
 // Addresses of WebSocket servers: which texts are addresses, and one canonical text for each server.
 import { expect, it } from "vitest";
-import { parseWebSocketAddress } from "../../src/link/websocket-address.js";
+import { parseWebSocketAddress } from "../../src/link/websocket/websocket-address.js";
 
 it.each([
   ["ws://127.0.0.1:4567/", "ws://127.0.0.1:4567/"],

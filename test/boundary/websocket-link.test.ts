@@ -9,10 +9,10 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { connect as connectSecurely } from "node:tls";
 import { afterEach, describe, expect, inject, it, vi } from "vitest";
 import { WebSocket } from "ws";
-import { openLink, type ProcessNodeSetup } from "../../src/launch/process-node.js";
 import type { Address } from "../../src/link/link.js";
-import { PROTOCOL, type WebSocketLink } from "../../src/link/websocket-link.js";
-import { type OpenWebSocketOptions, openWebSocketLink } from "../../src/link/websocket-server.js";
+import { PROTOCOL, type WebSocketLink } from "../../src/link/websocket/websocket-link.js";
+import { type OpenWebSocketOptions, openWebSocketLink } from "../../src/link/websocket/websocket-server.js";
+import { openLink, type ProcessNodeSetup } from "../../src/start/node/process-node.js";
 import { systemClock } from "../../src/support/clock.js";
 import { bundle } from "../support/bundle.js";
 import { bytesFrom } from "../support/bytes.js";
@@ -861,7 +861,7 @@ it("the host's own WebSocket reaches a server, and is answered", async () => {
   if (probe.stdout.trim() !== "function")
     return console.log("not run: the host's own WebSocket, since this Node has none");
   // In a folder without ws.
-  const url = await bundle(new URL("../../src/link/websocket-server.ts", import.meta.url));
+  const url = await bundle(new URL("../../src/link/websocket/websocket-server.ts", import.meta.url));
   const server = await open({ listen: LISTEN });
   server.onPacket = (from, bytes) =>
     server.send(

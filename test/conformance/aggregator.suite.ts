@@ -1,10 +1,10 @@
 // Items and updates that are added in every way there is - one, many, in place, to one member or to many - against a model.
 import { expect } from "vitest";
 import { EAGAIN, SUCCESS } from "../../src/core/result.js";
-import type { Aggregator } from "../../src/pami/aggregator.js";
+import type { Aggregator } from "../../src/pami/extensions/aggregator.js";
+import type { ItemArray, ItemKind } from "../../src/pami/extensions/item-kind.js";
+import type { SharedRegion } from "../../src/pami/extensions/shared-region.js";
 import type { Geometry } from "../../src/pami/geometry.js";
-import type { ItemArray, ItemKind } from "../../src/pami/item-kind.js";
-import type { SharedRegion } from "../../src/pami/shared-region.js";
 import { randomOf } from "../support/random.js";
 import { SEED } from "../support/seed.js";
 import type { Members } from "./extensions.suite.js";

@@ -29,9 +29,9 @@ import {
   RTS_PLACE_OFFSET,
   RTS_SIZE,
 } from "../../assembly/layout.js";
-import type { Handler } from "../../src/core/dispatch.js";
 import type { KernelName } from "../../src/core/kernel-name.js";
-import type { ReceiveOptions } from "../../src/core/pacing.js";
+import type { Handler } from "../../src/core/message/dispatch.js";
+import type { ReceiveOptions } from "../../src/core/message/pacing.js";
 import { CANCELED, ERROR, type Result, SHUTDOWN, SUCCESS } from "../../src/core/result.js";
 import type { Context, ContextOptions } from "../../src/pami/context.js";
 import type { Frame } from "../../src/transport/net/frames.js";

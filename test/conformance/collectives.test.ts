@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { FLAT_MEMBERS } from "../../src/collective/shared-steps.js";
+import { FLAT_MEMBERS } from "../../src/collective/shared/shared-steps.js";
 import type { KernelName } from "../../src/index.js";
 import { casesAtLimits } from "../support/collective-draws.js";
 import { contextsOf, geometryOf, runCase, tasksOf } from "../support/collective-rig.js";

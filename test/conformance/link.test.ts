@@ -4,7 +4,7 @@ import { DelayedLink } from "../../src/link/delayed-link.js";
 import type { Link } from "../../src/link/link.js";
 import { LossyLink } from "../../src/link/lossy-link.js";
 import { type NetworkOptions, SimulatedNetwork } from "../../src/link/simulated-network.js";
-import { openUdpLink, type UdpLink } from "../../src/link/udp-link.js";
+import { openUdpLink, type UdpLink } from "../../src/link/udp/udp-link.js";
 import { systemClock } from "../../src/support/clock.js";
 import { portsRig } from "../support/ports-rig.js";
 import { randomOf } from "../support/random.js";

@@ -2,10 +2,10 @@
 // each byte: any description, any number of elements, any part of the stream, in any memory.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { makeType } from "../../src/collective/type.js";
-import { shapeOf } from "../../src/collective/typed.js";
 import { MemRegion } from "../../src/core/region.js";
 import type { Task } from "../../src/protocol/task.js";
+import { makeType } from "../../src/types/type.js";
+import { shapeOf } from "../../src/types/typed.js";
 import { bytesFrom } from "../support/bytes.js";
 import { type CollectiveRig, collectiveRig } from "../support/collective-kernels.js";
 import { scaled } from "../support/effort.js";

@@ -9,7 +9,7 @@ import { keyScheduleOf as nobleKeyScheduleOf } from "../../src/seal/noble.js";
 import { nodeKeyScheduleOf } from "../../src/seal/node.js";
 import { opensslAead, opensslKeyScheduleOf } from "../../src/seal/openssl.js";
 import { selectKeySchedule } from "../../src/seal/select.js";
-import type { KeySchedule } from "../../src/session/key-schedule.js";
+import type { KeySchedule } from "../../src/session/wire/key-schedule.js";
 import { bytesFrom } from "../support/bytes.js";
 import { scaled } from "../support/effort.js";
 import { randomOf } from "../support/random.js";

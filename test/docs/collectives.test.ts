@@ -1,8 +1,8 @@
 // docs/collectives.md: what its table says of each algorithm is counted in the schedules of all members.
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
+import { powerBelow } from "../../src/collective/schedule/shape.js";
 import { ALGORITHMS as OFFERED } from "../../src/collective/select.js";
-import { powerBelow } from "../../src/collective/shape.js";
 import { ALGORITHMS, type Algorithm, type Plan, shapeOf, titleOf, worksFor } from "../simulation/collectives.js";
 import { byEffort } from "../support/effort.js";
 import { evaluated } from "../support/formulas.js";

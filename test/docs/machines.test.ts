@@ -94,12 +94,13 @@ const isRequired = process.env.PAMIR_REQUIRE_LAUNCHERS === "1";
 
 describe.skipIf(process.platform !== "linux")("docs/machines.md", { timeout: 100_000 }, () => {
   it("has a row for each variable that attach() reads, and for each option of PAMIR_OPTIONS", () => {
-    const sources = ["bootstrap/environment", "bootstrap/key", "launch/join-options", "launch/joined"];
+    const sources = ["bootstrap/environment", "bootstrap/key", "start/join/join-options", "start/join/by-launcher"];
     const words = sources.flatMap((name) => readFileSync(`src/${name}.ts`, "utf8").match(/\bPAMIR_[A-Z_]+/g) ?? []);
     const errors = readFileSync("docs/errors.md", "utf8");
     // The code of the warning has a sentence there, not a heading.
     const variables = words.filter((word) => word !== "PAMIR_LINK" && !errors.includes(`### ${word}\n`));
-    const [, keys = ""] = /const KEYS[^=]*= \{([^}]*)\}/.exec(readFileSync("src/launch/join-options.ts", "utf8")) ?? [];
+    const [, keys = ""] =
+      /const KEYS[^=]*= \{([^}]*)\}/.exec(readFileSync("src/start/join/join-options.ts", "utf8")) ?? [];
     const names = new Set([...variables, ...(keys.match(/\w+(?=: true)/g) ?? [])]);
     const rows = page.split("\n").filter((line) => line.startsWith("| `"));
     expect([...names].filter((name) => !rows.some((row) => row.includes(`\`${name}\``)))).toEqual([]);

@@ -2,8 +2,8 @@
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { MEMBER_INLINE_BYTES, MEMBER_SLOTS } from "../../assembly/layout.js";
+import { prefixSums } from "../../src/collective/schedule/shape.js";
 import { ALGORITHMS } from "../../src/collective/select.js";
-import { prefixSums } from "../../src/collective/shape.js";
 import {
   BarrierSteps,
   BroadcastSteps,
@@ -13,7 +13,7 @@ import {
   ScatterSteps,
   SliceReduceSteps,
   UniformScatterSteps,
-} from "../../src/collective/shared-steps.js";
+} from "../../src/collective/shared/shared-steps.js";
 import * as limits from "../../src/collective/tuning.js";
 import { type Cost, CountingCrowd } from "../support/counting-members.js";
 import { byEffort } from "../support/effort.js";

@@ -4,9 +4,9 @@ import type { Scenario } from "./scenario.js";
 import { MEMBER_SCENARIOS, STRANGER_SCENARIOS } from "./scenarios/members.js";
 import { MEMBER_DEATH_SCENARIOS } from "./scenarios/members-die.js";
 
-const WORDS = "src/collective/shared-members.ts";
-const OPERATION = "src/collective/shared-operation.ts";
-const STEPS = "src/collective/shared-steps.ts";
+const WORDS = "src/collective/shared/shared-members.ts";
+const OPERATION = "src/collective/shared/shared-operation.ts";
+const STEPS = "src/collective/shared/shared-steps.ts";
 
 const ARRIVE = "    shared.arrive(number, result, this.signature, data);\n";
 const RING = "    if (!this.#steps.isOfAll || shared.haveArrived(number)) shared.ring(this.#readers);\n";

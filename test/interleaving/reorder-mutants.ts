@@ -62,7 +62,7 @@ const CHANGES: readonly [name: string, find: string, replace: string][] = [
 
 export const REORDER_MUTANTS: readonly Mutant[] = CHANGES.map(([name, find, replace]) => ({
   name,
-  file: "reorder.ts",
+  file: "session/reorder.ts",
   find,
   replace,
   scenarios: REORDER_SCENARIOS,

@@ -1,12 +1,12 @@
 // What a scenario sees: one job's memory, the kernels under exploration over it, and what the runtime builds on them.
 import { WAIT_TIMED_OUT } from "../../assembly/layout.js";
 import type { Memory, PacketKernel } from "../../src/kernel/kernel.js";
-import { makeClient } from "../../src/launch/client.js";
 import type { MemoryMap } from "../../src/memory/map.js";
 import { sleepOn } from "../../src/node/bell.js";
 import { Parker } from "../../src/node/park.js";
 import type { Client } from "../../src/pami/client.js";
 import { lookAtSlotsAndRing } from "../../src/protocol/slot-bell.js";
+import { makeClient } from "../../src/start/client.js";
 import type { Clock } from "../../src/support/clock.js";
 import { Keepalive } from "../../src/support/keepalive.js";
 import { ShmLanes } from "../../src/transport/shm/lanes.js";

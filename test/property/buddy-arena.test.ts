@@ -1,7 +1,7 @@
 // The buddy allocator of a node's sessions, against an array of units that are free or belong to a block.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { BuddyArena } from "../../src/session/buddy-arena.js";
+import { BuddyArena } from "../../src/session/store/buddy-arena.js";
 import { fraction, share } from "../support/arbitraries.js";
 import { assertProperty, replayNote } from "../support/seed.js";
 

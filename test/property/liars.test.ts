@@ -43,10 +43,10 @@ import {
   RGET_FIFO_STATUS_OFFSET,
   RMW_SET,
 } from "../../assembly/layout.js";
-import type { Channel } from "../../src/collective/channel.js";
 import { COMERS_MAX, Creation, Creations } from "../../src/collective/creation.js";
-import { HandlerTable } from "../../src/core/dispatch.js";
-import type { Message } from "../../src/core/message.js";
+import type { Channel } from "../../src/collective/schedule/channel.js";
+import { HandlerTable } from "../../src/core/message/dispatch.js";
+import type { Message } from "../../src/core/message/message.js";
 import { SUCCESS } from "../../src/core/result.js";
 import type { Geometry } from "../../src/index.js";
 import { KEPT_BYTES_MAX, LateHandler } from "../../src/protocol/late-handler.js";

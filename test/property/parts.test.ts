@@ -3,7 +3,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { PamiError } from "../../src/core/error.js";
-import type { Message } from "../../src/core/message.js";
+import type { Message } from "../../src/core/message/message.js";
 import type { Activity, ProgressSource } from "../../src/core/progress.js";
 import type { MemRegion } from "../../src/core/region.js";
 import { type Callback, EAGAIN, ENOMEM, type Result, SHUTDOWN, SUCCESS } from "../../src/core/result.js";

@@ -2,8 +2,8 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { StreamLines } from "../../src/bootstrap/lines.js";
-import { PmiServer } from "../../src/bootstrap/pmi-server.js";
-import { LINE_MAX, PlainFraming, parseLine } from "../../src/bootstrap/pmi-wire.js";
+import { PmiServer } from "../../src/bootstrap/pmi/pmi-server.js";
+import { LINE_MAX, PlainFraming, parseLine } from "../../src/bootstrap/pmi/pmi-wire.js";
 import { nextTurn } from "../../src/support/host.js";
 import { connection, type End } from "../support/duplex.js";
 import { byEffort } from "../support/effort.js";

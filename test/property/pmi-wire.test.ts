@@ -1,7 +1,7 @@
 // Lines of PMI-1: what is encoded comes back, and whatever comes is a line or a named error.
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { encodeLine, LINE_MAX, PlainFraming, parseLine } from "../../src/bootstrap/pmi-wire.js";
+import { encodeLine, LINE_MAX, PlainFraming, parseLine } from "../../src/bootstrap/pmi/pmi-wire.js";
 import { PamiError } from "../../src/core/error.js";
 import { assertProperty } from "../support/seed.js";
 

@@ -1,7 +1,7 @@
 // The replay window against a set of numbers.
 import { expect, it } from "vitest";
 import { seqDelta } from "../../assembly/seq.js";
-import { ReplayWindow } from "../../src/session/replay-window.js";
+import { ReplayWindow } from "../../src/session/wire/replay-window.js";
 import { randomOf } from "../support/random.js";
 import { replayNote, SEED } from "../support/seed.js";
 

@@ -1,6 +1,6 @@
 // Words by numbers, against a Map.
 import { expect, it } from "vitest";
-import { SparseWords } from "../../src/session/sparse-words.js";
+import { SparseWords } from "../../src/session/store/sparse-words.js";
 import { scaled } from "../support/effort.js";
 import { randomOf } from "../support/random.js";
 import { replayNote, SEED } from "../support/seed.js";

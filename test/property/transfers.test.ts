@@ -3,7 +3,7 @@
 // once, and the truth, and nothing is written behind that. All on one thread: random numbers say which thread does the next step.
 import { describe, expect, it } from "vitest";
 import type { KernelName } from "../../src/core/kernel-name.js";
-import type { Message } from "../../src/core/message.js";
+import type { Message } from "../../src/core/message/message.js";
 import type { MemRegion } from "../../src/core/region.js";
 import { CANCELED, ERROR, type Result, SHUTDOWN, SUCCESS } from "../../src/core/result.js";
 import { markDead } from "../../src/node/liveness.js";

@@ -37,8 +37,8 @@ import {
   rabenseifnerReduce,
 } from "../../src/collective/algorithms/reduce.js";
 import { doublingScan } from "../../src/collective/algorithms/scan.js";
-import type { Schedule } from "../../src/collective/schedule.js";
-import { powerBelow, prefixSums } from "../../src/collective/shape.js";
+import type { Schedule } from "../../src/collective/schedule/schedule.js";
+import { powerBelow, prefixSums } from "../../src/collective/schedule/shape.js";
 import { AFFINE, BRACKETS, reducedInOrder, reducedInTurn, SUM } from "./operators.js";
 import { type Member, type Operator, type Outcome, randomBytes, simulate } from "./schedules.js";
 

@@ -51,8 +51,8 @@ import {
 import { memoryOf } from "../../src/kernel/kernel.js";
 import { twinPacketKernel } from "../../src/kernel/twin/index.js";
 import { keyScheduleOf } from "../../src/seal/noble.js";
-import type { KeySchedule, Seal } from "../../src/session/key-schedule.js";
 import type { Sessions } from "../../src/session/sessions.js";
+import type { KeySchedule, Seal } from "../../src/session/wire/key-schedule.js";
 import { packetOf } from "../support/packets.js";
 import { randomOf } from "../support/random.js";
 import { JOB, keyOf } from "./nodes.js";

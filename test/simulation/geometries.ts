@@ -9,9 +9,9 @@ import {
   COLLECTIVE_TAG_OFFSET,
 } from "../../assembly/layout.js";
 import { Unexpected } from "../../src/collective/active.js";
-import { Channel } from "../../src/collective/channel.js";
 import { GeometryCore } from "../../src/collective/geometry-core.js";
 import type { CollectiveOperation, Reducer } from "../../src/collective/operation.js";
+import { Channel } from "../../src/collective/schedule/channel.js";
 import { type Piece, Scratch } from "../../src/collective/scratch.js";
 import { CompletionQueue } from "../../src/core/completion.js";
 import { type Callback, ERROR, type Result, SHUTDOWN, SUCCESS } from "../../src/core/result.js";

@@ -1,7 +1,7 @@
 // Memory of simulated nodes. They share one arena; a restart frees what the previous incarnation held.
 
-import type { Arena } from "../../src/session/arena.js";
-import { BuddyArena } from "../../src/session/buddy-arena.js";
+import type { Arena } from "../../src/session/store/arena.js";
+import { BuddyArena } from "../../src/session/store/buddy-arena.js";
 
 const PAGE = 65536;
 

@@ -13,9 +13,9 @@ import { wasmKernel } from "../../src/kernel/wasm.js";
 import type { Link } from "../../src/link/link.js";
 import { type NetworkOptions, SimulatedNetwork } from "../../src/link/simulated-network.js";
 import { keyScheduleOf } from "../../src/seal/noble.js";
-import type { BuddyArena } from "../../src/session/buddy-arena.js";
-import type { KeySchedule } from "../../src/session/key-schedule.js";
 import { Sessions, type SessionsOptions } from "../../src/session/sessions.js";
+import type { BuddyArena } from "../../src/session/store/buddy-arena.js";
+import type { KeySchedule } from "../../src/session/wire/key-schedule.js";
 import { randomOf } from "../support/random.js";
 import { IncarnationArena, memoryWithArena } from "./incarnation-arena.js";
 

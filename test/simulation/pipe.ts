@@ -4,8 +4,8 @@ import { type Memory, memoryOf, type PacketKernel } from "../../src/kernel/kerne
 import { twinPacketKernel } from "../../src/kernel/twin/index.js";
 import { wasmKernel } from "../../src/kernel/wasm.js";
 import type { Link } from "../../src/link/link.js";
-import type { BuddyArena } from "../../src/session/buddy-arena.js";
 import { Sessions, type SessionsOptions } from "../../src/session/sessions.js";
+import type { BuddyArena } from "../../src/session/store/buddy-arena.js";
 import { randomOf } from "../support/random.js";
 import { IncarnationArena, memoryWithArena } from "./incarnation-arena.js";
 import { JOB } from "./nodes.js";

@@ -2,7 +2,7 @@
 // retransmission would be due to a refusal.
 import { describe, expect, it } from "vitest";
 import type { Link } from "../../src/link/link.js";
-import { DelayController } from "../../src/session/congestion.js";
+import { DelayController } from "../../src/session/pace/congestion.js";
 import { keyOf, Simulation, type SimulationOptions } from "./nodes.js";
 
 /** Bytes of the content of each segment, and what surrounds it in a packet of its own. */

@@ -2,7 +2,7 @@
 // broken on purpose is found.
 import { describe, expect, it } from "vitest";
 import { nodesKeepOrder } from "../../src/collective/algorithms/leaders.js";
-import type { Local, Round, Schedule, Transfer } from "../../src/collective/schedule.js";
+import type { Local, Round, Schedule, Transfer } from "../../src/collective/schedule/schedule.js";
 import { byEffort, EFFORT, SEED } from "../support/effort.js";
 import { randomOf } from "../support/random.js";
 import { replayNote } from "../support/seed.js";

@@ -1,7 +1,7 @@
 // Runs the schedules of all members of a collective operation, without tasks. Messages arrive in a random order, and bytes
 // are read and written at random moments between the beginning and the end of a round. What depends on timing is wrong for
 // some seed, and what inspect() refuses is wrong for some timing.
-import type { Schedule, Span, Transfer } from "../../src/collective/schedule.js";
+import type { Schedule, Span, Transfer } from "../../src/collective/schedule/schedule.js";
 
 /** What one member has. `send` may lie in `receive`, where the operation is in place. */
 export interface Member {

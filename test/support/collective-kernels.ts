@@ -1,5 +1,5 @@
 // The kernels of collectives, each over a memory of its own.
-import { type CollectiveKernel, twinCollectiveKernel, wasmCollectiveKernel } from "../../src/collective/kernel.js";
+import { type CollectiveKernel, twinCollectiveKernel, wasmCollectiveKernel } from "../../src/kernel/collective.js";
 import { type Memory, memoryOf } from "../../src/kernel/kernel.js";
 
 const PAGE = 65536;

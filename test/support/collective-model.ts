@@ -1,6 +1,6 @@
 // What collective operations are to give, computed from the inputs of all members one after the other.
 
-import { powerBelow } from "../../src/collective/shape.js";
+import { powerBelow } from "../../src/collective/schedule/shape.js";
 import type { ElementType, Operation } from "../../src/core/reduction.js";
 import {
   blocksOf,

@@ -3,9 +3,9 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { CONTEXT_OPEN, CONTEXT_STATE_OFFSET, TASK_STATE_OFFSET, TASK_UP } from "../../assembly/layout.js";
 import { CompletionQueue } from "../../src/core/completion.js";
-import { HandlerTable } from "../../src/core/dispatch.js";
 import { type Endpoint, endpointOf } from "../../src/core/endpoint.js";
 import type { KernelName } from "../../src/core/kernel-name.js";
+import { HandlerTable } from "../../src/core/message/dispatch.js";
 import { Activity } from "../../src/core/progress.js";
 import type { Kernel } from "../../src/kernel/kernel.js";
 import { selectKernel } from "../../src/kernel/select.js";

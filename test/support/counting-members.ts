@@ -3,8 +3,12 @@
 import { MEMBER_SIZE, PAGE_SIZE } from "../../assembly/layout.js";
 import type { CollectiveOperation, OperationBuffers, Reducer } from "../../src/collective/operation.js";
 import type { Piece, Scratch } from "../../src/collective/scratch.js";
-import { SharedMembers } from "../../src/collective/shared-members.js";
-import { type SharedAlgorithm, type SharedHost, SharedOperation } from "../../src/collective/shared-operation.js";
+import { SharedMembers } from "../../src/collective/shared/shared-members.js";
+import {
+  type SharedAlgorithm,
+  type SharedHost,
+  SharedOperation,
+} from "../../src/collective/shared/shared-operation.js";
 import { type Result, SUCCESS } from "../../src/core/result.js";
 import { type Kernel, type Memory, memoryOf } from "../../src/kernel/kernel.js";
 

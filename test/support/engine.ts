@@ -6,12 +6,12 @@ import { engineSource } from "../../src/generated/engine.js";
 import type { Kernel } from "../../src/kernel/kernel.js";
 import { selectKernel } from "../../src/kernel/select.js";
 import { wasmModule } from "../../src/kernel/wasm.js";
-import { makeClient } from "../../src/launch/client.js";
-import type { EngineSetup } from "../../src/launch/engine-worker.js";
 import { engineSlot, type Limits, type MemoryMap } from "../../src/memory/map.js";
 import { markEngineDead } from "../../src/node/liveness.js";
 import { makeJobMemory } from "../../src/node/memory.js";
 import type { Client } from "../../src/pami/client.js";
+import { makeClient } from "../../src/start/client.js";
+import type { EngineSetup } from "../../src/start/tasks/engine-worker.js";
 
 export interface EngineJob {
   readonly clients: readonly Client[];

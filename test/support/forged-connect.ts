@@ -9,8 +9,8 @@ import {
   CONNECT_TARGET_OFFSET,
   PACKET_CONNECT,
 } from "../../assembly/layout.js";
-import { type KeySchedule, sealed } from "../../src/session/key-schedule.js";
-import { Packet } from "../../src/session/packet.js";
+import { type KeySchedule, sealed } from "../../src/session/wire/key-schedule.js";
+import { Packet } from "../../src/session/wire/packet.js";
 
 export interface StatedConnect {
   readonly node: number;

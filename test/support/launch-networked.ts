@@ -9,11 +9,11 @@ import {
 } from "../../assembly/layout.js";
 import type { KernelName } from "../../src/core/kernel-name.js";
 import { sharedAtomics } from "../../src/kernel/atomics.js";
-import { Job } from "../../src/launch/job.js";
-import type { LaunchOptions } from "../../src/launch/launch-options.js";
-import type { Monitor, MonitorEvents, TaskExit } from "../../src/launch/monitor.js";
 import type { Limits } from "../../src/memory/map.js";
 import type { Client } from "../../src/pami/client.js";
+import { Job } from "../../src/start/job.js";
+import type { LaunchOptions } from "../../src/start/launch-options.js";
+import type { Monitor, MonitorEvents, TaskExit } from "../../src/start/tasks/monitor.js";
 import { type Networked, NetworkedJob, type NetworkedOptions, type Wire } from "./networked.js";
 
 /** Of virtual time, in each turn of the event loop. */

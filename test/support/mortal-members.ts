@@ -26,8 +26,8 @@ export type Carrier = "one memory" | "ports";
 
 /** Resolves once what members load has been loaded: the imports that began before this one, too. */
 async function loaded(): Promise<void> {
-  await import("../../src/collective/type.js");
-  await import("../../src/pami/extensions.js");
+  await import("../../src/types/type.js");
+  await import("../../src/pami/extensions/extensions.js");
   await nextTurn();
 }
 

@@ -3,13 +3,13 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { KernelName } from "../../src/core/kernel-name.js";
 import type { Kernel } from "../../src/kernel/kernel.js";
 import { selectKernel } from "../../src/kernel/select.js";
-import { makeNodeTask } from "../../src/launch/private-node.js";
 import type { Limits, MemoryMap } from "../../src/memory/map.js";
 import { nodeLimits } from "../../src/node/limits.js";
 import { makeJobMemory } from "../../src/node/memory.js";
 import type { DebugLimits } from "../../src/observe/debug.js";
 import type { Client } from "../../src/pami/client.js";
 import type { Task } from "../../src/protocol/task.js";
+import { makeNodeTask } from "../../src/start/node/private-node.js";
 import { Agent } from "../../src/transport/net/agent.js";
 import { PortPipe } from "../../src/transport/net/port-pipe.js";
 

@@ -3,10 +3,10 @@
 import { taskOf } from "../../src/core/endpoint.js";
 import type { KernelName } from "../../src/core/kernel-name.js";
 import { selectKernel } from "../../src/kernel/select.js";
-import { makeNodeTask } from "../../src/launch/private-node.js";
 import type { Limits } from "../../src/memory/map.js";
 import { nodeLimits } from "../../src/node/limits.js";
 import { makeJobMemory } from "../../src/node/memory.js";
+import { makeNodeTask } from "../../src/start/node/private-node.js";
 import { Agent } from "../../src/transport/net/agent.js";
 import { copyOfFrame, type Frame, type OnFrame, type Pipe } from "../../src/transport/net/frames.js";
 import type { PrivateJob, PrivateTask } from "./ports-job.js";

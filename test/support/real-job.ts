@@ -1,12 +1,12 @@
 // A job whose nodes are on this thread, with sockets, sessions and time that are real.
 import { createSocket, type Socket } from "node:dgram";
 import { once } from "node:events";
-import { LinkHost } from "../../src/launch/link-host.js";
-import type { LinkNodeHost } from "../../src/launch/link-node.js";
 import type { Address, Link } from "../../src/link/link.js";
-import { formatUdpAddress, parseUdpAddress } from "../../src/link/udp-address.js";
-import { openUdpLink, type UdpLinkOptions } from "../../src/link/udp-link.js";
-import { type OpenWebSocketOptions, openWebSocketLink } from "../../src/link/websocket-server.js";
+import { formatUdpAddress, parseUdpAddress } from "../../src/link/udp/udp-address.js";
+import { openUdpLink, type UdpLinkOptions } from "../../src/link/udp/udp-link.js";
+import { type OpenWebSocketOptions, openWebSocketLink } from "../../src/link/websocket/websocket-server.js";
+import { LinkHost } from "../../src/start/node/link-host.js";
+import type { LinkNodeHost } from "../../src/start/node/link-node.js";
 import { NetworkedJob, type NetworkedOptions, type Wire } from "./networked.js";
 
 /** Links of as many nodes, and the addresses by which they know each other. */

@@ -3,14 +3,14 @@ import { createSocket, type Socket } from "node:dgram";
 import { once } from "node:events";
 import { createRequire } from "node:module";
 import type { Address, Link } from "../../src/link/link.js";
-import { openDatagrams } from "../../src/link/udp-calls.js";
+import { openDatagrams } from "../../src/link/udp/udp-calls.js";
 import {
   type DatagramCalls,
   type DatagramSocket,
   openUdpLink,
   UdpLink,
   type UdpLinkOptions,
-} from "../../src/link/udp-link.js";
+} from "../../src/link/udp/udp-link.js";
 import { byKoffi } from "../../src/process/ffi.js";
 import { settler } from "./settler.js";
 

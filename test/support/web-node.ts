@@ -2,16 +2,16 @@
 
 import { memoryOf } from "../../src/kernel/kernel.js";
 import { selectKernel, selectPacketKernel } from "../../src/kernel/select.js";
-import { LinkHost } from "../../src/launch/link-host.js";
-import { LinkNode } from "../../src/launch/link-node.js";
-import { makeNodeTask } from "../../src/launch/private-node.js";
 import type { Address, Link } from "../../src/link/link.js";
 import { nodeLimits } from "../../src/node/limits.js";
 import { makeJobMemory } from "../../src/node/memory.js";
 import type { Client } from "../../src/pami/client.js";
 import { selectKeySchedule } from "../../src/seal/select.js";
-import { BuddyArena } from "../../src/session/buddy-arena.js";
 import type { Loss } from "../../src/session/sessions.js";
+import { BuddyArena } from "../../src/session/store/buddy-arena.js";
+import { LinkHost } from "../../src/start/node/link-host.js";
+import { LinkNode } from "../../src/start/node/link-node.js";
+import { makeNodeTask } from "../../src/start/node/private-node.js";
 
 const JOB = 0x9a9e;
 const ARENA_BYTES = 2 ** 22;

@@ -1,7 +1,7 @@
 // Four nodes in one thread, each with a WebSocket server of this machine: for the conformance suite of links.
 import type { Address, Link } from "../../src/link/link.js";
-import { PROTOCOL, type WebSocketLink } from "../../src/link/websocket-link.js";
-import { type OpenWebSocketOptions, openWebSocketLink } from "../../src/link/websocket-server.js";
+import { PROTOCOL, type WebSocketLink } from "../../src/link/websocket/websocket-link.js";
+import { type OpenWebSocketOptions, openWebSocketLink } from "../../src/link/websocket/websocket-server.js";
 import type { LinkRig } from "../conformance/link.suite.js";
 import { settler } from "./settler.js";
 

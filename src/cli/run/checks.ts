@@ -1,8 +1,9 @@
 // What attach() checks in a task, for a launcher that checks it before any task. Loaded only where there is something to check.
-import { checkLink, joinOptions, kernelOf, type ProcessJoinOptions, portOf } from "../../launch/join-options.js";
-import { checkLimits } from "../../launch/limits.js";
-import { ownAddress } from "../../launch/own-address.js";
+
 import { type LinkKinds, linkKinds, linkModule } from "../../link/registry.js";
+import { checkLink, joinOptions, kernelOf, type ProcessJoinOptions, portOf } from "../../start/join/join-options.js";
+import { ownAddress } from "../../start/join/own-address.js";
+import { checkLimits } from "../../start/limits.js";
 
 /** The kinds of links that tasks may name, whose PAMIR_LINK_MODULE is `given`. @throws PAMIR_LINK_MODULE */
 export async function kindsOf(given: string | undefined): Promise<LinkKinds> {

@@ -1,7 +1,8 @@
 // The tasks of a job whose processes this launcher has started: their output, the first failure, their end.
-import { codeBy, GRACE_MS, unsettledText } from "../../launch/exit-code.js";
-import { type Labels, labelLines, passOn, takeRest } from "../../launch/labels.js";
-import { codeIn } from "../../launch/start-limits.js";
+
+import { type Labels, labelLines, passOn, takeRest } from "../../start/output/labels.js";
+import { codeBy, GRACE_MS, unsettledText } from "../../start/process/exit-code.js";
+import { codeIn } from "../../start/start-limits.js";
 import { after, pause } from "../../support/timers.js";
 import { say } from "../usage.js";
 import type { AskSignal, EndSignal, RunTask, TaskEnd, UserSignal } from "./task.js";

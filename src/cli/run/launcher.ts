@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { info, launch, type PamiError } from "pamir";
 import { addressText, type HostPort } from "../../bootstrap/address.js";
 import { findLauncher, type PmiWay } from "../../bootstrap/environment.js";
-import { findPackage } from "../../support/packages.js";
+import { findPackage } from "../../support/node/packages.js";
 
 /** What attach() finds in the environment. */
 export interface FoundLauncher {

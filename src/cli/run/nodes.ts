@@ -1,7 +1,7 @@
 // `pamir run --nodes`: each task is a process of this machine. The processes of a node share memory; a link joins nodes.
 import { availableParallelism } from "node:os";
 import { makeKey } from "../../bootstrap/key.js";
-import { Guard } from "../../launch/guard.js";
+import { Guard } from "../../start/process/guard.js";
 import { say, UsageError } from "../usage.js";
 import type { Running } from "./job.js";
 import {

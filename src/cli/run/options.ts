@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { DEFAULT_TIMEOUT_MS } from "../../bootstrap/waits.js";
-import { hasColors, type Labels } from "../../launch/labels.js";
+import { hasColors, type Labels } from "../../start/output/labels.js";
 import { UsageError } from "../usage.js";
 
 export const HELP = `pamir run: runs a program as the tasks of a job; in each task, attach() gives its client

@@ -1,10 +1,10 @@
 // Processes of this machine, one for each task. Each leads a process group, which ends with it if the job is ended.
 import { type ChildProcess, spawn } from "node:child_process";
 import { type Duplex, Readable, type Writable } from "node:stream";
-import type { Guard } from "../../launch/guard.js";
-import { drained, outputsOf } from "../../launch/labels.js";
-import { withPreload } from "../../launch/preload.js";
-import { descriptorsText, processesText } from "../../launch/start-limits.js";
+import { drained, outputsOf } from "../../start/output/labels.js";
+import type { Guard } from "../../start/process/guard.js";
+import { withPreload } from "../../start/process/preload.js";
+import { descriptorsText, processesText } from "../../start/start-limits.js";
 import { UsageError } from "../usage.js";
 import { PRELOAD } from "./options.js";
 import type { EndSignal, RunTask, TaskEnd, UserSignal } from "./task.js";

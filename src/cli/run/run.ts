@@ -5,10 +5,10 @@ import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { info, type Job, launch, type TaskExit } from "pamir";
-import { EXIT_PIPE, GRACE_MS } from "../../launch/exit-code.js";
-import { serveInput } from "../../launch/input.js";
-import { OUTPUT_MS } from "../../launch/labels.js";
-import { codeIn, fewDescriptorsText } from "../../launch/start-limits.js";
+import { serveInput } from "../../start/output/input.js";
+import { OUTPUT_MS } from "../../start/output/labels.js";
+import { EXIT_PIPE, GRACE_MS } from "../../start/process/exit-code.js";
+import { codeIn, fewDescriptorsText } from "../../start/start-limits.js";
 import { printable } from "../../support/printable.js";
 import { after, pause } from "../../support/timers.js";
 import { say, UsageError } from "../usage.js";
@@ -122,7 +122,7 @@ type Way = (app: string, args: string[], values: Values) => Running | Promise<Ru
 
 /** Only the code of the way that is chosen is loaded. */
 async function wayOf(values: Values): Promise<Way> {
-  if (values.hosts !== undefined || values.hostfile !== undefined) return (await import("./hosts.js")).runHosts;
+  if (values.hosts !== undefined || values.hostfile !== undefined) return (await import("./hosts/hosts.js")).runHosts;
   refuse(values, OF_HOSTS, "threads and processes of this machine alone: --hosts or --hostfile is missing");
   if (values.nodes !== undefined) return (await import("./nodes.js")).runNodes;
   refuse(values, ["start-timeout", "link"], "threads and --processes: --nodes, --hosts or --hostfile is missing");
@@ -238,7 +238,7 @@ async function runThreads(app: string, argv: string[], values: Values): Promise<
 async function restartsOf(values: Values, tasks: number, contexts: number | undefined): Promise<Restarts> {
   if (values.restart === undefined) return new Restarts(values, tasks);
   // Loaded on demand: few jobs need it.
-  const { most, why } = (await import("../../launch/limits.js")).roomForTasks(contexts);
+  const { most, why } = (await import("../../start/limits.js")).roomForTasks(contexts);
   return new Restarts(values, tasks, most, why);
 }
 

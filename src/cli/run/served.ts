@@ -3,9 +3,9 @@
 import { START_TIMEOUT_MAX } from "../../bootstrap/environment.js";
 import { JOIN_BARRIERS, LATER, LATER_BEGUN, type Later } from "../../bootstrap/later.js";
 import { StreamLines } from "../../bootstrap/lines.js";
-import { storedText } from "../../bootstrap/pmi-client.js";
-import { PmiServer } from "../../bootstrap/pmi-server.js";
-import { PlainFraming } from "../../bootstrap/pmi-wire.js";
+import { storedText } from "../../bootstrap/pmi/pmi-client.js";
+import { PmiServer } from "../../bootstrap/pmi/pmi-server.js";
+import { PlainFraming } from "../../bootstrap/pmi/pmi-wire.js";
 import { GRACE_MS } from "../../bootstrap/waits.js";
 import { say } from "../usage.js";
 import { EXIT_TIMEOUT, type JobOptions, ProcessJob, type Running } from "./job.js";

@@ -31,7 +31,7 @@ function hideOwn(): void {
   const hidden = OWN.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]] as const]));
   for (const name of OWN) delete env[name];
   const known = process as unknown as Record<symbol, () => void>;
-  // The name stands in src/launch/attach.ts, too.
+  // The name stands in src/start/attach.ts, too.
   known[Symbol.for("pamir.task")] = () => {
     for (const [name, value] of hidden.splice(0)) env[name] = value;
   };

@@ -1,5 +1,5 @@
 // Tells every five seconds which processes a job still waits for.
-import type { PmiServer } from "../../bootstrap/pmi-server.js";
+import type { PmiServer } from "../../bootstrap/pmi/pmi-server.js";
 import { runsOf } from "../../bootstrap/text.js";
 import { every } from "../../support/timers.js";
 import { say } from "../usage.js";

@@ -3,7 +3,7 @@ import { lstatSync, readdirSync, rmSync } from "node:fs";
 import { get } from "node:http";
 import { join } from "node:path";
 import { info } from "pamir";
-import { whyNotPrivate } from "../../support/private-folder.js";
+import { whyNotPrivate } from "../../support/node/private-folder.js";
 import { after } from "../../support/timers.js";
 import { isAnswer, type Seen } from "./answer.js";
 

@@ -1,6 +1,6 @@
 // Gathers whose result all members get.
-import { part, type Schedule, ScheduleBuilder, type Span, span } from "../schedule.js";
-import { prefixSums, sumOf, type UniformShape, type VectorShape } from "../shape.js";
+import { part, type Schedule, ScheduleBuilder, type Span, span } from "../schedule/schedule.js";
+import { prefixSums, sumOf, type UniformShape, type VectorShape } from "../schedule/shape.js";
 
 /** Ring: n - 1 rounds; a member sends each block but one, once. For long blocks, and for blocks of different lengths. */
 export function ringAllgather({ rank, size, counts, offsets }: VectorShape): Schedule {

@@ -1,6 +1,6 @@
 // Reductions whose result all members get in "receive", in the order of order.ts where the name does not say otherwise.
-import { part, type Schedule, ScheduleBuilder, type Span, span } from "../schedule.js";
-import { type ReductionShape, slices } from "../shape.js";
+import { part, type Schedule, ScheduleBuilder, type Span, span } from "../schedule/schedule.js";
+import { type ReductionShape, slices } from "../schedule/shape.js";
 import { foldIn, goesOn, halve, piece } from "./halving.js";
 import { foldOf, memberOf, operandOf } from "./order.js";
 

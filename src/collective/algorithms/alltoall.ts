@@ -1,6 +1,6 @@
 // Each member has a block for each member.
-import { part, type Schedule, ScheduleBuilder, span } from "../schedule.js";
-import type { Shape, UniformShape } from "../shape.js";
+import { part, type Schedule, ScheduleBuilder, span } from "../schedule/schedule.js";
+import type { Shape, UniformShape } from "../schedule/shape.js";
 
 export interface ExchangeShape extends Shape {
   readonly sendCounts: readonly number[];

@@ -1,6 +1,6 @@
 // Broadcasts. The root's bytes are in "send"; the others get them in "receive". Ranks here count from the root.
-import { part, type Schedule, ScheduleBuilder, span } from "../schedule.js";
-import { type RootedShape, slices } from "../shape.js";
+import { part, type Schedule, ScheduleBuilder, span } from "../schedule/schedule.js";
+import { type RootedShape, slices } from "../schedule/shape.js";
 
 /** Binomial tree: ceil(log2 n) rounds; n - 1 messages of all bytes, together. For short messages. */
 export function binomialBroadcast(shape: RootedShape): Schedule {

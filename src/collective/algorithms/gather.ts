@@ -1,6 +1,6 @@
 // Gathers and scatters. A block's place in the root's buffer is given by counts and offsets.
-import { part, type Schedule, ScheduleBuilder, type Span, span } from "../schedule.js";
-import type { RootedShape, VectorShape } from "../shape.js";
+import { part, type Schedule, ScheduleBuilder, type Span, span } from "../schedule/schedule.js";
+import type { RootedShape, VectorShape } from "../schedule/shape.js";
 
 /** Linear gather: the root gets n - 1 messages in one round, straight into their places. */
 export function linearGather({ rank, size, root, counts, offsets }: VectorShape & { root: number }): Schedule {

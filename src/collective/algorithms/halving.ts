@@ -1,7 +1,7 @@
 // Reduce-scatter by vector halving and distance doubling (Rabenseifner), in the order of order.ts: what several reductions
 // begin with.
-import { part, type ScheduleBuilder, type Span } from "../schedule.js";
-import type { ReductionShape } from "../shape.js";
+import { part, type ScheduleBuilder, type Span } from "../schedule/schedule.js";
+import type { ReductionShape } from "../schedule/shape.js";
 import type { Fold } from "./order.js";
 
 /** A slice of a vector. */

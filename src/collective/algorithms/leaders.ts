@@ -1,6 +1,6 @@
 // Operations in two levels: within nodes, and between their leaders, so that as little as possible goes between nodes. Each
 // composes schedules of one level. A leader is the first member of its node, or the root.
-import { part, type Schedule, ScheduleBuilder, type Span, span } from "../schedule.js";
+import { part, type Schedule, ScheduleBuilder, type Span, span } from "../schedule/schedule.js";
 import {
   prefixSums,
   type ReductionShape,
@@ -9,7 +9,7 @@ import {
   sumOf,
   type UniformShape,
   type VectorShape,
-} from "../shape.js";
+} from "../schedule/shape.js";
 import { bruckAllgatherv } from "./allgather.js";
 import { doublingAllreduce } from "./allreduce.js";
 import { dissemination } from "./barrier.js";

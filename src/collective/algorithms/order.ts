@@ -7,7 +7,7 @@
 //
 //   n = 6, p = 4:   ((0 1) (2 3)) (4 5)          folded: 01, 23; then 4, 5
 
-import { powerBelow } from "../shape.js";
+import { powerBelow } from "../schedule/shape.js";
 
 /** How members are folded to a power of two. */
 export interface Fold {

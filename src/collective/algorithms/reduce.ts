@@ -1,6 +1,6 @@
 // Reductions to one member. The operands of all are in "send"; the root gets the result in "receive".
-import { part, type Schedule, ScheduleBuilder, type Span, span } from "../schedule.js";
-import { prefixSums, type ReductionShape, type Shape, slices, sumOf } from "../shape.js";
+import { part, type Schedule, ScheduleBuilder, type Span, span } from "../schedule/schedule.js";
+import { prefixSums, type ReductionShape, type Shape, slices, sumOf } from "../schedule/shape.js";
 import { foldIn, goesOn, halve, piece, type Slice } from "./halving.js";
 import { foldOf, memberOf, operandOf } from "./order.js";
 

@@ -1,6 +1,6 @@
 // Prefix reductions by recursive doubling: ceil(log2 n) rounds. Member r gets the reduction of members 0 to r, or to r - 1.
-import { type Schedule, ScheduleBuilder, span } from "../schedule.js";
-import type { ReductionShape } from "../shape.js";
+import { type Schedule, ScheduleBuilder, span } from "../schedule/schedule.js";
+import type { ReductionShape } from "../schedule/shape.js";
 
 /**
  * @param isExclusive whether a member's own operand is left out; member 0 then gets nothing, and its "receive" stays as it is

@@ -9,11 +9,11 @@ import { twinDue } from "./due.js";
 import { twinEngine } from "./engine.js";
 import { twinHeap } from "./heap.js";
 import { twinLane } from "./lane.js";
-import { twinPacket } from "./packet.js";
 import { twinReception } from "./reception.js";
 import { twinRegion } from "./region.js";
-import { twinReorder } from "./reorder.js";
 import { twinServe } from "./serve.js";
+import { twinPacket } from "./session/packet.js";
+import { twinReorder } from "./session/reorder.js";
 
 /** The kernels that the engine needs. */
 export function twinEngineKernel(memory: Memory) {

@@ -28,7 +28,7 @@ import {
 import type { CompletionQueue } from "../../core/completion.js";
 import type { Endpoint } from "../../core/endpoint.js";
 import { PamiError } from "../../core/error.js";
-import { bodyBytes, headerSpace, prologueBytes } from "../../core/message.js";
+import { bodyBytes, headerSpace, prologueBytes } from "../../core/message/message.js";
 import type { Activity } from "../../core/progress.js";
 import type { RegionState } from "../../core/region.js";
 import { CANCELED, type Callback, EAGAIN, ENOMEM, ERROR, type Result, SHUTDOWN, SUCCESS } from "../../core/result.js";

@@ -38,9 +38,15 @@ import {
   TASK_STATE_OFFSET,
 } from "../../../assembly/layout.js";
 import type { CompletionQueue } from "../../core/completion.js";
-import { checkHints, type DispatchHints, type Handler, type HandlerTable, NO_HANDLERS } from "../../core/dispatch.js";
 import { type Endpoint, nameOf } from "../../core/endpoint.js";
 import { checkInteger, PamiError, show } from "../../core/error.js";
+import {
+  checkHints,
+  type DispatchHints,
+  type Handler,
+  type HandlerTable,
+  NO_HANDLERS,
+} from "../../core/message/dispatch.js";
 import {
   type Bytes,
   bodyBytes,
@@ -49,7 +55,7 @@ import {
   headerSpace,
   Message,
   prologueBytes,
-} from "../../core/message.js";
+} from "../../core/message/message.js";
 import type { Activity } from "../../core/progress.js";
 import type { MemRegion } from "../../core/region.js";
 import { ENOMEM, ERROR, type Result, SHUTDOWN, SUCCESS } from "../../core/result.js";

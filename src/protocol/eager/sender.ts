@@ -12,11 +12,11 @@ import {
   SEND_IMMEDIATE_MAX,
 } from "../../../assembly/layout.js";
 import { checkCallback, checkFlag, checkSignal, type Keys } from "../../core/check.js";
-import type { DispatchId } from "../../core/codec.js";
 import type { CompletionQueue } from "../../core/completion.js";
 import { checkEndpoint, type Endpoint, taskOf } from "../../core/endpoint.js";
 import { checkInteger, PamiError, show } from "../../core/error.js";
-import { bodyBytes, headerSpace } from "../../core/message.js";
+import type { DispatchId } from "../../core/message/codec.js";
+import { bodyBytes, headerSpace } from "../../core/message/message.js";
 import type { RegionState } from "../../core/region.js";
 import { type Callback, EAGAIN, type Result, SHUTDOWN, SUCCESS } from "../../core/result.js";
 import type { TransferType } from "../../core/transfer-type.js";

@@ -50,8 +50,8 @@ import {
   TRANSFER_DONE,
   TRANSFER_REFUSED,
 } from "../../../assembly/layout.js";
-import { copyToDestination, type Destination, type Message } from "../../core/message.js";
-import { checkPacing, DEPTH, FRAGMENT_BYTES, type Pacing } from "../../core/pacing.js";
+import { copyToDestination, type Destination, type Message } from "../../core/message/message.js";
+import { checkPacing, DEPTH, FRAGMENT_BYTES, type Pacing } from "../../core/message/pacing.js";
 import type { MemRegion } from "../../core/region.js";
 import { type Result, resultOf, SHUTDOWN, SUCCESS } from "../../core/result.js";
 import type { OpenRegion, RegionTable } from "../../memory/regions.js";

@@ -1,7 +1,7 @@
 // Messages whose payload stays where it is until the target has chosen a destination. sender.ts has the payloads that a
 // context offers, receiver.ts those that it is offered, and transfers.ts the rget FIFOs that the two engines use.
 
-import type { Pacing } from "../../core/pacing.js";
+import type { Pacing } from "../../core/message/pacing.js";
 import type { ProgressSource } from "../../core/progress.js";
 import type { RegionTable } from "../../memory/regions.js";
 import type { ContextParts } from "../base.js";

@@ -26,7 +26,7 @@ import {
   TRANSFER_DONE,
 } from "../../../assembly/layout.js";
 import { alignUp } from "../../../assembly/seq.js";
-import type { Message } from "../../core/message.js";
+import type { Message } from "../../core/message/message.js";
 import type { MemRegion, RegionState } from "../../core/region.js";
 import type { Callback, Result } from "../../core/result.js";
 import type { RegionTable } from "../../memory/regions.js";

@@ -2,11 +2,11 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { memoryOf } from "../../../src/kernel/kernel.js";
 import { selectKernel } from "../../../src/kernel/select.js";
-import { serveNode } from "../../../src/launch/agent-thread.js";
-import { makeTask } from "../../../src/launch/client.js";
 import { readMap } from "../../../src/memory/map.js";
 import { Client } from "../../../src/pami/client.js";
 import { lookAtSlotsAndRing } from "../../../src/protocol/slot-bell.js";
+import { makeTask } from "../../../src/start/client.js";
+import { serveNode } from "../../../src/start/node/agent-thread.js";
 import { Agent } from "../../../src/transport/net/agent.js";
 import { PortPipe } from "../../../src/transport/net/port-pipe.js";
 import { runTask } from "./task.js";

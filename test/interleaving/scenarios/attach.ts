@@ -1,6 +1,6 @@
 // Tasks that join at the same time, by the runtime's own client and contexts.
 import { endpointOf } from "../../../src/core/endpoint.js";
-import type { Message } from "../../../src/core/message.js";
+import type { Message } from "../../../src/core/message/message.js";
 import { SUCCESS } from "../../../src/core/result.js";
 import type { Scenario } from "../scenario.js";
 import type { World } from "../world.js";

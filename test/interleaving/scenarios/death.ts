@@ -2,7 +2,7 @@
 // memory comes back. The clients, the contexts and what the monitor does are those of the runtime.
 import { CONTEXT_NOTICE_SEEN_OFFSET, OPEN_BUSY, OPEN_NO_MEMORY } from "../../../assembly/layout.js";
 import { type Endpoint, endpointOf } from "../../../src/core/endpoint.js";
-import type { Message } from "../../../src/core/message.js";
+import type { Message } from "../../../src/core/message/message.js";
 import { EAGAIN, SHUTDOWN, SUCCESS } from "../../../src/core/result.js";
 import { markDead } from "../../../src/node/liveness.js";
 import type { Context } from "../../../src/pami/context.js";

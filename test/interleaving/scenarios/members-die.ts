@@ -2,8 +2,8 @@
 // nobody sleeps for ever. Whoever has acknowledged the end may find the dead member's memory written anew.
 import { MEMBER_SIZE, TASK_DEAD, TASK_STATE_OFFSET } from "../../../assembly/layout.js";
 import type { OperationBuffers } from "../../../src/collective/operation.js";
-import type { SharedAlgorithm, SharedOperation } from "../../../src/collective/shared-operation.js";
-import { BarrierSteps, FlatReduceSteps } from "../../../src/collective/shared-steps.js";
+import type { SharedAlgorithm, SharedOperation } from "../../../src/collective/shared/shared-operation.js";
+import { BarrierSteps, FlatReduceSteps } from "../../../src/collective/shared/shared-steps.js";
 import { ERROR, SHUTDOWN, SUCCESS } from "../../../src/core/result.js";
 import { markDead } from "../../../src/node/liveness.js";
 import { map } from "../control.js";

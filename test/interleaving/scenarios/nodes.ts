@@ -31,8 +31,8 @@ import {
 } from "../../../assembly/layout.js";
 import { alignUp } from "../../../assembly/seq.js";
 import { type Endpoint, endpointOf, taskOf } from "../../../src/core/endpoint.js";
-import type { Message } from "../../../src/core/message.js";
-import type { ReceiveOptions } from "../../../src/core/pacing.js";
+import type { Message } from "../../../src/core/message/message.js";
+import type { ReceiveOptions } from "../../../src/core/message/pacing.js";
 import type { MemRegion } from "../../../src/core/region.js";
 import { EAGAIN, type Result, SHUTDOWN, SUCCESS } from "../../../src/core/result.js";
 import { engineSlot } from "../../../src/memory/map.js";

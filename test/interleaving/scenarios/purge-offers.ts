@@ -1,5 +1,5 @@
 // Slots of tasks of other nodes are asked back while payloads are on offer, to those tasks and from them.
-import type { ReceiveOptions } from "../../../src/core/pacing.js";
+import type { ReceiveOptions } from "../../../src/core/message/pacing.js";
 import { announceStart } from "../../../src/node/liveness.js";
 import type { Scenario } from "../scenario.js";
 import { agent, bindAll, ONE, ONE_SLOT, Own, of, offers, says, TAKEN, THIRD } from "./nodes.js";

@@ -1,5 +1,5 @@
 // Task 1 of a job, on a page. It answers calls, takes large payloads, and does what its test asks for.
-import { openWebSocketLink } from "../../../src/link/websocket-server.js";
+import { openWebSocketLink } from "../../../src/link/websocket/websocket-server.js";
 import type { Context } from "../../../src/pami/context.js";
 import { startWebNode, type WebNode } from "../../support/web-node.js";
 

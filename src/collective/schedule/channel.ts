@@ -1,0 +1,76 @@
+// Sends messages between the members of geometries: one header for all of them, and no copy of a payload that can wait.
+import {
+  COLLECTIVE_FROM_OFFSET,
+  COLLECTIVE_HEADER_SIZE,
+  COLLECTIVE_KIND_OFFSET,
+  COLLECTIVE_NUMBER_OFFSET,
+  COLLECTIVE_RANK_OFFSET,
+  COLLECTIVE_SIGNATURE_OFFSET,
+  COLLECTIVE_TAG_OFFSET,
+  COLLECTIVE_TO_OFFSET,
+  DISPATCH_ID_COLLECTIVE,
+} from "../../../assembly/layout.js";
+import type { Endpoint } from "../../core/endpoint.js";
+import type { Callback, Result } from "../../core/result.js";
+import type { Sender } from "../../protocol/eager/sender.js";
+
+/** A transfer of more bytes begins once its receiver is ready for it. One of fewer bytes is copied if it has to wait. */
+export const EAGER_BYTES = 16 * 1024;
+/** A longer transfer goes in messages of this many bytes, so that its copies on the way take bounded memory. */
+export const FRAGMENT_BYTES = 512 * 1024;
+/** Fragments that a receiver lets come before it has taken the first of them. */
+export const FRAGMENTS_AHEAD = 2;
+
+export class Channel {
+  readonly #sender: Pick<Sender, "sendOwn" | "room" | "whenRoom">;
+  readonly #words = new Uint32Array(COLLECTIVE_HEADER_SIZE / 4);
+  readonly #header = new Uint8Array(this.#words.buffer);
+
+  constructor(sender: Pick<Sender, "sendOwn" | "room" | "whenRoom">) {
+    this.#sender = sender;
+  }
+
+  /** Sets the words of the next header that say where it comes from and goes to. */
+  address(kind: number, to: number, from: number, rank: number): this {
+    const words = this.#words;
+    words[COLLECTIVE_KIND_OFFSET / 4] = kind;
+    words[COLLECTIVE_TO_OFFSET / 4] = to;
+    words[COLLECTIVE_FROM_OFFSET / 4] = from;
+    words[COLLECTIVE_RANK_OFFSET / 4] = rank;
+    return this;
+  }
+
+  /** Sends it. A payload of up to EAGER_BYTES may be reused when this returns. @returns SHUTDOWN: the target has ended */
+  send(endpoint: Endpoint, number: number, tag: number, signature: number, payload?: Uint8Array): Result {
+    this.#describe(number, tag, signature);
+    return this.#sender.sendOwn(endpoint, DISPATCH_ID_COLLECTIVE, this.#header, payload, undefined);
+  }
+
+  /** As send(), of more bytes: they are in use until `onSent`, which is called once, also with SHUTDOWN. */
+  sendLong(
+    endpoint: Endpoint,
+    number: number,
+    tag: number,
+    signature: number,
+    payload: Uint8Array,
+    onSent: Callback,
+  ): void {
+    this.#describe(number, tag, signature);
+    // The header is copied: it is the same array each time.
+    this.#sender.sendOwn(endpoint, DISPATCH_ID_COLLECTIVE, this.#header, payload, onSent);
+  }
+
+  /** Calls back once all that was sent to an endpoint has left the pending queue. False: it has left already. */
+  whenSent(endpoint: Endpoint, onSent: Callback): boolean {
+    if (this.#sender.room(endpoint) > 0) return false;
+    this.#sender.whenRoom(endpoint, 1, onSent, undefined);
+    return true;
+  }
+
+  #describe(number: number, tag: number, signature: number): void {
+    const words = this.#words;
+    words[COLLECTIVE_NUMBER_OFFSET / 4] = number;
+    words[COLLECTIVE_TAG_OFFSET / 4] = tag;
+    words[COLLECTIVE_SIGNATURE_OFFSET / 4] = signature;
+  }
+}

@@ -1,0 +1,538 @@
+// The MEMBER blocks of a geometry whose members share a memory (assembly/layout/collective.ts). Each member writes its own and
+// reads those of the others.
+import {
+  MEMBER_ARRIVED_OFFSET,
+  MEMBER_BEFORE_OFFSET,
+  MEMBER_COMPLETED_OFFSET,
+  MEMBER_CUT_OFFSET,
+  MEMBER_DATA_OFFSET,
+  MEMBER_FAILED_OFFSET,
+  MEMBER_FILLED_OFFSET,
+  MEMBER_INLINE_OFFSET,
+  MEMBER_OUT_OFFSET,
+  MEMBER_PASSED_OFFSET,
+  MEMBER_REDUCED_OFFSET,
+  MEMBER_RESULT_OFFSET,
+  MEMBER_SIGNATURE_OFFSET,
+  MEMBER_SIZE,
+  MEMBER_SLICE_OFFSET,
+  MEMBER_SLICE_RESULT_OFFSET,
+  MEMBER_SLOT_SIZE,
+  MEMBER_SLOTS,
+  MEMBER_SLOTS_OFFSET,
+  MEMBER_TAKEN_OFFSET,
+  MEMBER_WANTED_OFFSET,
+  MEMBER_WINDOWED_OFFSET,
+  TASK_PARKED_OFFSET,
+} from "../../../assembly/layout.js";
+import { seqDelta } from "../../../assembly/seq.js";
+import { type Result, SUCCESS } from "../../core/result.js";
+import type { CollectiveKernel } from "../../kernel/collective.js";
+import type { Kernel, Memory } from "../../kernel/kernel.js";
+import { copyInto } from "../../support/copy.js";
+
+/** From a slot to memory for a copy of its bytes, behind the MEMBER block in its page: no other member reads it. */
+export const COPY_DISTANCE = MEMBER_SLOTS * MEMBER_SLOT_SIZE;
+/** Behind the copies. */
+const WORKSPACE_OFFSET = MEMBER_SLOTS_OFFSET + 2 * COPY_DISTANCE;
+/** Least bytes for copyCold(): fewer, and memory.copy() is as fast. */
+const COLD_BYTES = 8192;
+/** Windows of a member in an operation on long arrays: one is filled while the others read the other one. */
+export const WINDOWS = 2;
+
+/** Looks of meet() at each member: some 80 ns. */
+const MEET_LOOKS = 16;
+
+/** What meet() has the steps of an operation do whose bytes are in the slots. */
+interface MetSteps<Operation> {
+  publish(operation: Operation, slot: number): number;
+  arrived(operation: Operation, rank: number, pointer: number): void;
+  finish(operation: Operation): void;
+}
+
+export class SharedMembers {
+  readonly rank: number;
+  readonly size: number;
+  readonly kernel: Kernel;
+  readonly memory: Memory;
+  readonly #cold: Pick<CollectiveKernel, "copyCold">;
+  /** Pointer to each member's block; that of a member that has ended is a copy. */
+  readonly #blocks: number[];
+  /** Pointer to each member's task slot. Contexts of one task wait on the same bell, and each looks at all before it sleeps. */
+  readonly #tasks: readonly number[];
+  /** What each member has completed, as far as this one has seen; and the least of them. */
+  readonly #seen: number[];
+  #least = 0;
+  /** What this member has completed. */
+  #completed = 0;
+  /** The last operation that this member has arrived for. One that waits for its slot may be overtaken by the next. */
+  #latest = 0;
+  /** Whether an operation of this member waits for its slot. */
+  #isWanting = false;
+
+  /**
+   * @param cold the kernel that copies what other members have written
+   * @param tasks pointers to the task slots of all members
+   */
+  constructor(
+    kernel: Kernel,
+    cold: Pick<CollectiveKernel, "copyCold">,
+    memory: Memory,
+    rank: number,
+    blocks: readonly number[],
+    tasks: readonly number[],
+  ) {
+    this.kernel = kernel;
+    this.#cold = cold;
+    this.memory = memory;
+    this.rank = rank;
+    this.size = blocks.length;
+    this.#blocks = [...blocks];
+    this.#seen = blocks.map(() => 0);
+    this.#tasks = tasks;
+  }
+
+  /** Whether a member had its block when the geometry was made. */
+  hasBlock(rank: number): boolean {
+    return this.#blocks[rank] !== 0;
+  }
+
+  /** Pointer to memory of this member alone, for the steps of one call. */
+  get workspace(): number {
+    return (this.#blocks[this.rank] as number) + WORKSPACE_OFFSET;
+  }
+
+  /** Pointer to a member's slot of an operation. */
+  slotOf(rank: number, number: number): number {
+    return (this.#blocks[rank] as number) + MEMBER_SLOTS_OFFSET + (number & (MEMBER_SLOTS - 1)) * MEMBER_SLOT_SIZE;
+  }
+
+  /** Whether this member may write its slot of an operation: no member reads its former content any more. */
+  mayEnter(number: number): boolean {
+    if (this.#hasRoom(number)) return true;
+    this.#findLeast();
+    if (this.#hasRoom(number)) return true;
+    for (let rank = 0; rank < this.size; rank++) this.#look(rank);
+    this.#findLeast();
+    return this.#hasRoom(number);
+  }
+
+  /** This member waits for a slot. It looks once more before it sleeps; from then on, members that complete operations wake it. */
+  want(): void {
+    if (this.#isWanting) return;
+    this.#isWanting = true;
+    // SYNC member-wanted (want): pairs with complete() of the others.
+    this.kernel.storeWord((this.#blocks[this.rank] as number) + MEMBER_WANTED_OFFSET, 1);
+  }
+
+  #wantNoMore(): void {
+    this.#isWanting = false;
+    this.kernel.storeWord((this.#blocks[this.rank] as number) + MEMBER_WANTED_OFFSET, 0);
+  }
+
+  /** A member for which mayEnter() is false. */
+  laggard(number: number): number {
+    return this.#seen.findIndex((_, rank) => seqDelta(number, this.#look(rank)) > MEMBER_SLOTS);
+  }
+
+  /** What a member has completed: what it has stored, or has said in a slot since. */
+  #look(rank: number): number {
+    // SYNC member-completed (look)
+    const completed = this.kernel.loadWord((this.#blocks[rank] as number) + MEMBER_COMPLETED_OFFSET);
+    if (seqDelta(completed, this.#seen[rank] as number) > 0) this.#seen[rank] = completed;
+    return this.#seen[rank] as number;
+  }
+
+  #hasRoom(number: number): boolean {
+    return seqDelta(number, this.#least) <= MEMBER_SLOTS;
+  }
+
+  #findLeast(): void {
+    let least = this.#seen[0] as number;
+    for (let rank = 1; rank < this.size; rank++) {
+      const seen = this.#seen[rank] as number;
+      if (seqDelta(seen, least) < 0) least = seen;
+    }
+    this.#least = least;
+  }
+
+  /** Writes what this member has for the others. ring() wakes those that wait for it. */
+  arrive(number: number, result: Result, signature: number, data: number): void {
+    const { words } = this.memory;
+    const slot = this.slotOf(this.rank, number);
+    words[(slot + MEMBER_RESULT_OFFSET) >>> 2] = result;
+    words[(slot + MEMBER_SIGNATURE_OFFSET) >>> 2] = signature;
+    words[(slot + MEMBER_DATA_OFFSET) >>> 2] = data;
+    words[(slot + MEMBER_BEFORE_OFFSET) >>> 2] = this.#completed;
+    words[(slot + MEMBER_FAILED_OFFSET) >>> 2] = SUCCESS;
+    // SYNC member-arrived (publish): pairs with hasArrived() of the others.
+    this.kernel.storeWord(slot + MEMBER_ARRIVED_OFFSET, number);
+    if (this.#isWanting) this.#wantNoMore();
+    if (seqDelta(number, this.#latest) < 0) return;
+    this.#latest = number;
+    this.#claim((number + 1) >>> 0);
+  }
+
+  /**
+   * Stores into the slot of the next operation, if it is free, so that its cache line is in this core's cache before it is needed:
+   * the others have read it eight operations ago. Barrier: 416 → 340 ns where the cores are far (Zen 5).
+   */
+  #claim(number: number): void {
+    if (this.#hasRoom(number)) this.memory.words[(this.slotOf(this.rank, number) + MEMBER_RESULT_OFFSET) >>> 2] = 0;
+  }
+
+  /** Whether this member has arrived for an operation, and for none behind it. */
+  isAt(number: number): boolean {
+    return this.#latest === number;
+  }
+
+  /**
+   * A short operation in which each member reads the slots of all others, with none under way: all of it, if the others come within
+   * a few looks. V8 interprets the first thousand operations of a program, and compiles a long function sooner than short ones: so
+   * mayEnter(), arrive(), ring(), note() and complete() are repeated here, in one function.
+   * @param steps undefined: the operation has no bytes
+   * @returns whether it is complete. False: advance() goes on from where it is, which isAt() tells
+   */
+  meet<Operation>(
+    operation: Operation,
+    steps: MetSteps<Operation> | undefined,
+    number: number,
+    signature: number,
+  ): boolean {
+    const { rank, size, kernel } = this;
+    const { words } = this.memory;
+    const blocks = this.#blocks;
+    // Operations up to the one whose slot is not free yet.
+    let room = MEMBER_SLOTS - seqDelta(number, this.#least);
+    if (room < 0) {
+      if (!this.mayEnter(number)) return false;
+      room = MEMBER_SLOTS - seqDelta(number, this.#least);
+    }
+    const place = MEMBER_SLOTS_OFFSET + (number & (MEMBER_SLOTS - 1)) * MEMBER_SLOT_SIZE;
+    const slot = (blocks[rank] as number) + place;
+    if (steps !== undefined) steps.publish(operation, slot + MEMBER_INLINE_OFFSET);
+    words[(slot + MEMBER_RESULT_OFFSET) >>> 2] = SUCCESS;
+    words[(slot + MEMBER_SIGNATURE_OFFSET) >>> 2] = signature;
+    words[(slot + MEMBER_DATA_OFFSET) >>> 2] = 0;
+    words[(slot + MEMBER_BEFORE_OFFSET) >>> 2] = this.#completed;
+    words[(slot + MEMBER_FAILED_OFFSET) >>> 2] = SUCCESS;
+    // SYNC member-arrived (publish): pairs with the look below, and hasArrived(), of the others.
+    kernel.storeWord(slot + MEMBER_ARRIVED_OFFSET, number);
+    if (this.#isWanting) this.#wantNoMore();
+    this.#latest = number;
+    if (room > 0) {
+      // As #claim().
+      const next = (number + 1) & (MEMBER_SLOTS - 1);
+      words[((blocks[rank] as number) + MEMBER_SLOTS_OFFSET + next * MEMBER_SLOT_SIZE + MEMBER_RESULT_OFFSET) >>> 2] =
+        0;
+    }
+    // SYNC member-arrived (look)
+    if (size <= 2 || this.#haveAll(MEMBER_ARRIVED_OFFSET, number)) this.#ringOthers();
+    for (let other = 0; other < size; other++) {
+      if (other === rank) continue;
+      const its = (blocks[other] as number) + place;
+      // SYNC member-arrived (look)
+      for (let look = 1; kernel.loadWord(its + MEMBER_ARRIVED_OFFSET) >>> 0 !== number; look++) {
+        if (look === MEET_LOOKS) return false;
+      }
+      if (words[(its + MEMBER_SIGNATURE_OFFSET) >>> 2] !== signature) return false;
+      if (words[(its + MEMBER_RESULT_OFFSET) >>> 2] !== SUCCESS) return false;
+      this.#seen[other] = words[(its + MEMBER_BEFORE_OFFSET) >>> 2] as number;
+      if (steps !== undefined) steps.arrived(operation, other, its + MEMBER_INLINE_OFFSET);
+    }
+    if (steps !== undefined) steps.finish(operation);
+    this.#completed = number;
+    this.#seen[rank] = number;
+    return true;
+  }
+
+  /** Notes what a member that has arrived had completed. */
+  note(rank: number, slot: number): void {
+    this.#seen[rank] = this.memory.words[(slot + MEMBER_BEFORE_OFFSET) >>> 2] as number;
+  }
+
+  /** @param slot that of a member, for the operation */
+  hasArrived(slot: number, number: number): boolean {
+    // SYNC member-arrived (look)
+    return this.kernel.loadWord(slot + MEMBER_ARRIVED_OFFSET) >>> 0 === number;
+  }
+
+  /** Whether all members have arrived. At least the last one finds it so behind arrive(). */
+  haveArrived(number: number): boolean {
+    // SYNC member-arrived (look)
+    return this.#haveAll(MEMBER_ARRIVED_OFFSET, number);
+  }
+
+  /** Whether a member has arrived for something else than this one. */
+  isStranger(rank: number, number: number): boolean {
+    const slot = this.slotOf(rank, number);
+    return this.hasArrived(slot, number) && this.signatureIn(slot) !== this.signatureIn(this.slotOf(this.rank, number));
+  }
+
+  /** A stranger; -1: there is none so far. It is asked behind this member's own arrival. */
+  stranger(number: number): number {
+    for (let rank = 0; rank < this.size; rank++) if (this.isStranger(rank, number)) return rank;
+    return -1;
+  }
+
+  /**
+   * Wakes strangers that sleep, behind this member's arrival. They may wait for this member, which may wait for none of them:
+   * it takes others for its readers. Where nothing differs, this is a load for each member.
+   */
+  ringStrangers(number: number): void {
+    for (let rank = 0; rank < this.size; rank++) {
+      if (rank === this.rank) continue;
+      // SYNC park (look): behind `arrived`, as in ring(). Either it finds the flag, or the last look before the sleep finds that.
+      const isParked = this.kernel.loadWord((this.#tasks[rank] as number) + TASK_PARKED_OFFSET) !== 0;
+      if (isParked && this.isStranger(rank, number)) this.#ring(rank);
+    }
+  }
+
+  /**
+   * Whether all members, but perhaps for one, have stored the number of an operation in a word of their slots, or are
+   * strangers, which may never store it. Of two, the other is rung in any case: a look at its slot, behind the store, would
+   * take a barrier 165 instead of 125 ns (Zen 5).
+   */
+  #haveAll(offset: number, number: number, but?: number): boolean {
+    if (this.size <= 2) return true;
+    for (let rank = 0; rank < this.size; rank++) {
+      if (rank === but || this.kernel.loadWord(this.slotOf(rank, number) + offset) >>> 0 === number) continue;
+      if (!this.isStranger(rank, number)) return false;
+    }
+    return true;
+  }
+
+  /**
+   * This member's slice of the result is written; or it has failed. A member that waits for one of another waits for all slices,
+   * so the last one wakes the others.
+   */
+  reduced(number: number, result: Result, slice: number): void {
+    const { words } = this.memory;
+    const slot = this.slotOf(this.rank, number);
+    words[(slot + MEMBER_SLICE_RESULT_OFFSET) >>> 2] = result;
+    words[(slot + MEMBER_SLICE_OFFSET) >>> 2] = slice;
+    // SYNC member-reduced (publish): pairs with hasReduced() of the others.
+    this.kernel.storeWord(slot + MEMBER_REDUCED_OFFSET, number);
+    // SYNC member-reduced (look)
+    if (this.#haveAll(MEMBER_REDUCED_OFFSET, number)) this.#ringOthers();
+  }
+
+  /** Before this member arrives for an operation on long arrays. @param inline of its slot @param out of its slices */
+  openWindows(inline: number, isWindowed: boolean, out: number): void {
+    const { words } = this.memory;
+    const slot = inline - MEMBER_INLINE_OFFSET;
+    words[(slot + MEMBER_WINDOWED_OFFSET) >>> 2] = isWindowed ? 1 : 0;
+    words[(slot + MEMBER_OUT_OFFSET) >>> 2] = out;
+    for (const offset of [MEMBER_FILLED_OFFSET, MEMBER_CUT_OFFSET, MEMBER_TAKEN_OFFSET])
+      words[(slot + offset) >>> 2] = 0;
+  }
+
+  /** Whether a member that has arrived has windows: see openWindows(). */
+  isWindowed(rank: number, number: number): boolean {
+    return this.memory.words[(this.slotOf(rank, number) + MEMBER_WINDOWED_OFFSET) >>> 2] === 1;
+  }
+
+  /** Whether any member has windows. All have arrived. */
+  hasWindows(number: number): boolean {
+    for (let rank = 0; rank < this.size; rank++) if (this.isWindowed(rank, number)) return true;
+    return false;
+  }
+
+  /** Pointer to a segment of a member's bytes. @param bytes of a segment */
+  segmentAt(rank: number, number: number, segment: number, bytes: number): number {
+    const place = this.isWindowed(rank, number) ? segment % WINDOWS : segment;
+    return this.dataIn(this.slotOf(rank, number)) + place * bytes;
+  }
+
+  /** Where a member that has arrived writes its slices of segments. */
+  outOf(rank: number, number: number): number {
+    return (this.memory.words[(this.slotOf(rank, number) + MEMBER_OUT_OFFSET) >>> 2] as number) >>> 0;
+  }
+
+  /** This member has come so far, in segments. @param offset of the word that says it */
+  goOn(number: number, offset: number, segments: number): void {
+    // SYNC member-segment (publish): pairs with segmentsOf() of the others.
+    this.kernel.storeWord(this.slotOf(this.rank, number) + offset, segments);
+    this.#ringOthers();
+  }
+
+  segmentsOf(rank: number, number: number, offset: number): number {
+    // SYNC member-segment (look)
+    return this.kernel.loadWord(this.slotOf(rank, number) + offset);
+  }
+
+  hasReduced(rank: number, number: number): boolean {
+    // SYNC member-reduced (look)
+    return this.kernel.loadWord(this.slotOf(rank, number) + MEMBER_REDUCED_OFFSET) >>> 0 === number;
+  }
+
+  /**
+   * The operation has failed here, behind its arrival. This member reads nothing any more, and no member begins to read what it
+   * has published. Its memory may become something else once isReading() is false for each reader. The others are woken.
+   */
+  fail(number: number, result: Result): void {
+    // SYNC member-failed (fail): pairs with failureIn() and isReading() of the others.
+    this.kernel.storeWord(this.slotOf(this.rank, number) + MEMBER_FAILED_OFFSET, result);
+    this.#ringOthers();
+  }
+
+  /** SUCCESS, or why the operation of a member that has arrived has failed there. Looked up before its memory is read. */
+  failureIn(slot: number): Result {
+    // SYNC member-failed (look): behind this member's own arrival, so that either it finds the failure, or isReading() it.
+    return this.kernel.loadWord(slot + MEMBER_FAILED_OFFSET) as Result;
+  }
+
+  /** Whether a member may be reading memory of this one, whose operation has failed. It is asked behind fail(). */
+  isReading(rank: number, number: number): boolean {
+    const slot = this.slotOf(rank, number);
+    if (!this.hasArrived(slot, number) || this.hasPassed(rank, number)) return false;
+    return this.failureIn(slot) === SUCCESS && !this.isStranger(rank, number);
+  }
+
+  /**
+   * This member reads nothing any more that the sources have for it. The last reader of a source wakes it. Where others
+   * do not pass, since the source has failed, this one finds that behind its pass, too: then it fails and wakes all.
+   * @param sources what it has read: of all members, of one that the others read too, or (`isAlone`) of some that it alone reads
+   */
+  pass(number: number, sources: readonly number[], isAlone: boolean): void {
+    // SYNC member-passed (publish): pairs with hasPassed() of the others.
+    this.kernel.storeWord(this.slotOf(this.rank, number) + MEMBER_PASSED_OFFSET, number);
+    const but = sources.length === 1 ? sources[0] : undefined;
+    // SYNC member-passed (look)
+    const isLast = isAlone || this.#haveAll(MEMBER_PASSED_OFFSET, number, but);
+    if (isLast) for (const source of sources) this.#ring(source);
+  }
+
+  hasPassed(rank: number, number: number): boolean {
+    // SYNC member-passed (look)
+    return this.kernel.loadWord(this.slotOf(rank, number) + MEMBER_PASSED_OFFSET) >>> 0 === number;
+  }
+
+  /**
+   * All operations up to a number are complete here. Those that wait for slots are woken.
+   * @param isHeard whether the others learn this from `before` in this member's next slot, since they read all its slots: then
+   *   nothing is stored, and one that is eight operations ahead waits for that slot
+   */
+  complete(number: number, isHeard: boolean): void {
+    this.#completed = number;
+    this.#seen[this.rank] = number;
+    if (isHeard) return;
+    // SYNC member-completed (publish): pairs with mayEnter() of the others.
+    this.kernel.storeWord((this.#blocks[this.rank] as number) + MEMBER_COMPLETED_OFFSET, number);
+    for (let rank = 0; rank < this.size; rank++) {
+      // SYNC member-wanted (look): behind `completed`, so that either it finds the wish, or mayEnter() finds that.
+      if (this.kernel.loadWord((this.#blocks[rank] as number) + MEMBER_WANTED_OFFSET) !== 0) this.#ring(rank);
+    }
+  }
+
+  // The words below are plain: their writer has stored `arrived` or `reduced` behind them, and this member has seen that.
+
+  resultIn(slot: number): Result {
+    return this.memory.words[(slot + MEMBER_RESULT_OFFSET) >>> 2] as Result;
+  }
+
+  sliceResultOf(rank: number, number: number): Result {
+    return this.memory.words[(this.slotOf(rank, number) + MEMBER_SLICE_RESULT_OFFSET) >>> 2] as Result;
+  }
+
+  signatureIn(slot: number): number {
+    return this.memory.words[(slot + MEMBER_SIGNATURE_OFFSET) >>> 2] as number;
+  }
+
+  /** Pointer to what a member has for the others. */
+  dataIn(slot: number): number {
+    const data = (this.memory.words[(slot + MEMBER_DATA_OFFSET) >>> 2] as number) >>> 0;
+    return data === 0 ? slot + MEMBER_INLINE_OFFSET : data;
+  }
+
+  /** Whether a member's bytes are in its slot, which stays as it is until all have completed the operation. */
+  isInline(slot: number): boolean {
+    return this.memory.words[(slot + MEMBER_DATA_OFFSET) >>> 2] === 0;
+  }
+
+  /** Writes the bytes that this member gathers, before it arrives. @param inline of its slot */
+  noteLength(inline: number, bytes: number): void {
+    this.memory.words[(inline - MEMBER_INLINE_OFFSET + MEMBER_SLICE_OFFSET) >>> 2] = bytes;
+  }
+
+  /** Pointer to a member's slice; in a gather, the bytes that it has. */
+  sliceOf(rank: number, number: number): number {
+    return (this.memory.words[(this.slotOf(rank, number) + MEMBER_SLICE_OFFSET) >>> 2] as number) >>> 0;
+  }
+
+  /** A member has ended: its block is read in a copy from now on. @param copy pointer to MEMBER_SIZE bytes of this task */
+  keep(rank: number, copy: number): void {
+    this.kernel.copyBytes(copy, this.#blocks[rank] as number, MEMBER_SIZE);
+    this.#blocks[rank] = copy;
+  }
+
+  /** Pointer to a view's bytes, if they lie in the job's memory, at a multiple of `align`; else 0. */
+  pointerOf({ buffer, byteOffset, length }: Uint8Array, align = 1): number {
+    return buffer === this.memory.buffer && length > 0 && byteOffset % align === 0 ? byteOffset : 0;
+  }
+
+  /** Copies bytes of the job's memory to a view. */
+  read(target: Uint8Array, offset: number, pointer: number, bytes: number): void {
+    if (bytes === 0) return;
+    if (bytes <= 64) {
+      const { bytes: all } = this.memory;
+      for (let i = 0; i < bytes; i++) target[offset + i] = all[pointer + i] as number;
+      return;
+    }
+    const own = this.pointerOf(target);
+    if (own !== 0) {
+      const distance = Math.abs(own + offset - pointer);
+      if (distance === 0) return;
+      if (bytes < COLD_BYTES || distance < bytes) this.kernel.copyBytes(own + offset, pointer, bytes);
+      else this.#cold.copyCold(own + offset, pointer, bytes);
+    } else copyInto(target, offset, this.memory.bytes.subarray(pointer, pointer + bytes));
+  }
+
+  /**
+   * As write() and read(), word by word: a few bytes of a view, as words. Pointers are multiples of 4.
+   * @param copy where they go besides
+   */
+  writeWords(pointer: number, source: Int32Array, copy = pointer): void {
+    const { words } = this.memory;
+    const place = pointer >>> 2;
+    const other = copy >>> 2;
+    for (let i = 0; i < source.length; i++) {
+      const word = source[i] as number;
+      words[place + i] = word;
+      if (other !== place) words[other + i] = word;
+    }
+  }
+
+  readWords(target: Int32Array, pointer: number): void {
+    const { words } = this.memory;
+    const place = pointer >>> 2;
+    for (let i = 0; i < target.length; i++) target[i] = words[place + i] as number;
+  }
+
+  /** Copies a view to bytes of the job's memory. */
+  write(pointer: number, source: Uint8Array): void {
+    const bytes = source.length;
+    if (bytes <= 64) {
+      const { bytes: all } = this.memory;
+      for (let i = 0; i < bytes; i++) all[pointer + i] = source[i] as number;
+      return;
+    }
+    const own = this.pointerOf(source);
+    if (own !== 0) this.kernel.copyBytes(pointer, own, bytes);
+    else copyInto(this.memory.bytes, pointer, source);
+  }
+
+  /** Wakes members, if they sleep. */
+  ring(ranks: readonly number[]): void {
+    for (const rank of ranks) this.#ring(rank);
+  }
+
+  #ringOthers(): void {
+    const { rank: own, size, kernel } = this;
+    for (let rank = 0; rank < size; rank++) if (rank !== own) kernel.ring(this.#tasks[rank] as number);
+  }
+
+  #ring(rank: number): void {
+    if (rank !== this.rank) this.kernel.ring(this.#tasks[rank] as number);
+  }
+}

@@ -1,0 +1,129 @@
+// The packet that a node has just received. It is copied into the node's receive buffer, unless the link has received it into
+// the node's memory, checked, and opened there if it is sealed. Only that is read, so the sender cannot change it after the check.
+import {
+  PACKET_BYTES_MAX,
+  PACKET_FLAGS_SHIFT,
+  PACKET_KIND_SHIFT,
+  PACKET_LENGTH_OFFSET,
+  PACKET_NUMBER_OFFSET,
+  PACKET_SEALED,
+  PACKET_SENT_OFFSET,
+  PACKET_SESSION_OFFSET,
+  PACKET_WRONG_SIZE,
+  TAG_BYTES,
+} from "../../../assembly/layout.js";
+import type { Memory, PacketKernel } from "../../kernel/kernel.js";
+import type { Address } from "../../link/link.js";
+import { copyInto } from "../../support/copy.js";
+import type { Arena } from "../store/arena.js";
+import type { Seal } from "./key-schedule.js";
+
+export class ReceivedPacket {
+  readonly #kernel: PacketKernel;
+  readonly #memory: Memory;
+  readonly #job: number;
+  /** Pointer to the receive buffer, and to the packet: there, or where the link has put it. */
+  readonly #buffer: number;
+  #at: number;
+  #length = 0;
+  from: Address = "";
+
+  /** It takes packets of every size: the links of other nodes may carry larger ones than this node's. */
+  constructor(kernel: PacketKernel, memory: Memory, arena: Arena, job: number) {
+    this.#kernel = kernel;
+    this.#memory = memory;
+    this.#job = job;
+    this.#buffer = arena.allocate(PACKET_BYTES_MAX);
+    this.#at = this.#buffer;
+  }
+
+  /**
+   * Takes a packet in place of the previous one: copies it into the receive buffer, unless it is in the node's memory.
+   * @returns PACKET_RIGHT, or the first rule that the packet breaks: its fields must not be read then
+   */
+  load(from: Address, packet: Uint8Array): number {
+    this.from = from;
+    this.#length = packet.length;
+    if (packet.length > PACKET_BYTES_MAX) return PACKET_WRONG_SIZE;
+    const { bytes } = this.#memory;
+    const isThere = packet.buffer === bytes.buffer;
+    this.#at = isThere ? packet.byteOffset : this.#buffer;
+    if (!isThere) copyInto(bytes, this.#at, packet);
+    return this.#kernel.packetCheck(this.#at, packet.length, this.#job);
+  }
+
+  /**
+   * Opens the packet in place, and removes its tag.
+   * @returns PACKET_RIGHT, or the first rule that the opened packet breaks; undefined: it does not open with this seal. The
+   * fields must not be read unless it is PACKET_RIGHT.
+   */
+  open(seal: Seal): number | undefined {
+    const { bytes } = this.#memory;
+    const { body, end, sent } = this;
+    if (!seal.open(bytes.subarray(this.#at, end), body - this.#at, sent)) return undefined;
+    this.#length -= TAG_BYTES;
+    const at = this.#at + PACKET_LENGTH_OFFSET;
+    bytes[at] = this.#length & 0xff;
+    bytes[at + 1] = this.#length >>> 8;
+    const flags = this.#at + (PACKET_FLAGS_SHIFT >>> 3);
+    bytes[flags] = (bytes[flags] as number) & ~PACKET_SEALED;
+    return this.#kernel.packetCheck(this.#at, this.#length, this.#job);
+  }
+
+  /** A word of the header. */
+  #word(offset: number): number {
+    return (this.#memory.words[(this.#at + offset) >>> 2] as number) >>> 0;
+  }
+
+  get kind(): number {
+    return (this.#word(0) >>> PACKET_KIND_SHIFT) & 0xff;
+  }
+
+  get flags(): number {
+    return this.#word(0) >>> PACKET_FLAGS_SHIFT;
+  }
+
+  get isSealed(): boolean {
+    return (this.flags & PACKET_SEALED) !== 0;
+  }
+
+  get session(): number {
+    return this.#word(PACKET_SESSION_OFFSET);
+  }
+
+  /** Its transmission number. */
+  get sent(): number {
+    return this.#word(PACKET_SENT_OFFSET);
+  }
+
+  /** Its packet number. */
+  get number(): number {
+    return this.#word(PACKET_NUMBER_OFFSET);
+  }
+
+  /** Pointer to its body. */
+  get body(): number {
+    return this.#at + (this.#word(PACKET_LENGTH_OFFSET) >>> 16);
+  }
+
+  /** Pointer to the end of its body. */
+  get end(): number {
+    return this.#at + this.#length;
+  }
+
+  /** A word of the body. */
+  at(offset: number): number {
+    return (this.#memory.words[(this.body + offset) >>> 2] as number) >>> 0;
+  }
+
+  /** Four words of the body: a nonce. */
+  fourAt(offset: number): number[] {
+    return [0, 4, 8, 12].map((at) => this.at(offset + at));
+  }
+
+  /** Words of the body; valid until the next load(). */
+  words(offset: number, count: number): Int32Array {
+    const first = (this.body + offset) >>> 2;
+    return this.#memory.words.subarray(first, first + count);
+  }
+}

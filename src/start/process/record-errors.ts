@@ -1,0 +1,29 @@
+// How a process ends whose main thread is a task, by an error or with its client open: recorded for the other tasks.
+import { textsOf } from "../../core/thrown.js";
+import type { Memory } from "../../kernel/kernel.js";
+import { readMap } from "../../memory/map.js";
+import { taskErrorsIn } from "../../node/memory.js";
+import { errorOf } from "../tasks/failure.js";
+
+/**
+ * Records the error or the exit code that ends this process, for the other tasks.
+ * @param task its number in the job
+ * @returns what ends that
+ */
+export function recordErrors(memory: Memory, job: number, task: number): () => void {
+  const errors = taskErrorsIn(memory, readMap(memory, job));
+  const record = (thrown: unknown): void => {
+    errors.write(task, textsOf(thrown));
+  };
+  // An error that was recorded before stays.
+  const recordExit = (code: number): void => {
+    const end = errorOf({ task, code, cause: "exit" }, false);
+    if (end !== undefined) errors.write(task, end);
+  };
+  process.on("uncaughtExceptionMonitor", record);
+  process.on("exit", recordExit);
+  return () => {
+    process.off("uncaughtExceptionMonitor", record);
+    process.off("exit", recordExit);
+  };
+}
