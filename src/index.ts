@@ -12,9 +12,9 @@ export const SEND_IMMEDIATE_MAX: number = sendImmediateMax;
 /** Largest message that always arrives whole, in bytes: header (padded to 8) plus payload. Also the limit of `reserve`. */
 export const RECV_IMMEDIATE_MAX: number = recvImmediateMax;
 
-export type { ActiveHandler, ActiveMessage, ActiveType } from "./collective/active.js";
+export type { ActiveHandler, ActiveMessage } from "./collective/active.js";
+export type { ActiveType, CollectiveType } from "./collective/operations.js";
 export type { AlgorithmInfo } from "./collective/select.js";
-export type { CollectiveType } from "./collective/signature.js";
 export type { Handles, Place } from "./core/clone/handles.js";
 export { recycle } from "./core/clone/spare.js";
 export type { Endpoint } from "./core/endpoint.js";

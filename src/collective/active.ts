@@ -16,10 +16,7 @@ import { CANCELED, type Callback, ENOMEM, ERROR, type Result, SHUTDOWN, SUCCESS 
 import type { Arrival } from "../protocol/late-handler.js";
 import { isPromised, promised } from "../support/promise.js";
 import { type CollectiveOperation, PlainOperation } from "./operation.js";
-
-export const ACTIVE_TYPES = ["amBroadcast", "amScatter", "amGather", "amReduce"] as const;
-/** The calls that begin an active message. */
-export type ActiveType = (typeof ACTIVE_TYPES)[number];
+import { ACTIVE_TYPES, type ActiveType, OPERATION_ROWS } from "./operations.js";
 
 /** Tags of the two directions; a failure is UP_FAILED and its result. */
 const DOWN = 0;
@@ -311,8 +308,9 @@ export class ActiveMessages {
     if (own === 0 || rank !== this.#parent(root) || payload.length < 4 * PREFIX_WORDS) return false;
     const [type = 0, , headerBytes = 0, stated] = new Uint32Array(payload.buffer, 0, PREFIX_WORDS);
     const bodyAt = 4 * PREFIX_WORDS + 8 * Math.ceil(headerBytes / 8);
-    if (ACTIVE_TYPES[type] === undefined || stated !== count) return false;
-    if (ACTIVE_TYPES[type] === "amScatter") return areBlocks(payload.subarray(bodyAt), count);
+    const name = ACTIVE_TYPES[type];
+    if (name === undefined || stated !== count) return false;
+    if (hasBlocks(name)) return areBlocks(payload.subarray(bodyAt), count);
     return 4 * PREFIX_WORDS + headerBytes <= payload.length;
   }
 
@@ -328,9 +326,9 @@ export class ActiveMessages {
     const [, id, headerBytes, count] = words as unknown as [number, number, number, number];
     const header = payload.subarray(4 * PREFIX_WORDS, 4 * PREFIX_WORDS + headerBytes);
     const body = payload.subarray(4 * PREFIX_WORDS + ((headerBytes + 7) & ~7));
-    const blocks = type === "amScatter" ? split(body, count) : body;
+    const blocks = hasBlocks(type) ? split(body, count) : body;
     this.#passOn(number, root, type, id, header, blocks);
-    if (type === "amGather" || type === "amReduce") {
+    if (isAnswered(type)) {
       this.#await(number, root, count, (found, result, why) => this.#answer(number, root, found, result, why));
     }
     const own = blocks instanceof Uint8Array ? blocks : (blocks[0] as Uint8Array);
@@ -361,8 +359,7 @@ export class ActiveMessages {
     let why = "";
     try {
       value = handler({ type, root, header, payload: own });
-      const isAwaited = type === "amGather" || type === "amReduce";
-      if (isAwaited && value !== undefined && !ArrayBuffer.isView(value)) {
+      if (isAnswered(type) && value !== undefined && !ArrayBuffer.isView(value)) {
         // A promise that is refused is no unhandled rejection.
         isPromised(value);
         throw new PamiError(
@@ -443,6 +440,16 @@ export class ActiveMessages {
 }
 
 const NOTHING = new Uint8Array(0);
+
+/** Whether each member gets a block of its own. */
+function hasBlocks(type: ActiveType): boolean {
+  return OPERATION_ROWS[type].gives === "blocks";
+}
+
+/** Whether the root gets what handlers return. */
+function isAnswered(type: ActiveType): boolean {
+  return OPERATION_ROWS[type].gets !== "";
+}
 
 /** The first failure is the one that the root hears of. */
 function failWith(pending: Pending, result: Result, why: string): void {

@@ -29,6 +29,7 @@ import { doublingScan } from "./algorithms/scan.js";
 import type { CollectiveCall } from "./calls.js";
 import type { GeometryCore } from "./geometry-core.js";
 import type { CollectiveOperation, OperationBuffers } from "./operation.js";
+import { type CollectiveType, OPERATION_ROWS } from "./operations.js";
 import type { Round, Schedule, Transfer } from "./schedule/schedule.js";
 import { blockSegment, inSegments } from "./schedule/segments.js";
 import { prefixSums } from "./schedule/shape.js";
@@ -44,7 +45,7 @@ import {
   SliceReduceSteps,
   UniformScatterSteps,
 } from "./shared/shared-steps.js";
-import { ALGORITHM_SHIFT, type CollectiveType, describeKind } from "./signature.js";
+import { ALGORITHM_SHIFT, describeKind } from "./signature.js";
 import {
   ALLGATHER_SHORT,
   ALLREDUCE_SHORT,
@@ -165,11 +166,6 @@ const placed = (request: CollectiveRequest, geometry: GeometryCore) => ({
   nodeOf: geometry.nodes,
 });
 
-/** Whether this member has the blocks that are sent. */
-function isSource({ root, type }: CollectiveRequest, { rank }: GeometryCore): boolean {
-  return type === "alltoall" || type === "alltoallv" || rank === root;
-}
-
 const upTo = (limit: number) => (request: CollectiveRequest) => request.bytes <= limit;
 
 const barrier = [
@@ -202,7 +198,7 @@ const broadcast = [
 ];
 
 const rootOf = (request: CollectiveRequest): number | undefined =>
-  request.type === "reduce" ? request.root : undefined;
+  OPERATION_ROWS[request.type].root === "" ? undefined : request.root;
 const flat = inMemory(
   "flat",
   (request, geometry) => new FlatReduceSteps(geometry.shared, rootOf(request)),
@@ -317,8 +313,9 @@ const gatherv = [gatherInMemory, overMessages("linear", linearGatherOf, "else")]
 
 const scatterInMemory = inMemory("direct", (request, geometry) => {
   const { size } = geometry;
-  if (request.type === "scatter") return new UniformScatterSteps(geometry.shared, request.root, request.bytes);
-  const sent = isSource(request, geometry) ? (request.sent ?? uniform(request, size)) : undefined;
+  if (!OPERATION_ROWS[request.type].isUneven)
+    return new UniformScatterSteps(geometry.shared, request.root, request.bytes);
+  const sent = geometry.rank === request.root ? (request.sent ?? uniform(request, size)) : undefined;
   const offsets = new Array<number>(size).fill(0);
   const received = { counts: new Array<number>(size).fill(request.receive.length), offsets };
   return new ScatterSteps(geometry.shared, request.root, sent, received);
@@ -386,7 +383,7 @@ const allgather = [
 const allgatherv = [allgatherInMemory, ring];
 
 const alltoallInMemory = inMemory("direct", (request, geometry) => {
-  if (request.type === "alltoall") return new UniformScatterSteps(geometry.shared, undefined, request.bytes);
+  if (!OPERATION_ROWS[request.type].isUneven) return new UniformScatterSteps(geometry.shared, undefined, request.bytes);
   const all = uniform(request, geometry.size);
   return new ScatterSteps(geometry.shared, undefined, request.sent ?? all, request.received ?? all);
 });
@@ -496,7 +493,8 @@ function missingSchedule(
   geometry: GeometryCore,
   isLacking: (rank: number) => boolean,
 ): Schedule {
-  if (request.type === "gather" || request.type === "gatherv") {
+  const { gets, root } = OPERATION_ROWS[request.type];
+  if (gets === "blocks" && root !== "") {
     // The root alone knows whose blocks it has read.
     const { counts, offsets } = request.received ?? uniform(request, geometry.size);
     const missing = counts.map((bytes, rank) => (isLacking(rank) ? bytes : 0));
@@ -514,19 +512,20 @@ function withAlgorithm(signature: number, { type }: CollectiveRequest, algorithm
 /** What a member has called, for debug mode. */
 export function callOf(request: CollectiveRequest, signature: number, algorithm: string, size: number): CollectiveCall {
   const { type, root, bytes, sent, received, send, receive, isExclusive, isOrdered, reducer } = request;
-  const all = type === "allgatherv" ? received : type === "reduceScatter" ? sent : undefined;
+  const { gives, gets, root: side, isUneven } = OPERATION_ROWS[type];
+  const isOfAll = side === "" && gives !== gets;
+  const all = !isOfAll ? undefined : isUneven ? received : sent;
   const commutes = reducer?.isUser && !isOrdered;
-  const isVector = all === undefined && type.endsWith("v");
   const list = (counts: readonly number[] | undefined, ofRoot: number): readonly number[] =>
-    !isVector ? [] : (counts ?? Array.from({ length: size }, (_, rank) => (rank === root ? ofRoot : 0)));
+    !isUneven || isOfAll ? [] : (counts ?? Array.from({ length: size }, (_, rank) => (rank === root ? ofRoot : 0)));
   return {
     what: `${isExclusive ? "exclusive " : ""}${describeKind(signature, reducer?.elementBytes)}${commutes ? " that commutes" : ""}`,
     root,
-    bytes: type.endsWith("v") ? 0 : bytes,
+    bytes: isUneven ? 0 : bytes,
     counts: all?.counts.join() ?? "",
     algorithm,
-    gives: list(sent?.counts, type === "gatherv" ? send.length : 0),
-    gets: list(received?.counts, type === "scatterv" ? receive.length : 0),
+    gives: list(sent?.counts, side === "gets" ? send.length : 0),
+    gets: list(received?.counts, side === "gives" ? receive.length : 0),
   };
 }
 

@@ -3,26 +3,7 @@
 //
 //   bits 0–4  type   5–8  operation + 1   9–13  element type + 1   14–31  hash of root, lengths and algorithm
 import { ELEMENT_TYPES, OPERATIONS } from "../core/reduction.js";
-
-export const COLLECTIVE_TYPES = [
-  "barrier",
-  "broadcast",
-  "reduce",
-  "allreduce",
-  "gather",
-  "gatherv",
-  "scatter",
-  "scatterv",
-  "allgather",
-  "allgatherv",
-  "alltoall",
-  "alltoallv",
-  "scan",
-  "reduceScatter",
-] as const;
-
-/** The types of collective operations that all members begin. */
-export type CollectiveType = (typeof COLLECTIVE_TYPES)[number];
+import { COLLECTIVE_TYPES, type CollectiveType } from "./operations.js";
 
 /** Where the number of the algorithm goes into the hash. */
 export const ALGORITHM_SHIFT = 24;

@@ -1,7 +1,7 @@
 // Active messages of a geometry at their root: checks the parameters, and takes the answers.
-import type { ActiveType } from "../collective/active.js";
 import type { GeometryCore } from "../collective/geometry-core.js";
 import type { CollectiveOperation, Reducer } from "../collective/operation.js";
+import { type ActiveType, OPERATION_ROWS } from "../collective/operations.js";
 import { ACTIVE_ALGORITHM, algorithmOf } from "../collective/select.js";
 import { checkInteger, PamiError } from "../core/error.js";
 import { DISPATCH_ID_MAX } from "../core/limits.js";
@@ -19,13 +19,14 @@ export function beginActive(
   checkInteger("dispatch", dispatch, 0, DISPATCH_ID_MAX);
   if (algorithm !== undefined) algorithmOf(type, [ACTIVE_ALGORITHM], algorithm);
   const headerBytes = header == null ? NOTHING : bytesOf(type, "header", header);
+  const { gives, gets, isReduction } = OPERATION_ROWS[type];
   const begin = core.active.begin.bind(core.active, type, dispatch, headerBytes);
-  if (type === "amBroadcast") return begin(payload == null ? NOTHING : bytesOf(type, "payload", payload));
-  if (type === "amScatter") return begin(requests.blocksOf(type, send as ArrayBufferView, counts));
+  if (gets === "" && gives === "blocks") return begin(requests.blocksOf(type, send as ArrayBufferView, counts));
+  if (gets === "") return begin(payload == null ? NOTHING : bytesOf(type, "payload", payload));
   const own = bytesOf(type, "send", send);
   const receive = bytesOf(type, "receive", given.receive);
-  if (type === "amGather") checkKinds(type, send, given.receive);
-  const take = type === "amGather" ? gathered(core, own, receive) : reduced(core, requests, given, own, receive);
+  if (!isReduction) checkKinds(type, send, given.receive);
+  const take = isReduction ? reduced(core, requests, given, own, receive) : gathered(core, own, receive);
   const operation = begin(NOTHING, (came) => {
     const blocks = came.map((block, rank) => (rank === core.rank ? own.slice() : block));
     const odd = blocks.findIndex(({ length }) => length !== own.length);

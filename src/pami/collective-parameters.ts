@@ -1,6 +1,5 @@
 // The parameters of collective operations.
-import type { ActiveType } from "../collective/active.js";
-import type { CollectiveType } from "../collective/signature.js";
+import type { CollectiveType, OperationType } from "../collective/operations.js";
 import type { Keys } from "../core/check.js";
 import type { ElementType, Operation } from "../core/reduction.js";
 import type { Callback } from "../core/result.js";
@@ -213,7 +212,7 @@ const REDUCTION: Keys<ReductionParameters> = { ...EXCHANGE, operation: true, typ
 const ACTIVE: Keys<ActiveParameters> = { ...COMMON, dispatch: true, header: true };
 const ACTIVE_EXCHANGE: Keys<AmGatherParameters> = { ...ACTIVE, send: true, receive: true };
 /** The names of the parameters of each type. */
-export const COLLECTIVE_KEYS: { readonly [Type in CollectiveType | ActiveType]: Keys<CollectiveParametersOf[Type]> } = {
+export const COLLECTIVE_KEYS: { readonly [Type in OperationType]: Keys<CollectiveParametersOf[Type]> } = {
   barrier: COMMON,
   broadcast: { ...COMMON, buffer: true, root: true },
   reduce: { ...REDUCTION, root: true },

@@ -1,10 +1,10 @@
 // Turns the parameters of collective operations into requests: checks them, and computes lengths and offsets in bytes.
-import type { ActiveType } from "../collective/active.js";
 import type { Reducer } from "../collective/operation.js";
+import { type ActiveType, type CollectiveType, OPERATION_ROWS, type OperationType } from "../collective/operations.js";
 import { prefixSums } from "../collective/schedule/shape.js";
 import type { CollectiveRequest } from "../collective/select.js";
 import type { Blocks } from "../collective/shared/shared-steps.js";
-import { type CollectiveType, signatureOf, USER_OPERATION } from "../collective/signature.js";
+import { signatureOf, USER_OPERATION } from "../collective/signature.js";
 import { checkFlag, checkKeys } from "../core/check.js";
 import { checkInteger, PamiError, show } from "../core/error.js";
 import {
@@ -62,29 +62,24 @@ export class Requests {
   }
 
   /** The view that the caller has left out, if this member gets anything. */
-  made(type: CollectiveType | ActiveType, given: Given): ArrayBufferView | undefined {
+  made(type: OperationType, given: Given): ArrayBufferView | undefined {
     const { send, receive, root = 0, counts, displacements, operation, type: elementType } = given;
     if (receive !== undefined || !ArrayBuffer.isView(send)) return undefined;
-    const isRoot = this.#rank === root;
+    const { gives, gets, root: side, isUneven, isReduction } = OPERATION_ROWS[type];
     const length = bytesOf(type, "send", send).length / bytesPerElement(send);
-    const isLike = type === "allreduce" || type === "scan" || type === "alltoall" || type === "amReduce";
-    if (isLike || (type === "reduce" && isRoot)) return viewLike(send, length);
-    if (type === "allgather" || type === "amGather" || (type === "gather" && isRoot)) {
-      return viewLike(send, length * this.#size);
-    }
-    if (type === "allgatherv" || (type === "gatherv" && isRoot)) {
+    if (gets === "" || side === "gives" || (side === "gets" && this.#rank !== root)) return undefined;
+    if (gives === gets) return isUneven ? undefined : viewLike(send, length);
+    if (gets === "blocks") {
+      if (!isUneven) return viewLike(send, length * this.#size);
       const { counts: lengths, offsets } = this.#blocks(type, "counts", counts, displacements, 1);
       return viewLike(send, Math.max(0, ...lengths.map((count, rank) => count + (offsets[rank] as number))));
     }
-    if (type === "reduceScatter") {
-      if (counts === undefined) return viewLike(send, length / this.#size);
-      const list = listOf(type, "counts", counts, this.#size);
-      const named = elementType === undefined ? undefined : (ELEMENT_TYPES[elementType]?.bytes ?? 0);
-      const elementBytes = structBytesOf(operation) ?? named ?? bytesPerElement(send);
-      const entries = elementBytes / bytesPerElement(send);
-      return viewLike(send, (list[this.#rank] as number) * entries);
-    }
-    return undefined;
+    if (!isReduction || counts === undefined) return viewLike(send, length / this.#size);
+    const list = listOf(type, "counts", counts, this.#size);
+    const named = elementType === undefined ? undefined : (ELEMENT_TYPES[elementType]?.bytes ?? 0);
+    const elementBytes = structBytesOf(operation) ?? named ?? bytesPerElement(send);
+    const entries = elementBytes / bytesPerElement(send);
+    return viewLike(send, (list[this.#rank] as number) * entries);
   }
 
   /** The blocks of a view, by rank. @throws PAMIR_INVAL, PAMIR_BOUNDS */
@@ -105,44 +100,41 @@ export class Requests {
     if (type === "barrier") return { request: BARRIER, signature: BARRIER_SIGNATURE };
     const { root = 0 } = given;
     checkInteger(`root of ${type}()`, root, 0, this.#size - 1);
-    return isReduction(type) ? this.#reduction(type, given, root) : this.#movement(type, given, root);
+    return OPERATION_ROWS[type].isReduction ? this.#reduction(type, given, root) : this.#movement(type, given, root);
   }
 
   /** Operations that only move bytes. */
   #movement(type: CollectiveType, given: Given, root: number): Prepared {
     const [rank, size] = [this.#rank, this.#size];
+    const { gives, gets, root: side, inPlace, isUneven } = OPERATION_ROWS[type];
     const isRoot = rank === root;
     const base = { ...BARRIER, type, root };
-    if (type === "broadcast") {
+    if (gives === "vector") {
       const buffer = bytesOf(type, "buffer", given.buffer);
       const request = { ...base, send: buffer, receive: buffer, bytes: buffer.length };
       return { request, signature: signatureOf(type, -1, kindOf(given.buffer), root, buffer.length) };
     }
     const { send, receive } = given;
-    const isScatter = type === "scatter" || type === "scatterv";
-    const gives = !isScatter || isRoot;
-    const gets = type !== "gather" && type !== "gatherv" ? true : isRoot;
+    const isScatter = inPlace === "receive";
+    const isWhole = side === "" || isRoot;
     const [outer, inner] = isScatter ? [send, receive] : [receive, send];
-    if (inner === null && (isScatter || type === "gather" || type === "gatherv") && !isRoot) {
+    if (inner === null && !isWhole) {
       throw new PamiError("PAMIR_INVAL", `${type}() in place at rank ${rank}: only the root, rank ${root}, may`);
     }
-    const isWhole = isScatter ? gives : gets;
     const whole = isWhole ? bytesOf(type, isScatter ? "send" : "receive", outer) : NOTHING;
     const piece = inner === null ? NOTHING : bytesOf(type, isScatter ? "receive" : "send", inner);
     const view = (isWhole ? outer : inner) as ArrayBufferView;
     if (isWhole && inner !== null) checkKinds(type, send, receive);
     const elementBytes = bytesPerElement(view);
     const kind = kindOf(view);
-    if (type === "alltoall" || type === "alltoallv")
-      return this.#alltoall(type, given, base, whole, elementBytes, kind);
+    if (gives === gets) return this.#alltoall(type, given, base, whole, elementBytes, kind);
     const isInPlace = inner === null || isSamePlace(piece, whole);
-    const isVector = type.endsWith("v");
     let blocks: Blocks | undefined;
-    if (isVector && isWhole) {
+    if (isUneven && isWhole) {
       blocks = this.#blocks(type, "counts", given.counts, given.displacements, elementBytes, whole.length, !isScatter);
     }
-    let bytes = isVector ? 0 : isInPlace ? whole.length / size : piece.length;
-    if (!isVector && isWhole && (whole.length !== bytes * size || bytes % elementBytes !== 0)) {
+    let bytes = isUneven ? 0 : isInPlace ? whole.length / size : piece.length;
+    if (!isUneven && isWhole && (whole.length !== bytes * size || bytes % elementBytes !== 0)) {
       throw new PamiError(
         "PAMIR_INVAL",
         `${type}() of ${size} blocks of ${bytes} bytes: ${isScatter ? "send" : "receive"} has ${whole.length} bytes`,
@@ -160,16 +152,16 @@ export class Requests {
         );
       } else if (!isSamePlace(own, block)) checkApart(type, own, whole);
     }
-    if (isVector) bytes = own.length;
+    if (isUneven) bytes = own.length;
     const request: CollectiveRequest = isScatter
       ? { ...base, elementBytes, bytes, send: whole, receive: own, sent: blocks }
       : { ...base, elementBytes, bytes, send: own, receive: whole, received: blocks };
-    const lengths = isVector ? (type === "allgatherv" ? (blocks as Blocks).counts : []) : [bytes];
+    const lengths = isUneven ? (side === "" ? (blocks as Blocks).counts : []) : [bytes];
     return { request, signature: signatureOf(type, -1, kind, root, ...lengths) };
   }
 
   #alltoall(
-    type: "alltoall" | "alltoallv",
+    type: CollectiveType,
     given: Given,
     base: CollectiveRequest,
     receive: Uint8Array,
@@ -182,7 +174,7 @@ export class Requests {
     // In place, what is sent is copied first.
     if (isOnce) send = receive.slice();
     else checkApart(type, send, receive);
-    if (type === "alltoall") {
+    if (!OPERATION_ROWS[type].isUneven) {
       if (send.length !== receive.length || send.length % (size * elementBytes) !== 0) {
         const text = `alltoall() of ${size} members: send has ${send.length} bytes, receive ${receive.length}`;
         throw new PamiError("PAMIR_INVAL", text);
@@ -217,7 +209,7 @@ export class Requests {
 
   /** Blocks in bytes, of counts and displacements in elements. @param isWritten whether they must not overlap */
   #blocks(
-    type: CollectiveType | ActiveType,
+    type: OperationType,
     name: string,
     counts: ArrayLike<number> | undefined,
     displacements: ArrayLike<number> | undefined,
@@ -254,9 +246,10 @@ export class Requests {
     const [rank, size] = [this.#rank, this.#size];
     const { send, receive, operation, exclusive = false } = given;
     checkFlag(`exclusive of ${type}()`, exclusive);
-    const gets = type !== "reduce" || rank === root;
+    const { gets: side, root: rooted } = OPERATION_ROWS[type];
+    const gets = rooted === "" || rank === root;
     if (send === null && !gets) {
-      throw new PamiError("PAMIR_INVAL", `reduce() in place at rank ${rank}: only the root, rank ${root}, may`);
+      throw new PamiError("PAMIR_INVAL", `${type}() in place at rank ${rank}: only the root, rank ${root}, may`);
     }
     const operands = bytesOf(type, send === null ? "receive" : "send", send ?? receive);
     const view = (send ?? receive) as ArrayBufferView;
@@ -274,7 +267,7 @@ export class Requests {
     if (gets) this.#checkElements(type, element, given.type, "receive", receive as ArrayBufferView);
     let sent: Blocks | undefined;
     let needed = operands.length;
-    if (type === "reduceScatter") {
+    if (side === "block") {
       sent = this.#scattered(given.counts, elementBytes, operands.length);
       needed = sent.counts[rank] as number;
       if (isInPlace) result = result.subarray(0, needed);
@@ -299,7 +292,7 @@ export class Requests {
     const lengths = [operands.length, elementBytes, Number(exclusive), Number(isOrdered), ...(sent?.counts ?? [])];
     return {
       request,
-      signature: signatureOf(type, operationNumber, number, type === "reduce" ? root : size, ...lengths),
+      signature: signatureOf(type, operationNumber, number, rooted === "" ? size : root, ...lengths),
     };
   }
 
@@ -457,10 +450,6 @@ function elementBytesOf(
   return own;
 }
 
-function isReduction(type: CollectiveType): boolean {
-  return type === "reduce" || type === "allreduce" || type === "scan" || type === "reduceScatter";
-}
-
 function bytesPerElement(view: ArrayBufferView): number {
   return (view as { BYTES_PER_ELEMENT?: number }).BYTES_PER_ELEMENT ?? 1;
 }
@@ -485,7 +474,7 @@ function viewOn(view: ArrayBufferView, buffer: ArrayBufferLike, byteOffset: numb
 }
 
 /** @throws PAMIR_INVAL unless it is a view, whose bytes are there */
-export function bytesOf(type: CollectiveType | ActiveType, name: string, view: unknown): Uint8Array {
+export function bytesOf(type: OperationType, name: string, view: unknown): Uint8Array {
   if (!ArrayBuffer.isView(view)) {
     const isRegion = ArrayBuffer.isView((view as { bytes?: unknown } | undefined | null)?.bytes);
     const hint = isRegion ? ": give its bytes, or an array over them" : "";
@@ -500,7 +489,7 @@ export function bytesOf(type: CollectiveType | ActiveType, name: string, view: u
   }
 }
 
-function listOf(type: CollectiveType | ActiveType, name: string, list: unknown, size: number, least = 0): number[] {
+function listOf(type: OperationType, name: string, list: unknown, size: number, least = 0): number[] {
   const isList = Array.isArray(list) || (ArrayBuffer.isView(list) && !(list instanceof DataView));
   const values: unknown[] = isList ? Array.from(list as ArrayLike<unknown>) : [];
   if (values.length !== size || !isList) {
@@ -516,7 +505,7 @@ function listOf(type: CollectiveType | ActiveType, name: string, list: unknown, 
 }
 
 /** Where blocks begin, in elements. That of an empty block is any whole number, which is ignored, as in MPI. */
-function placesOf(type: CollectiveType | ActiveType, displacements: unknown, counts: readonly number[]): number[] {
+function placesOf(type: OperationType, displacements: unknown, counts: readonly number[]): number[] {
   const places = listOf(type, "displacements", displacements, counts.length, Number.MIN_SAFE_INTEGER);
   for (const [rank, place] of places.entries()) {
     if (counts[rank] === 0) places[rank] = 0;
@@ -526,7 +515,7 @@ function placesOf(type: CollectiveType | ActiveType, displacements: unknown, cou
 }
 
 /** @throws PAMIR_INVAL if two views hold elements of different types */
-export function checkKinds(type: CollectiveType | ActiveType, send: unknown, receive: unknown): void {
+export function checkKinds(type: OperationType, send: unknown, receive: unknown): void {
   const [one, other] = [send as ArrayBufferView, receive as ArrayBufferView];
   if (kindOf(one) === kindOf(other) && bytesPerElement(one) === bytesPerElement(other)) return;
   throw new PamiError(

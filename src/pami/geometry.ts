@@ -1,10 +1,17 @@
 // Geometries: lists of endpoints that do collective operations. This file checks arguments and waits; collective/ does the work.
-import { ACTIVE_TYPES, type ActiveHandler, type ActiveType } from "../collective/active.js";
+import type { ActiveHandler } from "../collective/active.js";
 import type { Agreement } from "../collective/agreement.js";
 import { oddOf } from "../collective/calls.js";
 import type { PartOf } from "../collective/collectives.js";
 import type { GeometryCore } from "../collective/geometry-core.js";
 import type { CollectiveOperation as Begun } from "../collective/operation.js";
+import {
+  ACTIVE_TYPES,
+  type ActiveType,
+  type CollectiveType,
+  OPERATION_ROWS,
+  type OperationType,
+} from "../collective/operations.js";
 import {
   ACTIVE_ALGORITHM,
   ALGORITHMS,
@@ -18,7 +25,6 @@ import {
 } from "../collective/select.js";
 import { SharedOperation } from "../collective/shared/shared-operation.js";
 import { BarrierSteps } from "../collective/shared/shared-steps.js";
-import { COLLECTIVE_TYPES, type CollectiveType } from "../collective/signature.js";
 import { checkCallback, checkFunction, checkKeys, checkObject, NO_OPTIONS } from "../core/check.js";
 import type { Endpoint } from "../core/endpoint.js";
 import { checkInteger, PamiError, show } from "../core/error.js";
@@ -663,12 +669,12 @@ export class Geometry {
   }
 
   /** In debug mode, the other members hear that this one's arguments were refused: so all stay in step. @returns the error */
-  #refused(error: unknown, type: CollectiveType | ActiveType): unknown {
+  #refused(error: unknown, type: OperationType): unknown {
     if (!isActive(type)) this.#core.refuse(String((error as Error)?.message));
     return error;
   }
 
-  #checkWait(type: CollectiveType | ActiveType, options: WaitOptions): void {
+  #checkWait(type: OperationType, options: WaitOptions): void {
     try {
       checkWait(`${type}Sync()`, options);
     } catch (error) {
@@ -677,7 +683,7 @@ export class Geometry {
   }
 
   /** Before the operation begins, for one that begins goes on. @throws PAMIR_WOULD_BLOCK, PAMIR_NOT_ISOLATED */
-  #refuseBlocking(type: CollectiveType | ActiveType): never {
+  #refuseBlocking(type: OperationType): never {
     const { whyPrivate } = this.#parts.task.parker;
     const [code, why] =
       whyPrivate === ""
@@ -686,7 +692,7 @@ export class Geometry {
     throw this.#refused(new PamiError(code, `${type}Sync() ${why}. Await ${type}()`), type);
   }
 
-  #sync(type: CollectiveType | ActiveType, parameters: object, options: WaitOptions): Result {
+  #sync(type: OperationType, parameters: object, options: WaitOptions): Result {
     if (options !== NO_OPTIONS) this.#checkWait(type, options);
     if (!this.#mayBlock) this.#refuseBlocking(type);
     const operation = this.#begin(type, parameters);
@@ -696,7 +702,7 @@ export class Geometry {
   }
 
   /** Blocks the thread until an operation is over. */
-  #wait(type: CollectiveType | ActiveType, operation: Begun, options: WaitOptions): Result {
+  #wait(type: OperationType, operation: Begun, options: WaitOptions): Result {
     operation.waits++;
     try {
       if (this.#parts.spin(operation.look)) return this.#heard(type, operation, operation.result);
@@ -708,12 +714,7 @@ export class Geometry {
   }
 
   /** @param user the call of which the operation is a part: errors name it, and it is over before a handler's error is thrown */
-  async #promise(
-    type: CollectiveType | ActiveType,
-    parameters: object,
-    options: ProgressOptions,
-    user?: string,
-  ): Promise<unknown> {
+  async #promise(type: OperationType, parameters: object, options: ProgressOptions, user?: string): Promise<unknown> {
     const given = parameters as Given;
     const call = user ?? type;
     let made: ArrayBufferView | undefined;
@@ -741,7 +742,7 @@ export class Geometry {
   }
 
   /** How the wait of a blocking form has ended. */
-  #heard(type: CollectiveType | ActiveType, operation: Begun, result: Result): Result {
+  #heard(type: OperationType, operation: Begun, result: Result): Result {
     if (result !== SUCCESS) {
       const call = `${type}Sync`;
       this.#lastError = operation.isOver
@@ -758,7 +759,7 @@ export class Geometry {
   }
 
   /** @param mayRepeat whether the views are the caller's: those that a promise makes come once */
-  #begin(type: CollectiveType | ActiveType, parameters: object, mayRepeat = true): Begun {
+  #begin(type: OperationType, parameters: object, mayRepeat = true): Begun {
     const core = this.#core;
     if (core.isClosed) this.#checkOpen(type);
     const given = parameters as Given;
@@ -844,13 +845,13 @@ class Shrinking {
 }
 
 /** @throws PAMIR_INVAL */
-function checkType(type: CollectiveType | ActiveType): void {
-  if (typeof type === "string" && Object.hasOwn(COLLECTIVE_KEYS, type)) return;
-  const types = [...COLLECTIVE_TYPES, ...ACTIVE_TYPES].join(", ");
+function checkType(type: OperationType): void {
+  if (typeof type === "string" && Object.hasOwn(OPERATION_ROWS, type)) return;
+  const types = Object.keys(OPERATION_ROWS).join(", ");
   throw new PamiError("PAMIR_INVAL", `type ${show(type)} is unknown; there are ${types}`);
 }
 
-function isActive(type: CollectiveType | ActiveType): type is ActiveType {
+function isActive(type: OperationType): type is ActiveType {
   return (ACTIVE_TYPES as readonly string[]).includes(type);
 }
 
@@ -896,7 +897,7 @@ class RecentCall {
   }
 
   /** Whether a call has the same parameters, or LIKE ones. */
-  fitOf(type: CollectiveType | ActiveType, given: Given): typeof SAME | typeof LIKE | typeof OTHER {
+  fitOf(type: OperationType, given: Given): typeof SAME | typeof LIKE | typeof OTHER {
     if (type !== this.#type) return OTHER;
     if (!this.#isSame(given, this.#given)) return this.isShort && this.#isLike(given) ? LIKE : OTHER;
     // The views may have other lengths than they had.

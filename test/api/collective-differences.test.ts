@@ -2,7 +2,7 @@
 // kept, and the next operations work. Every type, every algorithm, every way to differ, in one memory and over messages.
 import { describe, expect, it } from "vitest";
 import { MEMBER_INLINE_BYTES } from "../../assembly/layout.js";
-import { COLLECTIVE_TYPES, type CollectiveType } from "../../src/collective/signature.js";
+import { COLLECTIVE_TYPES, type CollectiveType } from "../../src/collective/operations.js";
 import { ERROR, type Geometry } from "../../src/index.js";
 // Loaded before members need it, which have so many rounds.
 import "../../src/pami/extensions/extensions.js";

@@ -2,8 +2,8 @@
 import type { Message } from "pamir";
 import { expect, it } from "vitest";
 import type { GeometryCore } from "../../src/collective/geometry-core.js";
+import { COLLECTIVE_TYPES } from "../../src/collective/operations.js";
 import { ALGORITHMS } from "../../src/collective/select.js";
-import { COLLECTIVE_TYPES } from "../../src/collective/signature.js";
 import { SUCCESS } from "../../src/core/result.js";
 import type { Geometry } from "../../src/index.js";
 import { type Case, guarded, lengthsOf, parametersOf } from "../conformance/tasks/collective-case.js";

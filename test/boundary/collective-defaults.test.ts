@@ -3,9 +3,9 @@ import { describe, expect, it } from "vitest";
 import { MEMBER_INLINE_BYTES } from "../../assembly/layout.js";
 import type { GeometryCore } from "../../src/collective/geometry-core.js";
 import type { Reducer } from "../../src/collective/operation.js";
+import type { CollectiveType } from "../../src/collective/operations.js";
 import { type CollectiveRequest, defaultAlgorithm } from "../../src/collective/select.js";
 import { FLAT_MEMBERS } from "../../src/collective/shared/shared-steps.js";
-import type { CollectiveType } from "../../src/collective/signature.js";
 import * as limits from "../../src/collective/tuning.js";
 
 /** Where the members are. */

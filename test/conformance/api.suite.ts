@@ -18,7 +18,7 @@ import {
   type TaskExit,
 } from "pamir";
 import { describe, expect, it } from "vitest";
-import { COLLECTIVE_TYPES } from "../../src/collective/signature.js";
+import { COLLECTIVE_TYPES } from "../../src/collective/operations.js";
 import { drawCase } from "../support/collective-draws.js";
 import { problemOf } from "../support/collective-model.js";
 import { hashOf, SEED, scaled } from "../support/effort.js";

@@ -1,7 +1,7 @@
 // What holds for collective operations, whatever carries them, against a plain sequential model. The product of types,
 // algorithms, elements, operations, roots, lengths, places and forms is large: a run draws cases from its seed.
 import { describe, expect, it } from "vitest";
-import { COLLECTIVE_TYPES } from "../../src/collective/signature.js";
+import { COLLECTIVE_TYPES } from "../../src/collective/operations.js";
 import { PATIENCE } from "../api/support.js";
 import { casesAtLimits, drawCase, hugeCase } from "../support/collective-draws.js";
 import { geometryOf, type Members, runCase, settled, until } from "../support/collective-rig.js";

@@ -1,8 +1,8 @@
 // Draws collective operations: all types, algorithms, elements, operations, roots, lengths and places, from a seed.
 
 import { MEMBER_INLINE_BYTES } from "../../assembly/layout.js";
+import { COLLECTIVE_TYPES, type CollectiveType } from "../../src/collective/operations.js";
 import { FLAT_MEMBERS } from "../../src/collective/shared/shared-steps.js";
-import { COLLECTIVE_TYPES, type CollectiveType } from "../../src/collective/signature.js";
 import * as tuning from "../../src/collective/tuning.js";
 import { ELEMENT_TYPES, type ElementType, hasOperation, OPERATIONS, type Operation } from "../../src/core/reduction.js";
 import type { AlgorithmInfo, Geometry } from "../../src/index.js";

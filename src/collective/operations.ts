@@ -1,0 +1,65 @@
+// The operations of geometries, a row each. What differs between operations follows from the rows: their numbers in messages, the
+// checks of parameters, the array that a promise makes, their methods, and the table of docs/geometries.md.
+
+/** What a member has on one side: nothing, a vector as long as all others', a block, or a block for each member. */
+type Side = "" | "vector" | "block" | "blocks";
+
+export interface OperationRow {
+  /** What a member gives. */
+  readonly gives: Side;
+  /** What it gets; of an active message, its root, from the handlers. */
+  readonly gets: Side;
+  /** The side that only the root has; empty: there is no root. */
+  readonly root: "" | "gives" | "gets";
+  /** The parameter that is null in place. */
+  readonly inPlace: "" | "send" | "receive";
+  /** Whether blocks have lengths of their own, by counts. */
+  readonly isUneven: boolean;
+  readonly isReduction: boolean;
+}
+
+const row = (gives: Side, gets: Side, more: Partial<OperationRow> = {}): OperationRow => ({
+  ...{ gives, gets, root: "", inPlace: "", isUneven: false, isReduction: false },
+  ...more,
+});
+const reduction = { inPlace: "send", isReduction: true } as const;
+const gather = { root: "gets", inPlace: "send" } as const;
+const scatter = { root: "gives", inPlace: "receive" } as const;
+const exchange = { inPlace: "send" } as const;
+const uneven = { isUneven: true } as const;
+
+/** Operations that all members begin. Their order is that of their numbers in messages. */
+const COLLECTIVE_ROWS = {
+  barrier: row("", ""),
+  broadcast: row("vector", "vector", { root: "gives" }),
+  reduce: row("vector", "vector", { ...reduction, root: "gets" }),
+  allreduce: row("vector", "vector", reduction),
+  gather: row("block", "blocks", gather),
+  gatherv: row("block", "blocks", { ...gather, ...uneven }),
+  scatter: row("blocks", "block", scatter),
+  scatterv: row("blocks", "block", { ...scatter, ...uneven }),
+  allgather: row("block", "blocks", exchange),
+  allgatherv: row("block", "blocks", { ...exchange, ...uneven }),
+  alltoall: row("blocks", "blocks", exchange),
+  alltoallv: row("blocks", "blocks", { ...exchange, ...uneven }),
+  scan: row("vector", "vector", reduction),
+  reduceScatter: row("blocks", "block", reduction),
+};
+
+/** Operations that one member begins alone. Their order is that of their numbers in messages. */
+const ACTIVE_ROWS = {
+  amBroadcast: row("vector", ""),
+  amScatter: row("blocks", ""),
+  amGather: row("block", "blocks"),
+  amReduce: row("vector", "vector", { isReduction: true }),
+};
+
+/** The types of collective operations that all members begin. */
+export type CollectiveType = keyof typeof COLLECTIVE_ROWS;
+/** The calls that begin an active message. */
+export type ActiveType = keyof typeof ACTIVE_ROWS;
+export type OperationType = CollectiveType | ActiveType;
+
+export const COLLECTIVE_TYPES = Object.keys(COLLECTIVE_ROWS) as readonly CollectiveType[];
+export const ACTIVE_TYPES = Object.keys(ACTIVE_ROWS) as readonly ActiveType[];
+export const OPERATION_ROWS: Readonly<Record<OperationType, OperationRow>> = { ...COLLECTIVE_ROWS, ...ACTIVE_ROWS };
