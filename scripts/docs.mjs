@@ -256,17 +256,26 @@ function section(name, declarations) {
   return lines;
 }
 
+/** The members of the interfaces that a declaration of the same name extends. @param {import("ts-morph").ClassDeclaration} node */
+function mergedMembers(node) {
+  const merged = (node.getSymbol()?.getDeclarations() ?? []).filter(Node.isInterfaceDeclaration);
+  const bases = merged.flatMap((each) => each.getExtends()).map((base) => base.getType().getSymbolOrThrow());
+  return bases
+    .flatMap((base) => base.getDeclarations().filter(Node.isInterfaceDeclaration))
+    .flatMap((each) => each.getMembers());
+}
+
 /** Public members, overloads together. @param {string} name @param {import("ts-morph").ClassDeclaration} node */
 function classMembers(name, node) {
   /** @type {Map<string, Node[]>} */
   const members = new Map();
-  for (const each of node.getMembers()) {
+  for (const each of [...node.getMembers(), ...mergedMembers(node)]) {
     const own = "getName" in each ? each.getName() : "constructor";
     if (!own.startsWith("#")) members.set(own, [...(members.get(own) ?? []), each]);
   }
   const object = name.charAt(0).toLowerCase() + name.slice(1);
   return [...members].flatMap(([own, overloads]) => {
-    const isCall = overloads.some((each) => Node.isMethodDeclaration(each));
+    const isCall = overloads.some((each) => Node.isMethodDeclaration(each) || Node.isMethodSignature(each));
     const path = own === "constructor" ? `new ${name}()` : `${object}${own.startsWith("[") ? "" : "."}${own}`;
     return [`#### ${path}${isCall ? "()" : ""}`, "", ...code(overloads), ...text(overloads)];
   });

@@ -34,26 +34,7 @@ import type { CollectiveKernel } from "../kernel/collective.js";
 import type { Memory } from "../kernel/kernel.js";
 import type { Task } from "../protocol/task.js";
 import { beginActive } from "./active-requests.js";
-import {
-  type AllgathervParameters,
-  type AlltoallvParameters,
-  type AmBroadcastParameters,
-  type AmGatherParameters,
-  type AmReduceParameters,
-  type AmScatterParameters,
-  type BroadcastParameters,
-  COLLECTIVE_KEYS,
-  type CollectiveParametersOf,
-  type ExchangeParameters,
-  type GathervParameters,
-  type Given,
-  IS_SAME_CALL,
-  type ReduceParameters,
-  type ReduceScatterParameters,
-  type ReductionParameters,
-  type RootedParameters,
-  type ScanParameters,
-} from "./collective-parameters.js";
+import { COLLECTIVE_KEYS, type CollectiveParametersOf, type Given, IS_SAME_CALL } from "./collective-parameters.js";
 import { BARRIER, BARRIER_SIGNATURE, bytesOf, type Prepared, Requests } from "./collective-requests.js";
 import type { Context, GeometryContext } from "./context.js";
 import type { Aggregator, AggregatorParameters, KindsParameters } from "./extensions/aggregator.js";
@@ -64,6 +45,7 @@ import type { ItemArray } from "./extensions/item-kind.js";
 import type { SharedRegion } from "./extensions/shared-region.js";
 import { awaitedOf, lateError, named } from "./late-members.js";
 import type { LedWaits } from "./led-waits.js";
+import type { OperationForms } from "./operation-forms.js";
 import { checkProgress, checkWait, type ProgressOptions, type WaitOptions } from "./waits.js";
 
 /** What a geometry needs of its context and client. */
@@ -92,6 +74,7 @@ const UNDER_WAY_MAX = 64;
  * while this member advances its context. Buffers must not be changed before the operation is over, and must not overlap
  * unless it works in place.
  */
+// biome-ignore lint/suspicious/noUnsafeDeclarationMerging: the static block defines the methods.
 export class Geometry {
   /** Number of this member: 0 … size - 1. */
   readonly rank: number;
@@ -111,6 +94,24 @@ export class Geometry {
   #shrinking: Shrinking | undefined;
   /** The barrier of barrierSync(), used again and again. */
   readonly #barrier: SharedOperation | undefined;
+
+  static {
+    for (const type of Object.keys(OPERATION_ROWS) as OperationType[]) {
+      // Without parameters, and with a shorter way.
+      if (type === "barrier") continue;
+      const forms = {
+        [type](this: Geometry, parameters: object, options: ProgressOptions = NO_OPTIONS): Promise<unknown> {
+          return this.#promise(type, parameters, options);
+        },
+        [`${type}Sync`](this: Geometry, parameters: object, options: WaitOptions = NO_OPTIONS): Result {
+          return this.#sync(type, parameters, options);
+        },
+      };
+      for (const [name, value] of Object.entries(forms)) {
+        Object.defineProperty(Geometry.prototype, name, { value, writable: true, configurable: true });
+      }
+    }
+  }
 
   /** @internal */
   constructor(core: GeometryCore, parts: GeometryParts) {
@@ -199,178 +200,6 @@ export class Geometry {
     return this.#wait("barrier", operation, options);
   }
 
-  /** Copies the root's buffer to those of all members. Resolves with `buffer`. */
-  broadcast<View extends ArrayBufferView>(
-    parameters: BroadcastParameters<View>,
-    options: ProgressOptions = NO_OPTIONS,
-  ): Promise<View> {
-    return this.#promise("broadcast", parameters, options) as Promise<View>;
-  }
-
-  /** As broadcast(), but blocks the thread. @returns as barrierSync() */
-  broadcastSync(parameters: BroadcastParameters, options: WaitOptions = NO_OPTIONS): Result {
-    return this.#sync("broadcast", parameters, options);
-  }
-
-  /** Reduces the elements of all members, in the order of ranks; the root gets the result. Resolves with it, or undefined. */
-  reduce<View extends ArrayBufferView>(
-    parameters: ReduceParameters<View>,
-    options: ProgressOptions = NO_OPTIONS,
-  ): Promise<View | undefined> {
-    return this.#promise("reduce", parameters, options) as Promise<View | undefined>;
-  }
-
-  /** As reduce(), but blocks the thread. @returns as barrierSync() */
-  reduceSync(parameters: ReduceParameters, options: WaitOptions = NO_OPTIONS): Result {
-    return this.#sync("reduce", parameters, options);
-  }
-
-  /**
-   * As reduce(), and all members get the result. The order in which elements are combined depends on the number of members
-   * alone, so a sum of floating-point numbers has the same bits in every run, and wherever the members are.
-   */
-  allreduce<View extends ArrayBufferView>(
-    parameters: ReductionParameters<View>,
-    options: ProgressOptions = NO_OPTIONS,
-  ): Promise<View> {
-    return this.#promise("allreduce", parameters, options) as Promise<View>;
-  }
-
-  /** As allreduce(), but blocks the thread. @returns as barrierSync() */
-  allreduceSync(parameters: ReductionParameters, options: WaitOptions = NO_OPTIONS): Result {
-    return this.#sync("allreduce", parameters, options);
-  }
-
-  /** Collects a block from each member at the root, in the order of ranks. Resolves with them there, else with undefined. */
-  gather<View extends ArrayBufferView>(
-    parameters: RootedParameters<View>,
-    options: ProgressOptions = NO_OPTIONS,
-  ): Promise<View | undefined> {
-    return this.#promise("gather", parameters, options) as Promise<View | undefined>;
-  }
-
-  /** As gather(), but blocks the thread. @returns as barrierSync() */
-  gatherSync(parameters: RootedParameters, options: WaitOptions = NO_OPTIONS): Result {
-    return this.#sync("gather", parameters, options);
-  }
-
-  /** As gather(), with blocks of different lengths. */
-  gatherv<View extends ArrayBufferView>(
-    parameters: GathervParameters<View>,
-    options: ProgressOptions = NO_OPTIONS,
-  ): Promise<View | undefined> {
-    return this.#promise("gatherv", parameters, options) as Promise<View | undefined>;
-  }
-
-  /** As gatherv(), but blocks the thread. @returns as barrierSync() */
-  gathervSync(parameters: GathervParameters, options: WaitOptions = NO_OPTIONS): Result {
-    return this.#sync("gatherv", parameters, options);
-  }
-
-  /** Gives each member its block of the root's `send`. `receive` of the root may be null: its block stays where it is. */
-  scatter<View extends ArrayBufferView>(
-    parameters: RootedParameters<View>,
-    options: ProgressOptions = NO_OPTIONS,
-  ): Promise<View> {
-    return this.#promise("scatter", parameters, options) as Promise<View>;
-  }
-
-  /** As scatter(), but blocks the thread. @returns as barrierSync() */
-  scatterSync(parameters: RootedParameters, options: WaitOptions = NO_OPTIONS): Result {
-    return this.#sync("scatter", parameters, options);
-  }
-
-  /** As scatter(), with blocks of different lengths. The root gives `counts` and `displacements`. */
-  scatterv<View extends ArrayBufferView>(
-    parameters: GathervParameters<View>,
-    options: ProgressOptions = NO_OPTIONS,
-  ): Promise<View> {
-    return this.#promise("scatterv", parameters, options) as Promise<View>;
-  }
-
-  /** As scatterv(), but blocks the thread. @returns as barrierSync() */
-  scattervSync(parameters: GathervParameters, options: WaitOptions = NO_OPTIONS): Result {
-    return this.#sync("scatterv", parameters, options);
-  }
-
-  /** As gather(), and all members get the blocks. */
-  allgather<View extends ArrayBufferView>(
-    parameters: ExchangeParameters<View>,
-    options: ProgressOptions = NO_OPTIONS,
-  ): Promise<View> {
-    return this.#promise("allgather", parameters, options) as Promise<View>;
-  }
-
-  /** As allgather(), but blocks the thread. @returns as barrierSync() */
-  allgatherSync(parameters: ExchangeParameters, options: WaitOptions = NO_OPTIONS): Result {
-    return this.#sync("allgather", parameters, options);
-  }
-
-  /** As allgather(), with blocks of different lengths. */
-  allgatherv<View extends ArrayBufferView>(
-    parameters: AllgathervParameters<View>,
-    options: ProgressOptions = NO_OPTIONS,
-  ): Promise<View> {
-    return this.#promise("allgatherv", parameters, options) as Promise<View>;
-  }
-
-  /** As allgatherv(), but blocks the thread. @returns as barrierSync() */
-  allgathervSync(parameters: AllgathervParameters, options: WaitOptions = NO_OPTIONS): Result {
-    return this.#sync("allgatherv", parameters, options);
-  }
-
-  /** Each member gives each one a block. */
-  alltoall<View extends ArrayBufferView>(
-    parameters: ExchangeParameters<View>,
-    options: ProgressOptions = NO_OPTIONS,
-  ): Promise<View> {
-    return this.#promise("alltoall", parameters, options) as Promise<View>;
-  }
-
-  /** As alltoall(), but blocks the thread. @returns as barrierSync() */
-  alltoallSync(parameters: ExchangeParameters, options: WaitOptions = NO_OPTIONS): Result {
-    return this.#sync("alltoall", parameters, options);
-  }
-
-  /** As alltoall(), with blocks of different lengths. */
-  alltoallv<View extends ArrayBufferView>(
-    parameters: AlltoallvParameters<View>,
-    options: ProgressOptions = NO_OPTIONS,
-  ): Promise<View> {
-    return this.#promise("alltoallv", parameters, options) as Promise<View>;
-  }
-
-  /** As alltoallv(), but blocks the thread. @returns as barrierSync() */
-  alltoallvSync(parameters: AlltoallvParameters, options: WaitOptions = NO_OPTIONS): Result {
-    return this.#sync("alltoallv", parameters, options);
-  }
-
-  /** Each member gets the reduction of the elements of all members up to it. */
-  scan<View extends ArrayBufferView>(
-    parameters: ScanParameters<View>,
-    options: ProgressOptions = NO_OPTIONS,
-  ): Promise<View> {
-    return this.#promise("scan", parameters, options) as Promise<View>;
-  }
-
-  /** As scan(), but blocks the thread. @returns as barrierSync() */
-  scanSync(parameters: ScanParameters, options: WaitOptions = NO_OPTIONS): Result {
-    return this.#sync("scan", parameters, options);
-  }
-
-  /** Reduces, and gives each member a part of the result. */
-  reduceScatter<View extends ArrayBufferView>(
-    parameters: ReduceScatterParameters<View>,
-    options: ProgressOptions = NO_OPTIONS,
-  ): Promise<View> {
-    return this.#promise("reduceScatter", parameters, options) as Promise<View>;
-  }
-
-  /** As reduceScatter(), but blocks the thread. @returns as barrierSync() */
-  reduceScatterSync(parameters: ReduceScatterParameters, options: WaitOptions = NO_OPTIONS): Result {
-    return this.#sync("reduceScatter", parameters, options);
-  }
-
   /**
    * Sets the handler of a dispatch id of this geometry, for active messages. It runs in `advance()`. Messages that came before
    * are delivered at once. What it returns for `amGather` and `amReduce` is its block; it is copied. An error that it throws
@@ -385,63 +214,6 @@ export class Geometry {
     if (active.has(id)) throw new PamiError("PAMIR_DISPATCH_TAKEN", `dispatch id ${id} of the geometry has a handler`);
     active.handle(id, handler);
     active.rethrow();
-  }
-
-  /**
-   * Calls a handler at each other member, with the same bytes. The others do not begin anything. Resolves once the bytes have
-   * left this member, which may be before any handler runs.
-   * @throws PAMIR_INVAL, PAMIR_CLOSED, PAMIR_SHUTDOWN (a member to which they go has ended); as `progress()`
-   */
-  async amBroadcast(parameters: AmBroadcastParameters, options: ProgressOptions = NO_OPTIONS): Promise<void> {
-    await this.#promise("amBroadcast", parameters, options);
-  }
-
-  /** As amBroadcast(), but blocks the thread. @returns as barrierSync() */
-  amBroadcastSync(parameters: AmBroadcastParameters, options: WaitOptions = NO_OPTIONS): Result {
-    return this.#sync("amBroadcast", parameters, options);
-  }
-
-  /** Calls a handler at each other member, with its block. Resolves as amBroadcast(). @throws also PAMIR_BOUNDS */
-  async amScatter(parameters: AmScatterParameters, options: ProgressOptions = NO_OPTIONS): Promise<void> {
-    await this.#promise("amScatter", parameters, options);
-  }
-
-  /** As amScatter(), but blocks the thread. @returns as barrierSync() */
-  amScatterSync(parameters: AmScatterParameters, options: WaitOptions = NO_OPTIONS): Result {
-    return this.#sync("amScatter", parameters, options);
-  }
-
-  /**
-   * Calls a handler at each other member, and resolves with what they return, by rank.
-   * @throws PAMIR_COLLECTIVE (a handler threw, or returned a block of another length), PAMIR_SHUTDOWN, PAMIR_INVAL,
-   *   PAMIR_NO_MEMORY (a member drops messages without a handler); as `progress()`
-   */
-  amGather<View extends ArrayBufferView>(
-    parameters: AmGatherParameters<View>,
-    options: ProgressOptions = NO_OPTIONS,
-  ): Promise<View> {
-    return this.#promise("amGather", parameters, options) as Promise<View>;
-  }
-
-  /** As amGather(), but blocks the thread. @returns as barrierSync() */
-  amGatherSync(parameters: AmGatherParameters, options: WaitOptions = NO_OPTIONS): Result {
-    return this.#sync("amGather", parameters, options);
-  }
-
-  /**
-   * Calls a handler at each other member, and resolves with the reduction of what they return, in the order of ranks.
-   * @throws as amGather()
-   */
-  amReduce<View extends ArrayBufferView>(
-    parameters: AmReduceParameters<View>,
-    options: ProgressOptions = NO_OPTIONS,
-  ): Promise<View> {
-    return this.#promise("amReduce", parameters, options) as Promise<View>;
-  }
-
-  /** As amReduce(), but blocks the thread. @returns as barrierSync() */
-  amReduceSync(parameters: AmReduceParameters, options: WaitOptions = NO_OPTIONS): Result {
-    return this.#sync("amReduce", parameters, options);
   }
 
   /**
@@ -811,6 +583,8 @@ export class Geometry {
     return found;
   }
 }
+
+export interface Geometry extends OperationForms {}
 
 /** Ranks that an error names. */
 const NAMED_MAX = 8;
