@@ -18,40 +18,44 @@ export interface OperationRow {
   readonly isReduction: boolean;
 }
 
-const row = (gives: Side, gets: Side, more: Partial<OperationRow> = {}): OperationRow => ({
-  ...{ gives, gets, root: "", inPlace: "", isUneven: false, isReduction: false },
-  ...more,
-});
-const reduction = { inPlace: "send", isReduction: true } as const;
-const gather = { root: "gets", inPlace: "send" } as const;
-const scatter = { root: "gives", inPlace: "receive" } as const;
-const exchange = { inPlace: "send" } as const;
-const uneven = { isUneven: true } as const;
+const row = (
+  gives: Side,
+  gets: Side,
+  root: OperationRow["root"] = "",
+  inPlace: OperationRow["inPlace"] = "",
+  isReduction = false,
+): OperationRow => ({ gives, gets, root, inPlace, isReduction, isUneven: false });
+const uneven = (even: OperationRow): OperationRow => ({ ...even, isUneven: true });
+const reduction = row("vector", "vector", "", "send", true);
+const gather = row("block", "blocks", "gets", "send");
+const scatter = row("blocks", "block", "gives", "receive");
+const allgather = row("block", "blocks", "", "send");
+const alltoall = row("blocks", "blocks", "", "send");
 
 /** Operations that all members begin. Their order is that of their numbers in messages. */
 const COLLECTIVE_ROWS = {
   barrier: row("", ""),
-  broadcast: row("vector", "vector", { root: "gives" }),
-  reduce: row("vector", "vector", { ...reduction, root: "gets" }),
-  allreduce: row("vector", "vector", reduction),
-  gather: row("block", "blocks", gather),
-  gatherv: row("block", "blocks", { ...gather, ...uneven }),
-  scatter: row("blocks", "block", scatter),
-  scatterv: row("blocks", "block", { ...scatter, ...uneven }),
-  allgather: row("block", "blocks", exchange),
-  allgatherv: row("block", "blocks", { ...exchange, ...uneven }),
-  alltoall: row("blocks", "blocks", exchange),
-  alltoallv: row("blocks", "blocks", { ...exchange, ...uneven }),
-  scan: row("vector", "vector", reduction),
-  reduceScatter: row("blocks", "block", reduction),
+  broadcast: row("vector", "vector", "gives"),
+  reduce: row("vector", "vector", "gets", "send", true),
+  allreduce: reduction,
+  gather,
+  gatherv: uneven(gather),
+  scatter,
+  scatterv: uneven(scatter),
+  allgather,
+  allgatherv: uneven(allgather),
+  alltoall,
+  alltoallv: uneven(alltoall),
+  scan: reduction,
+  reduceScatter: row("blocks", "block", "", "send", true),
 };
 
-/** Operations that one member begins alone. Their order is that of their numbers in messages. */
+/** Operations that one member begins alone, as their root. Their order is that of their numbers in messages. */
 const ACTIVE_ROWS = {
   amBroadcast: row("vector", ""),
   amScatter: row("blocks", ""),
   amGather: row("block", "blocks"),
-  amReduce: row("vector", "vector", { isReduction: true }),
+  amReduce: row("vector", "vector", "", "", true),
 };
 
 /** The types of collective operations that all members begin. */

@@ -34,7 +34,13 @@ import type { CollectiveKernel } from "../kernel/collective.js";
 import type { Memory } from "../kernel/kernel.js";
 import type { Task } from "../protocol/task.js";
 import { beginActive } from "./active-requests.js";
-import { COLLECTIVE_KEYS, type CollectiveParametersOf, type Given, IS_SAME_CALL } from "./collective-parameters.js";
+import {
+  COLLECTIVE_KEYS,
+  type CollectiveParametersOf,
+  type Given,
+  IS_SAME_CALL,
+  type IsSame,
+} from "./collective-parameters.js";
 import { BARRIER, BARRIER_SIGNATURE, bytesOf, type Prepared, Requests } from "./collective-requests.js";
 import type { Context, GeometryContext } from "./context.js";
 import type { Aggregator, AggregatorParameters, KindsParameters } from "./extensions/aggregator.js";
@@ -545,7 +551,7 @@ export class Geometry {
       }
     }
     let recent: RecentCall;
-    let isOnce = !mayRepeat;
+    let isOnce = !mayRepeat || OPERATION_ROWS[type].isUneven;
     try {
       checkKeys(`parameters of ${type}()`, parameters, COLLECTIVE_KEYS[type]);
       if (like?.take(given)) {
@@ -642,7 +648,7 @@ const ALIGN = 8;
 
 class RecentCall {
   readonly #type: CollectiveType;
-  readonly #isSame: (given: Given, own: Given) => boolean;
+  readonly #isSame: IsSame;
   #given: Given;
   #prepared: Prepared;
   readonly #algorithm: Algorithm;
@@ -657,7 +663,8 @@ class RecentCall {
 
   constructor(type: CollectiveType, given: Given, prepared: Prepared, algorithm: Algorithm) {
     this.#type = type;
-    this.#isSame = IS_SAME_CALL[type];
+    // Those without are not remembered.
+    this.#isSame = IS_SAME_CALL[type] as IsSame;
     // The caller may change its object.
     this.#given = { ...given };
     this.#prepared = prepared;
