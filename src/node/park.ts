@@ -456,6 +456,11 @@ export class Parker {
     );
   }
 
+  /** Notes that a wait was over at its first look, so that the next event may come soon, too. */
+  stayedAwake(): void {
+    this.#awake = Number.NaN;
+  }
+
   /** Notes that the awaited event came while the thread spun. */
   won(spins: Spins): void {
     this.#awake = Number.NaN;

@@ -1126,6 +1126,7 @@ export class Context {
       // An event of the first look is no gain of a spin: on one core, a woken peer answers before this thread goes on. Such
       // wins paid for 3,500 lost spins a second; now some 30 are lost.
       if (look > 0) parker.won(this.#waits.spins);
+      else parker.stayedAwake();
       return SUCCESS;
     }
     return this.#waitUntil(wait, condition, timeout, looked, found, interrupts);
@@ -1142,6 +1143,7 @@ export class Context {
       }
       // As in #advanceUntil().
       if (count > 1) parker.won(this.#waits.spins);
+      else parker.stayedAwake();
       return true;
     }
     return false;

@@ -99,6 +99,7 @@ function bench(build: Build, cores = 2, gift?: number) {
     pause(milliseconds: number) {
       now += milliseconds;
     },
+    stayedAwake: () => parker.stayedAwake(),
     /** As wait() for what never comes, without blocking the thread. */
     async waitAsync(milliseconds: number) {
       due = () => false;
@@ -302,6 +303,8 @@ describe.each<Build>(["wasm", "twin"])("%s", (build) => {
     parker.wait(0.1, 2);
     parker.pause(3);
     expect(parker.wait(10)).toEqual(ASLEEP);
+    parker.stayedAwake();
+    expect(parker.wait(10).looks).toBeGreaterThan(8);
   });
 
   it("what comes while one spins makes one spin again", () => {
