@@ -24,11 +24,11 @@ export const BUNDLE_MAX = 93_700;
  * for types of transfers, 11 for shared regions, counters, grids and aggregators, 1 of them for items of several kinds and
  * lengths, 1.5 for many items at once and in place, a half for comparing what members give, a quarter for the output of failed
  * processes and for tasks that lack descriptors, a quarter for frames that are not copied, a quarter for folders that are one
- * user's alone, two thirds for short operations in one function, and for reductions that take what an earlier one has made, 50
+ * user's alone, two thirds for short operations in one function, a half for geometries that are made by calls that block, and for reductions that take what an earlier one has made, 50
  * bytes for ports to tasks, 13 for the twin. What only Node can use is not counted: bundlers for browsers get dist/absent.js for
  * it.
  */
-export const LATER_MAX = 114_642;
+export const LATER_MAX = 115_182;
 
 /**
  * Bytes that `pamir/web` adds on a page, minified and gzipped: 8 KB for seals, 22 for sessions, links and the agent of a node,

@@ -116,7 +116,7 @@ export type { CellArray, Grid, GridParameters } from "./pami/extensions/grid.js"
 export type { ItemArray, ItemKind, UpdateOperation } from "./pami/extensions/item-kind.js";
 export type { SharedRegion } from "./pami/extensions/shared-region.js";
 export type { Geometry } from "./pami/geometry.js";
-export type { GeometryOptions, GeometryRange } from "./pami/make-geometry.js";
+export type { GeometryOptions, GeometryRange, GeometrySyncOptions } from "./pami/make-geometry.js";
 export type { ProgressOptions, WaitOptions } from "./pami/waits.js";
 export type { SendParameters, TypedSendParameters } from "./protocol/eager/sender.js";
 export type { NotifyWord, PutParameters, RegionWord, RmwParameters, TransferParameters } from "./protocol/rma/rma.js";

@@ -14,7 +14,7 @@ import type { HostMessagePort } from "../support/like.js";
 import { hardwareThreads } from "../support/node/cores.js";
 import { Context, type ContextOptions } from "./context.js";
 import type { Geometry } from "./geometry.js";
-import type { GeometryOptions, GeometryRange } from "./make-geometry.js";
+import type { GeometryOptions, GeometryRange, GeometrySyncOptions } from "./make-geometry.js";
 import { checkTimeout, PROGRESS_KEYS, type ProgressOptions } from "./waits.js";
 
 /** Attributes that `client.query` returns, by name. */
@@ -73,6 +73,8 @@ export interface CloseOptions extends ProgressOptions {
 /** Called once a task has left. A promise resolves once other nodes have all that the task has sent, or 10 s later. */
 export type OnLeave = () => void | Promise<void>;
 
+/** What makes geometries, once it is loaded. */
+let geometries: typeof import("./make-geometry.js") | undefined;
 const CLOSE_KEYS: Keys<CloseOptions> = { ...PROGRESS_KEYS, drain: true };
 
 /**
@@ -208,6 +210,24 @@ export class Client {
     options: GeometryOptions = NO_OPTIONS,
   ): Promise<Geometry> {
     return this.#makeGeometry("createGeometry", members, options);
+  }
+
+  /**
+   * As createGeometry(), but blocks the thread. Only where the code of geometries is loaded: by world() or createGeometry().
+   * @throws as createGeometry(), and as advanceUntil(); PAMIR_WOULD_BLOCK also before that
+   */
+  createGeometrySync(
+    members: readonly Endpoint[] | GeometryRange,
+    options: GeometrySyncOptions = NO_OPTIONS,
+  ): Geometry {
+    this.#checkOpen("createGeometrySync");
+    if (geometries === undefined) {
+      throw new PamiError(
+        "PAMIR_WOULD_BLOCK",
+        "createGeometrySync() needs code that is not loaded: await world() first",
+      );
+    }
+    return geometries.makeGeometrySync(this.#task, this.#geometryContexts(), members, options);
   }
 
   /**
@@ -366,9 +386,14 @@ export class Client {
     options: GeometryOptions,
   ): Promise<Geometry> {
     this.#checkOpen(call);
+    this.#geometryContexts();
+    geometries = await import("./make-geometry.js");
+    return geometries.makeGeometry(call, this.#task, this.#geometryContexts(), members, options);
+  }
+
+  #geometryContexts(): readonly Context[] {
     if (this.#contexts.size === 0 && this.#created === 0) this.createContext();
-    const { makeGeometry } = await import("./make-geometry.js");
-    return makeGeometry(call, this.#task, [...this.#contexts.values()], members, options);
+    return [...this.#contexts.values()];
   }
 
   async #drain({ timeout, signal }: CloseOptions): Promise<void> {

@@ -42,7 +42,7 @@ import {
   type IsSame,
 } from "./collective-parameters.js";
 import { BARRIER, BARRIER_SIGNATURE, bytesOf, type Prepared, Requests } from "./collective-requests.js";
-import type { Context, GeometryContext } from "./context.js";
+import type { Context } from "./context.js";
 import type { Aggregator, AggregatorParameters, KindsParameters } from "./extensions/aggregator.js";
 import type { Counter, CounterOptions } from "./extensions/counter.js";
 import type { ExtensionHost } from "./extensions/extension-host.js";
@@ -50,22 +50,18 @@ import type { CellArray, Grid, GridParameters } from "./extensions/grid.js";
 import type { ItemArray } from "./extensions/item-kind.js";
 import type { SharedRegion } from "./extensions/shared-region.js";
 import { awaitedOf, lateError, named } from "./late-members.js";
-import type { LedWaits } from "./led-waits.js";
 import type { OperationForms } from "./operation-forms.js";
+import { awaitSteps, blockOnSteps, checkMayBlock, type Step, type StepHost, type Steps } from "./steps.js";
 import { checkProgress, checkWait, type ProgressOptions, type WaitOptions } from "./waits.js";
 
 /** What a geometry needs of its context and client. */
-export interface GeometryParts {
+export interface GeometryParts extends StepHost {
   readonly memory: Memory;
-  spin(look: () => boolean): boolean;
   readonly task: Task;
   readonly context: Context;
-  readonly advanceUntil: GeometryContext["advanceUntil"];
-  readonly waits: LedWaits;
-  readonly until: GeometryContext["until"];
   shutdownError(text: string, to: Endpoint): Error;
   /** Makes a geometry of some of the members, for this context. @param call "split" */
-  create(call: string, endpoints: readonly Endpoint[], options: ProgressOptions, part: PartOf): Promise<Geometry>;
+  create(call: string, endpoints: readonly Endpoint[], part: PartOf): Steps<Geometry>;
   readonly kernel: CollectiveKernel;
 }
 
@@ -229,31 +225,39 @@ export class Geometry {
    */
   split(color: number, key?: number, options?: ProgressOptions): Promise<Geometry>;
   split(color: undefined, key?: number, options?: ProgressOptions): Promise<undefined>;
-  async split(
-    color: number | undefined,
-    key = 0,
-    options: ProgressOptions = NO_OPTIONS,
-  ): Promise<Geometry | undefined> {
-    this.#checkOpen("split");
+  async split(color: number | undefined, key = 0, options: ProgressOptions = NO_OPTIONS): Promise<unknown> {
+    const steps = this.#split("split", color, key, () => checkProgress("split()", options));
+    return awaitSteps(steps, this.#parts, options);
+  }
+
+  /** As split(), but blocks the thread. @throws as split(), and as advanceUntil() */
+  splitSync(color: number, key?: number, options?: WaitOptions): Geometry;
+  splitSync(color: undefined, key?: number, options?: WaitOptions): undefined;
+  splitSync(color: number | undefined, key = 0, options: WaitOptions = NO_OPTIONS): Geometry | undefined {
+    const steps = this.#split("splitSync", color, key, () => this.#checkBlocks("split", options));
+    return blockOnSteps(steps, this.#parts.host, options);
+  }
+
+  *#split(call: string, color: number | undefined, key: number, check: () => void): Steps<Geometry | undefined> {
+    this.#checkOpen(call);
     try {
       if (color !== undefined) checkInteger("color", color, 0, 2 ** 31 - 1);
       checkInteger("key", key, -(2 ** 31), 2 ** 31 - 1);
+      check();
     } catch (error) {
       throw this.#refused(error, "allgather");
     }
-    const send = Int32Array.of(color ?? -1, key);
-    const all = (await this.#promise("allgather", { send }, options, "split")) as Int32Array;
+    const all = new Int32Array(2 * this.size);
+    const operation = this.#begin("allgather", { send: Int32Array.of(color ?? -1, key), receive: all }, false);
+    if (!operation.isOver) yield { until: operation, late: this.#late(call, () => awaitedOf(operation)) };
+    if (operation.result !== SUCCESS) throw this.#errorOf(call, operation);
     if (color === undefined) return undefined;
     const ranks = this.endpoints
       .map((_, rank) => rank)
       .filter((rank) => all[2 * rank] === color)
       .sort((one, other) => (all[2 * one + 1] as number) - (all[2 * other + 1] as number) || one - other);
-    return this.#parts.create(
-      "split",
-      ranks.map((rank) => this.endpoints[rank] as Endpoint),
-      options,
-      { whole: this.#core, isSplit: true },
-    );
+    const members = ranks.map((rank) => this.endpoints[rank] as Endpoint);
+    return yield* this.#parts.create(call, members, { whole: this.#core, isSplit: true });
   }
 
   /** Makes a geometry of the members that share this member's memory. All members call it. */
@@ -262,7 +266,8 @@ export class Geometry {
     this.#checkOpen("splitByNode");
     const node = this.#core.nodes[this.rank];
     const members = this.endpoints.filter((_, rank) => this.#core.nodes[rank] === node);
-    return this.#parts.create("splitByNode", members, options, { whole: this.#core, isSplit: false });
+    const steps = this.#parts.create("splitByNode", members, { whole: this.#core, isSplit: false });
+    return awaitSteps(steps, this.#parts, options);
   }
 
   /**
@@ -325,7 +330,7 @@ export class Geometry {
   }
 
   get #host(): ExtensionHost {
-    const { task, context, advanceUntil, until } = this.#parts;
+    const { task, context, host } = this.#parts;
     return {
       group: this,
       core: this.#core,
@@ -333,9 +338,9 @@ export class Geometry {
       context,
       allgather: (call, send, options) => this.#promise("allgather", { send }, options, call) as Promise<Uint8Array>,
       barrier: async (call, options) => void (await this.#promise("barrier", NO_OPTIONS, options, call)),
-      until: (call, condition, options, awaited) => named(this, call, until(condition, options), awaited),
+      until: (call, condition, options, awaited) => named(this, call, host.until(condition, options), awaited),
       untilSync: (call, condition, options, awaited) => {
-        const result = advanceUntil(condition, options);
+        const result = host.advanceUntil(condition, options);
         if (result !== SUCCESS) this.#lastError = lateError(this, call, result, awaited());
         return result;
       },
@@ -360,72 +365,85 @@ export class Geometry {
    */
   async shrink(options: ProgressOptions = NO_OPTIONS): Promise<Geometry> {
     checkProgress("shrink()", options);
-    this.#checkOpen("shrink");
+    return awaitSteps(this.#shrink("shrink", options), this.#parts, options);
+  }
+
+  /** As shrink(), but blocks the thread. Either call goes on from where the other was given up. @throws as shrink(), and as advanceUntil() */
+  shrinkSync(options: WaitOptions = NO_OPTIONS): Geometry {
+    this.#checkBlocks("shrink", options);
+    return blockOnSteps(this.#shrink("shrinkSync", options), this.#parts.host, options);
+  }
+
+  *#shrink(call: string, { timeout }: WaitOptions): Steps<Geometry> {
+    this.#checkOpen(call);
     // A call that was given up goes on from there: else this member's votes would answer other ones of the others.
     let state = this.#shrinking ?? new Shrinking(-1);
     this.#shrinking = undefined;
     for (;;) {
       if (state.ended === undefined) {
-        state.decision ??= await this.#agree(state, true, options);
-        await this.#settle(state, state.decision, options);
+        state.decision ??= yield* this.#agree(call, state, true);
+        yield* this.#settle(call, state, state.decision, timeout);
         state.ended = state.decision.ended;
       }
       const { ended } = state;
       if (state.made === undefined && state.failure === undefined) {
         const left = this.endpoints.filter((_, rank) => !ended.has(rank));
         try {
-          state.made = await this.#parts.create("shrink", left, options, { whole: this.#core, isSplit: false });
+          state.made = yield* this.#parts.create(call, left, { whole: this.#core, isSplit: false });
         } catch (error) {
           state.failure = error;
         }
       }
       // It counts if it is made everywhere: else some would go on with it, and others without.
-      const { isGood } = await this.#agree(state, state.made !== undefined, options);
+      const { isGood } = yield* this.#agree(call, state, state.made !== undefined);
       const { made, failure } = state;
       if (made !== undefined && isGood) return made;
       made?.close();
       if (ended.size === state.known)
-        throw failure ?? new PamiError("PAMIR_SHUTDOWN", "shrink(): a member has no geometry");
+        throw failure ?? new PamiError("PAMIR_SHUTDOWN", `${call}(): a member has no geometry`);
       state = new Shrinking(ended.size);
     }
   }
 
-  async #agree(state: Shrinking, isGood: boolean, options: ProgressOptions): Promise<Agreement> {
+  *#agree(call: string, state: Shrinking, isGood: boolean): Steps<Agreement> {
     state.agreement ??= this.#core.agree(isGood);
     const { agreement } = state;
-    const wait = this.#parts.until(() => agreement.isOver || this.closed, options, true);
     try {
-      await named(this, "shrink", wait, () => agreement.awaited());
+      const late = this.#late(call, () => agreement.awaited());
+      yield { until: () => agreement.isOver || this.closed, late };
     } catch (error) {
       this.#shrinking = state;
       throw error;
     }
     // This member comes to the new geometry no more, and others may have it.
     if (this.closed) state.made?.close();
-    this.#checkOpen("shrink");
+    this.#checkOpen(call);
     state.agreement = undefined;
     return agreement;
   }
 
   /**
-   * The members have agreed on those that are left. Resolves once it is certain that these may go on. Where only silence has told
+   * The members have agreed on those that are left. Over once it is certain that these may go on. Where only silence has told
    * of an end, the news of a launcher may come behind it.
    * @throws PAMIR_MINORITY
    */
-  async #settle(state: Shrinking, decision: Agreement, options: ProgressOptions): Promise<void> {
-    const { timeout = Number.POSITIVE_INFINITY } = options;
+  *#settle(call: string, state: Shrinking, decision: Agreement, timeout = Number.POSITIVE_INFINITY): Steps<void> {
     const isSettled = (): boolean => this.closed || this.#core.isSettled(decision);
     if (isSettled() && decision.mayGoOn) return;
     this.#shrinking = state;
     try {
-      const wait = this.#parts.until(isSettled, { ...options, timeout: Math.min(timeout, NEWS_MS) }, true);
-      await named(this, "shrink", wait, () => decision.silent);
+      yield { until: isSettled, timeout: NEWS_MS, late: this.#late(call, () => decision.silent) };
     } catch (error) {
       if ((error as PamiError).code !== "PAMIR_TIMEDOUT" || timeout <= NEWS_MS) throw error;
     }
-    this.#checkOpen("shrink");
-    if (!decision.mayGoOn) throw minority(this, decision);
+    this.#checkOpen(call);
+    if (!decision.mayGoOn) throw minority(this, call, decision);
     this.#shrinking = undefined;
+  }
+
+  /** The error of a wait for members. */
+  #late(call: string, ranks: () => readonly number[]): Step["late"] {
+    return (result, cause) => lateError(this, call, result, ranks(), cause);
   }
 
   /**
@@ -461,13 +479,18 @@ export class Geometry {
   }
 
   /** Before the operation begins, for one that begins goes on. @throws PAMIR_WOULD_BLOCK, PAMIR_NOT_ISOLATED */
-  #refuseBlocking(type: OperationType): never {
-    const { whyPrivate } = this.#parts.task.parker;
-    const [code, why] =
-      whyPrivate === ""
-        ? (["PAMIR_WOULD_BLOCK", "on a thread that must not block"] as const)
-        : (["PAMIR_NOT_ISOLATED", `would get no messages: ${whyPrivate}`] as const);
-    throw this.#refused(new PamiError(code, `${type}Sync() ${why}. Await ${type}()`), type);
+  #refuseBlocking(type: OperationType): void {
+    try {
+      checkMayBlock(this.#parts.task, type);
+    } catch (error) {
+      throw this.#refused(error, type);
+    }
+  }
+
+  /** @param call "split" @throws PAMIR_INVAL, PAMIR_WOULD_BLOCK, PAMIR_NOT_ISOLATED */
+  #checkBlocks(call: string, options: WaitOptions): void {
+    checkWait(`${call}Sync()`, options);
+    checkMayBlock(this.#parts.task, call);
   }
 
   #sync(type: OperationType, parameters: object, options: WaitOptions): Result {
@@ -483,8 +506,8 @@ export class Geometry {
   #wait(type: OperationType, operation: Begun, options: WaitOptions): Result {
     operation.waits++;
     try {
-      if (this.#parts.spin(operation.look)) return this.#heard(type, operation, operation.result);
-      const waited = this.#parts.advanceUntil(operation.look, options);
+      if (this.#parts.host.spin(operation.look)) return this.#heard(type, operation, operation.result);
+      const waited = this.#parts.host.advanceUntil(operation.look, options);
       return this.#heard(type, operation, operation.isOver ? operation.result : waited);
     } finally {
       operation.waits--;
@@ -596,13 +619,13 @@ export interface Geometry extends OperationForms {}
 const NAMED_MAX = 8;
 
 /** PAMIR_MINORITY: others may go on without these members. */
-function minority({ rank, size }: Geometry, { ended, certain, silent }: Agreement): PamiError {
+function minority({ rank, size }: Geometry, call: string, { ended, certain, silent }: Agreement): PamiError {
   const left = size - ended.size;
   const what = `${left} of ${size} members ${left === 1 ? "is" : "are"} left, ended: ${certain.size}`;
   const named = `rank${silent.length === 1 ? "" : "s"} ${silent.slice(0, NAMED_MAX).join(", ")}`;
   const more = silent.length > NAMED_MAX ? ` and ${silent.length - NAMED_MAX} more` : "";
   const why = `nothing is heard of ${named}${more}, which may go on without this one`;
-  return new PamiError("PAMIR_MINORITY", `shrink() of rank ${rank}: ${what}; ${why}`);
+  return new PamiError("PAMIR_MINORITY", `${call}() of rank ${rank}: ${what}; ${why}`);
 }
 
 /** How far a round of shrink() has come. */

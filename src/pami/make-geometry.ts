@@ -1,16 +1,17 @@
 // Makes geometries: what client.createGeometry() loads.
 import { ContextGeometries, type PartOf } from "../collective/collectives.js";
-import type { Creation } from "../collective/creation.js";
 import { checkKeys, type Keys } from "../core/check.js";
 import { checkEndpoint, type Endpoint, nameOf } from "../core/endpoint.js";
 import { checkInteger, PamiError } from "../core/error.js";
+import { TIMEDOUT } from "../core/result.js";
 import { type CollectiveKernel, selectCollectiveKernel } from "../kernel/collective.js";
 import type { ContextCore } from "../protocol/context-core.js";
 import type { Task } from "../protocol/task.js";
 import type { Context } from "./context.js";
 import { Geometry } from "./geometry.js";
 import { LedWaits } from "./led-waits.js";
-import { checkProgress, PROGRESS_KEYS, type ProgressOptions } from "./waits.js";
+import { awaitSteps, blockOnSteps, checkMayBlock, type Step, type StepHost, type Steps } from "./steps.js";
+import { checkProgress, checkWait, PROGRESS_KEYS, type ProgressOptions, WAIT_KEYS, type WaitOptions } from "./waits.js";
 
 /** Tasks `from` … `to`, both included, each `step`-th (default 1): ranges as in PAMI. */
 export interface GeometryRange {
@@ -30,7 +31,17 @@ export interface GeometryOptions extends ProgressOptions {
   readonly context?: Context | undefined;
 }
 
-const KEYS: Keys<GeometryOptions> = { ...PROGRESS_KEYS, id: true, context: true };
+/** Options of `client.createGeometrySync`. */
+export interface GeometrySyncOptions extends WaitOptions {
+  /** As of `client.createGeometry`. */
+  readonly id?: number | undefined;
+  /** As of `client.createGeometry`. */
+  readonly context?: Context | undefined;
+}
+
+const OWN: Keys<Pick<GeometryOptions, "id" | "context">> = { id: true, context: true };
+const KEYS: Keys<GeometryOptions> = { ...PROGRESS_KEYS, ...OWN };
+const SYNC_KEYS: Keys<GeometrySyncOptions> = { ...WAIT_KEYS, ...OWN };
 
 /** One for each context, and one kernel for each task. */
 const collectivesOf = new WeakMap<ContextCore, ContextGeometries>();
@@ -46,10 +57,46 @@ export async function makeGeometry(
   options: GeometryOptions,
 ): Promise<Geometry> {
   checkKeys(`options of ${call}()`, options, call === "world" ? PROGRESS_KEYS : KEYS);
-  const { id = 0, context: wanted, ...wait } = options;
-  checkInteger("id", id, 0, 2 ** 32 - 1);
+  const { id, context, ...wait } = options;
   checkProgress(`${call}()`, wait);
-  const endpoints = endpointsOf(task, members);
+  const by = memberOf(call, task, contexts, members, id, context);
+  return awaitSteps(make(call, by, task), by, wait);
+}
+
+/** @throws as `client.createGeometrySync` */
+export function makeGeometrySync(
+  task: Task,
+  contexts: readonly Context[],
+  members: readonly Endpoint[] | GeometryRange,
+  options: GeometrySyncOptions,
+): Geometry {
+  const call = "createGeometrySync";
+  checkKeys(`options of ${call}()`, options, SYNC_KEYS);
+  const { id, context, ...wait } = options;
+  checkWait(`${call}()`, wait);
+  checkMayBlock(task, "createGeometry");
+  const by = memberOf(call, task, contexts, members, id, context);
+  return blockOnSteps(make(call, by, task), by.host, wait);
+}
+
+/** What a member needs to make a geometry. */
+interface Maker extends StepHost {
+  readonly context: Context;
+  readonly endpoints: readonly Endpoint[];
+  readonly id: number;
+}
+
+/** @throws PAMIR_INVAL, PAMIR_CLOSED */
+function memberOf(
+  call: string,
+  task: Task,
+  contexts: readonly Context[],
+  members: readonly Endpoint[] | GeometryRange,
+  id = 0,
+  wanted?: Context,
+): Maker {
+  checkInteger("id", id, 0, 2 ** 32 - 1);
+  const endpoints = endpointsOf(call, task, members);
   // It may have closed while this module was loaded.
   if (wanted?.closed) throw new PamiError("PAMIR_CLOSED", `${call}(): ${nameOf(wanted.endpoint)} is closed`);
   const own = contexts.filter(({ endpoint }) => endpoints.includes(endpoint));
@@ -64,7 +111,13 @@ export async function makeGeometry(
       `${call}(): ${own.length} contexts of task ${task.number} are members: name one`,
     );
   }
-  return make(call, task, context, endpoints, id, wait);
+  const { host } = context;
+  let waits = waitsOf.get(host.core);
+  if (waits === undefined) {
+    waits = new LedWaits(host);
+    waitsOf.set(host.core, waits);
+  }
+  return { context, host, waits, endpoints, id };
 }
 
 function kernelFor(task: Task): CollectiveKernel {
@@ -77,16 +130,8 @@ function kernelFor(task: Task): CollectiveKernel {
 }
 
 /** @param call the user's call, for errors: "split" */
-async function make(
-  call: string,
-  task: Task,
-  context: Context,
-  endpoints: readonly Endpoint[],
-  id: number,
-  options: ProgressOptions,
-  part?: PartOf,
-): Promise<Geometry> {
-  const { host } = context;
+function* make(call: string, maker: Maker, task: Task, part?: PartOf): Steps<Geometry> {
+  const { context, host, waits, endpoints, id } = maker;
   const { core } = host;
   const kernel = kernelFor(task);
   let collectives = collectivesOf.get(core);
@@ -94,62 +139,51 @@ async function make(
     collectives = core.add((activity) => new ContextGeometries(task, core, activity, kernel));
     collectivesOf.set(core, collectives);
   }
-  let waits = waitsOf.get(core);
-  if (waits === undefined) {
-    waits = new LedWaits(host);
-    waitsOf.set(core, waits);
-  }
   const creation = collectives.begin(endpoints, id, part);
+  const late: Step["late"] = (result, cause) =>
+    result === TIMEDOUT
+      ? new PamiError("PAMIR_TIMEDOUT", `${call}() ${creation.awaited()}`, { cause })
+      : new PamiError("PAMIR_INTERRUPTED", `${call}() was interrupted`);
   try {
-    await waits.until(creation, options, true);
+    yield { until: creation, late };
   } catch (error) {
     // In its last round, it may have come to an end.
-    if (!creation.isOver || !isLate(error)) throw gaveUp(call, collectives, creation, error);
+    if (!creation.isOver || (error as PamiError).code !== "PAMIR_TIMEDOUT") {
+      collectives.giveUp(creation, creation.awaited());
+      // The round that has ended the wait may have made it: the others hear that this member has none.
+      creation.geometry?.close();
+      throw error;
+    }
   }
   if (creation.geometry === undefined) throw new PamiError("PAMIR_SHUTDOWN", `${call}(): ${creation.refusal}`);
   return new Geometry(creation.geometry, {
     memory: task.memory,
-    spin: host.spin,
     task,
     context,
-    advanceUntil: host.advanceUntil,
-    until: host.until,
+    host,
     waits,
     shutdownError: (text, to) => task.shutdownError(text, to),
-    create: (user, members, wait, part) => make(user, task, context, members, 0, wait, part),
+    create: (user, some, whole) => make(user, { ...maker, endpoints: some, id: 0 }, task, whole),
     kernel,
   });
 }
 
-/** This member gives up. @returns the error to throw */
-function gaveUp(call: string, collectives: ContextGeometries, creation: Creation, error: unknown): unknown {
-  const awaited = creation.awaited();
-  collectives.giveUp(creation, awaited);
-  // The round that has ended the wait may have made it: the others hear that this member has none.
-  creation.geometry?.close();
-  return isLate(error) ? new PamiError("PAMIR_TIMEDOUT", `${call}() ${awaited}`, { cause: error }) : error;
-}
-
-function isLate(error: unknown): boolean {
-  return error instanceof PamiError && error.code === "PAMIR_TIMEDOUT";
-}
-
-function endpointsOf(task: Task, members: readonly Endpoint[] | GeometryRange): readonly Endpoint[] {
+function endpointsOf(call: string, task: Task, members: readonly Endpoint[] | GeometryRange): readonly Endpoint[] {
   const { jobTasks, contexts } = task.map;
   if (!Array.isArray(members)) {
-    checkKeys("members of createGeometry()", members, { from: true, to: true, step: true });
+    checkKeys(`members of ${call}()`, members, { from: true, to: true, step: true });
     const { from, to, step = 1 } = members as GeometryRange;
     checkInteger("from", from, 0, jobTasks - 1);
     checkInteger("to", to, from, jobTasks - 1);
     checkInteger("step", step, 1, jobTasks);
     return Array.from({ length: Math.floor((to - from) / step) + 1 }, (_, place) => from + place * step);
   }
-  if (members.length === 0) throw new PamiError("PAMIR_INVAL", "members of createGeometry(): the list is empty");
+  if (members.length === 0) throw new PamiError("PAMIR_INVAL", `members of ${call}(): the list is empty`);
   const seen = new Set<Endpoint>();
   for (const endpoint of members as readonly Endpoint[]) {
     checkEndpoint(endpoint, jobTasks, contexts);
     if (seen.has(endpoint)) {
-      throw new PamiError("PAMIR_INVAL", `members of createGeometry(): ${nameOf(endpoint)} is there twice`);
+      throw new PamiError("PAMIR_INVAL", `members of ${call}(): ${nameOf(endpoint)} is there twice`);
     }
     seen.add(endpoint);
   }

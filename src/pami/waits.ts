@@ -26,7 +26,7 @@ export interface ProgressOptions extends WaitOptions {
 }
 
 export const PROGRESS_KEYS: Keys<ProgressOptions> = { timeout: true, signal: true };
-const WAIT_KEYS: Keys<WaitOptions> = { timeout: true };
+export const WAIT_KEYS: Keys<WaitOptions> = { timeout: true };
 
 /** What a wait needs of its context. */
 interface WaitHost {

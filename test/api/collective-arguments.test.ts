@@ -65,7 +65,7 @@ const GEOMETRY = new Map<string, Place[]>([
     name,
     [[(given, bad) => of(given)[name]?.(bad), name === "createCounter" ? OPTIONAL : []]],
   ]),
-  ...options("barrier", "barrierSync", "splitByNode", "shrink"),
+  ...options("barrier", "barrierSync", "splitByNode", "shrink", "shrinkSync"),
   ["endpoint", [[({ geometry }, rank) => geometry.endpoint(rank)]]],
   ["algorithms", [[({ geometry }, type) => geometry.algorithms(type)]]],
   [
@@ -77,7 +77,14 @@ const GEOMETRY = new Map<string, Place[]>([
       [({ geometry }, bad) => geometry.collective("amBroadcast", bad)],
     ],
   ],
-  ["split", [[({ geometry }, color) => geometry.split(color), OPTIONAL]]],
+  ...["split", "splitSync"].map((name): [string, Place[]] => [
+    name,
+    [
+      [(given, color) => of(given)[name]?.(color), OPTIONAL],
+      [(given, key) => of(given)[name]?.(0, key), ["-1", ...OPTIONAL]],
+      [(given, bad) => of(given)[name]?.(0, 0, bad), OPTIONAL],
+    ],
+  ]),
   [
     "dispatch",
     [

@@ -65,7 +65,10 @@ function all<T>(geometries: readonly Geometry[], call: (geometry: Geometry) => P
 
 const OPTIONS = { timeout: PATIENCE };
 /** What members make together, besides. */
-const TOGETHER = ["split", "splitByNode", "shrink", "shareRegion", "createCounter", "createAggregator", "createGrid"];
+const TOGETHER = [
+  ...["split", "splitSync", "splitByNode", "shrink", "shrinkSync"],
+  ...["shareRegion", "createCounter", "createAggregator", "createGrid"],
+];
 
 describe.each(["wasm", "ts"] as const)("collective operations, %s", (kernel) => {
   it.each([1, 2, 3, 5, 8, 13])(
@@ -545,6 +548,14 @@ it("wrong arguments are refused", () =>
     const endpoint = context.endpoint;
     for (const members of [[], [endpoint, endpoint], [1 << 24], { from: 1, to: 0 }]) {
       expect((await rejectionOf(client.createGeometry(members, { context }))).code).toBe("PAMIR_INVAL");
+      expect(thrownBy(() => client.createGeometrySync(members, { context })).code).toBe("PAMIR_INVAL");
+    }
+    for (const wrong of [7, { timout: 1 }, { timeout: -1 }, { id: -1 }, { context: 7 }, { signal: null }]) {
+      const { code, text } = thrownBy(() => client.createGeometrySync([endpoint], wrong as never));
+      expect({ code, text }).toEqual({
+        code: "PAMIR_INVAL",
+        text: expect.stringMatching(/createGeometrySync\(\)|timeout is -1|id is -1/),
+      });
     }
     // Errors name the call that was made.
     for (const options of [{ id: 1 }, { timout: 1 }, { timeout: -1 }]) {
@@ -576,6 +587,7 @@ it("wrong arguments are refused", () =>
     expect((await rejectionOf(client.world())).text).toMatch(/^world\(\): no open context of task 0 /);
     await client.close();
     expect((await rejectionOf(client.world())).text).toBe("world() of a client that is closed");
+    expect(thrownBy(() => client.createGeometrySync([0])).text).toBe("createGeometrySync() of a client that is closed");
   }));
 
 it("the world is made anew once it was closed, and only then", () =>

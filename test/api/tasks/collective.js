@@ -1,11 +1,16 @@
 // @ts-check
 // Members of a geometry: each runs the cases of the job, sends what it has got to task 0, and ends.
 import { guarded, parametersOf } from "../../conformance/tasks/collective-case.js";
+import { makeBlocking } from "../../conformance/tasks/members.js";
 import { Traffic } from "../../conformance/tasks/traffic.js";
 import { randomFrom } from "./random.js";
-import { DATA, PATIENCE, RESULT, runScenario, until } from "./support.js";
+import { DATA, PATIENCE, RESULT, report, runScenario, until } from "./support.js";
 
 await runScenario({
+  async makes(client) {
+    const context = client.createContext();
+    report(client, context, await makeBlocking(client));
+  },
   async cases(client, { cases, members, seed }) {
     const context = client.createContext();
     const endpoints = members.map((/** @type {number} */ task) => client.endpoint(task));

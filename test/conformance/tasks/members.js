@@ -178,3 +178,33 @@ export async function halve(world) {
   half.close();
   return [...ranks];
 }
+
+/**
+ * Makes geometries by calls that block: of all tasks but their order, of the halves, and of those that are left once the last
+ * rank has closed. Returns what this member has got.
+ * @param {import("pamir").Client} client
+ */
+export async function makeBlocking(client) {
+  let refused = "";
+  try {
+    client.createGeometrySync([client.endpoint(client.task)], OPTIONS).close();
+  } catch (error) {
+    refused = /** @type {import("pamir").PamiError} */ (error).code;
+  }
+  await client.world(OPTIONS);
+  const tasks = Array.from({ length: client.size }, (_, task) => client.size - 1 - task);
+  const all = client.createGeometrySync(tasks, { id: 5, ...OPTIONS });
+  const half = all.splitSync(all.rank % 2, -all.rank, OPTIONS);
+  const receive = new Int32Array(half.size);
+  check(half.allgatherSync({ send: Int32Array.of(all.rank), receive }, OPTIONS));
+  const none = all.splitSync(undefined, 0, OPTIONS);
+  const told = { refused, rank: all.rank, half: [...receive], none: none === undefined };
+  if (all.rank === all.size - 1) {
+    all.close();
+    return { ...told, left: 0 };
+  }
+  const left = all.shrinkSync(OPTIONS);
+  const sum = new Int32Array(1);
+  check(left.allreduceSync({ send: Int32Array.of(1), receive: sum, operation: "sum" }, OPTIONS));
+  return { ...told, left: sum[0] };
+}
