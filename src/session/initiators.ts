@@ -20,7 +20,7 @@ import { type Initiator, NodeConnection, QUOTA } from "./connection.js";
 import type { NodeState } from "./node-state.js";
 import type { Session } from "./session.js";
 import { type SessionsOptions, SILENCE_DEFAULT } from "./sessions-options.js";
-import { type TxQueue, TxQueues } from "./tx-queues.js";
+import type { TxQueue, TxQueues } from "./tx-queues.js";
 import { Packet } from "./wire/packet.js";
 import type { ReceivedPacket } from "./wire/received-packet.js";
 
@@ -69,32 +69,19 @@ export class Initiators {
   /** @param accompany is called just before data goes to a node: what it holds goes in the same datagram */
   constructor(
     state: NodeState,
-    options: Pick<SessionsOptions, "initiators" | "txQueueBytes" | "silence" | "onUnanswered">,
+    queues: TxQueues,
+    options: Pick<SessionsOptions, "initiators" | "silence" | "onUnanswered">,
     accompany: (node: number, now: number) => void,
   ) {
-    const { initiators = 8, txQueueBytes, silence = SILENCE_DEFAULT, onUnanswered } = options;
+    const { initiators = 8, silence = SILENCE_DEFAULT, onUnanswered } = options;
     this.#onUnanswered = onUnanswered;
     this.#accompany = accompany;
     this.#state = state;
     this.#silence = silence;
-    this.#queues = new TxQueues(state, txQueueBytes);
+    this.#queues = queues;
     this.#packet = new Packet(state.packetBytes);
     state.routes.onMove = (node) => this.#moved(node);
     this.#initiators = Array.from({ length: initiators }, () => ({ open: undefined, closing: 0 }));
-  }
-
-  /** Bytes of content that the packet takes which is filled for a node now; negative: there is none. */
-  roomFor(node: number): number {
-    return this.#queues.roomFor(node);
-  }
-
-  /**
-   * Queues a copy of a segment for an endpoint of a node. A stream delivers its segments in the order of the calls.
-   * @param more the second part of its content
-   * @returns false: the node's queue is full
-   */
-  submit(node: number, origin: number, target: number, kind: number, content: Uint8Array, more: Uint8Array): boolean {
-    return this.#queues.submit(node, origin, target, kind, content, more);
   }
 
   /** Sends now what was submitted for a node, as far as its session may. */
@@ -248,11 +235,6 @@ export class Initiators {
       if (session !== undefined && session.inFlight > 0) nodes.add(queue.node);
     }
     return nodes;
-  }
-
-  /** Restarts the streams to an endpoint at order number 0, because its node has restarted. */
-  forgetTarget(target: number): void {
-    this.#queues.forgetTarget(target);
   }
 
   #find(matches: (connection: NodeConnection) => boolean): NodeConnection | undefined {

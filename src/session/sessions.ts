@@ -1,7 +1,7 @@
 // Dynamically connected transport (D). A node's few initiator contexts serve any number of target nodes, each with one open
 // session at a time. A pool of responders receives the packets of other nodes.
 //
-//   submit() ─► transmit queue of a node ─► initiator: CONNECT, session, DISCONNECT ─► link
+//   claim()  ─► transmit queue of a node ─► initiator: CONNECT, session, DISCONNECT ─► link
 //   link ─► responder of a session ─► streams: once, in order ─► deliver()
 //
 // This class joins both sides, and passes each received packet to one of them.
@@ -23,6 +23,8 @@ import { type Dropped, NodeState } from "./node-state.js";
 import { Responders } from "./responders.js";
 import type { SessionsOptions } from "./sessions-options.js";
 import { Streams } from "./streams.js";
+import { TxQueues } from "./tx-queues.js";
+import type { Packet } from "./wire/packet.js";
 import { ReceivedPacket } from "./wire/received-packet.js";
 
 export type { Dropped } from "./node-state.js";
@@ -31,11 +33,10 @@ export type { Loss, SessionsOptions } from "./sessions-options.js";
 /** Microseconds for which a node that ends answers a session from which nothing comes: several probe timeouts. */
 const LINGER = 500_000;
 
-const NO_BYTES: Uint8Array = new Uint8Array(0);
-
 export class Sessions {
   readonly streams: Streams;
   readonly #state: NodeState;
+  readonly #queues: TxQueues;
   readonly #initiators: Initiators;
   readonly #responders: Responders;
   readonly #packet: ReceivedPacket;
@@ -49,7 +50,10 @@ export class Sessions {
     };
     this.#state = new NodeState({ ...options, onLost });
     this.streams = new Streams(kernel, memory, arena, options.deliver);
-    this.#initiators = new Initiators(this.#state, options, (node, now) => this.#responders.accompany(node, now));
+    this.#queues = new TxQueues(this.#state, options.txQueueBytes);
+    this.#initiators = new Initiators(this.#state, this.#queues, options, (node, now) =>
+      this.#responders.accompany(node, now),
+    );
     this.#responders = new Responders(this.#state, this.streams, options);
     this.#packet = new ReceivedPacket(kernel, memory, arena, job);
     options.link.receiveInto?.((bytes) => {
@@ -75,23 +79,12 @@ export class Sessions {
 
   /** Bytes of content that the packet takes which is filled for a node now; negative: there is none. */
   roomFor(node: number): number {
-    return this.#initiators.roomFor(node);
+    return this.#queues.roomFor(node);
   }
 
-  /**
-   * Queues a copy of a segment for an endpoint of a node. A stream delivers its segments in the order of the calls.
-   * @param more the second part of its content
-   * @returns false: the node's queue is full
-   */
-  submit(
-    node: number,
-    origin: number,
-    target: number,
-    kind: number,
-    content: Uint8Array,
-    more: Uint8Array = NO_BYTES,
-  ): boolean {
-    return this.#initiators.submit(node, origin, target, kind, content, more);
+  /** See TxQueues.claim(). */
+  claim(node: number, origin: number, target: number, kind: number, bytes: number): Packet | undefined {
+    return this.#queues.claim(node, origin, target, kind, bytes);
   }
 
   /** Sends now what was submitted for a node, as far as its session may. */
@@ -101,7 +94,7 @@ export class Sessions {
 
   /** Restarts the streams to an endpoint at order number 0, because its node has restarted. */
   forgetTarget(target: number): void {
-    this.#initiators.forgetTarget(target);
+    this.#queues.forgetTarget(target);
   }
 
   /**

@@ -97,32 +97,30 @@ export class TxQueues {
   }
 
   /**
-   * Queues a copy of a segment for an endpoint of a node. A stream delivers its segments in the order of the calls.
-   * @param more the second part of its content
-   * @returns false: the node's queue is full
+   * Queues a segment for an endpoint of a node. The caller writes its content into the packet at once. A stream delivers its
+   * segments in the order of the calls.
+   * @param bytes of the content
+   * @returns the packet, whose last segment it is; undefined: the node's queue is full
    */
-  submit(node: number, origin: number, target: number, kind: number, content: Uint8Array, more: Uint8Array): boolean {
+  claim(node: number, origin: number, target: number, kind: number, bytes: number): Packet | undefined {
     const { contentMax } = this.#state;
-    const bytes = content.length + more.length;
     if (bytes > contentMax) throw new RangeError(`a segment's content has ${bytes} bytes, more than ${contentMax}`);
-    const queue = this.#queues.get(node) ?? this.#make(node);
+    let queue = this.#queues.get(node);
+    if (queue === undefined) {
+      queue = new TxQueue(node, this.#state.routes);
+      this.#queues.set(node, queue);
+    }
     // An empty queue takes a segment of any size.
-    if (queue.bytes > 0 && queue.bytes + bytes > this.#maxBytes) return false;
+    if (queue.bytes > 0 && queue.bytes + bytes > this.#maxBytes) return undefined;
     let packet = queue.packets.last;
     if (packet === undefined || packet.room < bytes) {
       packet = (this.#spare.pop() ?? new Packet(this.#state.packetBytes)).begin(PACKET_DATA, this.#state.job);
       queue.packets.push(packet);
     }
     queue.bytes += bytes;
-    packet.segment(origin, target, this.#nextOrder(origin, target), kind, content, more);
+    packet.segment(origin, target, this.#nextOrder(origin, target), kind, bytes);
     this.#schedule(queue);
-    return true;
-  }
-
-  #make(node: number): TxQueue {
-    const queue = new TxQueue(node, this.#state.routes);
-    this.#queues.set(node, queue);
-    return queue;
+    return packet;
   }
 
   #nextOrder(origin: number, target: number): number {

@@ -19,6 +19,7 @@ import type { Frame, OnFrame, Pipe } from "../../src/transport/net/frames.js";
 import { CREDIT_BYTES } from "../../src/transport/net/records.js";
 import { ShmLanes } from "../../src/transport/shm/lanes.js";
 import { frameWith } from "../support/record.js";
+import { copyOfFrame, WholeFrames } from "../support/whole-frames.js";
 
 const SLOTS = 256;
 const LIMITS = { tasks: 1024, contexts: 1, laneBytes: 65_536, heapBytes: 2 ** 24, regions: 16, fifos: 1, slots: 4 };
@@ -27,7 +28,7 @@ const FRAMES = 1000;
 const ONE = 70;
 
 /** The other nodes: what is sent to them is kept. */
-class Others implements Pipe {
+class Others extends WholeFrames implements Pipe {
   onFrame: OnFrame = () => false;
   readonly failureDetection = true;
   readonly talkedTo = new Set<number>();
@@ -36,10 +37,8 @@ class Others implements Pipe {
   receivesFrom = (): boolean => true;
   drop = (): boolean => true;
   send(_from: number, _to: number, frame: Frame): void {
-    this.sent.push("records" in frame ? { records: frame.records.slice() } : frame);
+    this.sent.push(copyOfFrame(frame));
   }
-  flush(): void {}
-  leave(): void {}
 }
 
 describe.each(["wasm", "ts"] as const)("%s", (name) => {

@@ -22,6 +22,7 @@ import { serveNode } from "../../src/start/node/agent-thread.js";
 import { Agent } from "../../src/transport/net/agent.js";
 import type { OnFrame, Pipe } from "../../src/transport/net/frames.js";
 import { frameWith } from "../support/record.js";
+import { WholeFrames } from "../support/whole-frames.js";
 
 const LIMITS = { tasks: 1024, contexts: 1, laneBytes: 64, heapBytes: 2 ** 20, regions: 16, fifos: 1, slots: 4 };
 /** Tasks of other nodes. */
@@ -29,7 +30,7 @@ const ONE = 70;
 const OTHER = 80;
 
 /** The other nodes, which take everything and say nothing. */
-class Silence implements Pipe {
+class Silence extends WholeFrames implements Pipe {
   onFrame: OnFrame = () => false;
   readonly failureDetection = true;
   readonly talkedTo = new Set<number>();
@@ -37,8 +38,6 @@ class Silence implements Pipe {
   receivesFrom = (): boolean => false;
   drop = (): boolean => true;
   send(): void {}
-  flush(): void {}
-  leave(): void {}
 }
 
 describe.each(["wasm", "ts"] as const)("%s", (name) => {

@@ -20,7 +20,7 @@ import {
   SEGMENT_KIND_MAX,
 } from "../../assembly/layout.js";
 import { decode, encode, FRAME_VERSION, HEAD_WORDS_MAX } from "../../src/transport/net/encoding.js";
-import { copyOfFrame, type Frame } from "../../src/transport/net/frames.js";
+import type { Frame } from "../../src/transport/net/frames.js";
 import { copyBody } from "../../src/transport/net/records.js";
 import { RUNS_MAX } from "../../src/transport/net/remote-rma.js";
 import { word } from "../support/arbitraries.js";
@@ -104,20 +104,6 @@ describe("the bytes of a frame", () => {
     const back = decode(kind, content) as Frame;
     const expected = "descriptor" in frame ? { ...frame, descriptor: back && remoteOf(frame.descriptor) } : frame;
     expect(back).toEqual(expected);
-  });
-
-  it("of a body that its sender has not copied are those of all in one", () => {
-    const records = bytesFrom(8, (i) => i);
-    const body = bytesFrom(40_000, (i) => i % 251);
-    const whole = { records: Uint8Array.from([...records, ...body]) };
-    const [inParts, inOne] = [encode({ records, body }), encode(whole)];
-    expect([inParts.kind, hex(inParts.head) + hex(inParts.data)]).toEqual([
-      inOne.kind,
-      hex(inOne.head) + hex(inOne.data),
-    ]);
-    const copy = copyOfFrame({ records, body });
-    body.fill(0);
-    expect(copy).toEqual(whole);
   });
 
   it("of another version are dropped", () => {

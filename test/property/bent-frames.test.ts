@@ -54,28 +54,44 @@ function bentJob(bend: Bend | undefined) {
   /** Pairs of which a frame goes on in the next segment. */
   const midway = new Set<string>();
   const { sessions } = member(HOSTILE);
-  const submit = sessions.submit.bind(sessions);
-  sessions.submit = (node, origin, target, kind, content, more = new Uint8Array(0)) => {
-    if (node !== 0) return submit(node, origin, target, kind, content, more);
-    const bytes = Uint8Array.of(...content, ...more);
-    const words = bytes.length >>> 2;
-    const pair = `${origin} ${target}`;
-    const isFirst = !midway.has(pair);
-    const isBent = isFirst && bend?.frame === sent.length && bend.word < words;
-    if (isBent) {
-      const view = new DataView(bytes.buffer);
-      const [name, change] = VALUES[bend.value] as (typeof VALUES)[number];
-      const before = view.getUint32(4 * bend.word, true);
-      view.setUint32(4 * bend.word, change(before) >>> 0, true);
-      bent = `word ${bend.word} of ${KINDS[(kind & ~FRAME_MORE) - 1]} of ${words} words, ${before}: ${name}`;
-    }
-    const isDone = isBent
-      ? submit(node, origin, target, kind, bytes)
-      : submit(node, origin, target, kind, content, more);
-    if (isDone && (kind & FRAME_MORE) !== 0) midway.add(pair);
-    else if (isDone) midway.delete(pair);
-    if (isDone && isFirst) sent.push({ kind, words });
-    return isDone;
+  /** The segment that was claimed last: its content is there once the sessions are called again. */
+  let claimed = (): void => {};
+  const claim = sessions.claim.bind(sessions);
+  sessions.claim = (node, origin, target, kind, length) => {
+    settleClaim();
+    const packet = claim(node, origin, target, kind, length);
+    if (node !== 0 || packet === undefined) return packet;
+    const { content } = packet;
+    claimed = () => {
+      const words = length >>> 2;
+      const pair = `${origin} ${target}`;
+      const isFirst = !midway.has(pair);
+      if (isFirst && bend?.frame === sent.length && bend.word < words) {
+        const view = new DataView(packet.bytes.buffer, content, length);
+        const [name, change] = VALUES[bend.value] as (typeof VALUES)[number];
+        const before = view.getUint32(4 * bend.word, true);
+        view.setUint32(4 * bend.word, change(before) >>> 0, true);
+        bent = `word ${bend.word} of ${KINDS[(kind & ~FRAME_MORE) - 1]} of ${words} words, ${before}: ${name}`;
+      }
+      if ((kind & FRAME_MORE) !== 0) midway.add(pair);
+      else midway.delete(pair);
+      if (isFirst) sent.push({ kind, words });
+    };
+    return packet;
+  };
+  const settleClaim = (): void => {
+    claimed();
+    claimed = () => {};
+  };
+  const pump = sessions.pump.bind(sessions);
+  sessions.pump = (node) => {
+    settleClaim();
+    pump(node);
+  };
+  const advance = sessions.advance.bind(sessions);
+  sessions.advance = () => {
+    settleClaim();
+    return advance();
   };
   const turn = async (): Promise<void> => {
     for (const [task, context] of contexts.entries()) if (!member(task).isDown && !context.closed) context.advance();

@@ -55,6 +55,7 @@ import type { Sessions } from "../../src/session/sessions.js";
 import type { KeySchedule, Seal } from "../../src/session/wire/key-schedule.js";
 import { packetOf } from "../support/packets.js";
 import { randomOf } from "../support/random.js";
+import { submit } from "../support/submit.js";
 import { JOB, keyOf } from "./nodes.js";
 import { Pipe } from "./pipe.js";
 
@@ -398,7 +399,7 @@ export function fuzz(seed: number, count: number, way: Way): Fuzzed {
       ] as const) {
         const stream = from * HONEST + to;
         content.setInt32(0, (sent[stream] as number) + 1, true);
-        if (nodes[from]?.submit(to, from, to, 1, new Uint8Array(content.buffer)))
+        if (submit(nodes[from], to, from, to, 1, new Uint8Array(content.buffer)))
           sent[stream] = (sent[stream] as number) + 1;
       }
     }

@@ -25,6 +25,7 @@ import {
   TAG_BYTES,
 } from "../../assembly/layout.js";
 import { packetOf, type SegmentFields, segmentsOf } from "../support/packets.js";
+import { submit } from "../support/submit.js";
 import { droppedOf } from "./fuzz.js";
 import { JOB, Simulation } from "./nodes.js";
 import { Pipe } from "./pipe.js";
@@ -43,8 +44,8 @@ function running() {
   const other = pipe.start(1, () => {});
   /** Sends one segment each way; the sessions stay open. */
   const exchange = (): void => {
-    node.submit(1, 0, 1, 1, Uint8Array.of(1));
-    other.submit(0, 1, 0, 1, Uint8Array.of(2));
+    submit(node, 1, 0, 1, 1, Uint8Array.of(1));
+    submit(other, 0, 1, 0, 1, Uint8Array.of(2));
     for (let i = 0; i < 6; i++) {
       node.advance();
       other.advance();
@@ -318,7 +319,7 @@ describe("packets that open sessions", () => {
       answers.push(refusal);
     };
     const answers: DataView[] = [];
-    origin.submit(1, 0, 1, 1, Uint8Array.of(1));
+    submit(origin, 1, 0, 1, 1, Uint8Array.of(1));
     origin.advance();
     pipe.carry(); // node 1 does not exist yet
     pipe.inject(0, "1", new Uint8Array((answers[0] as DataView).buffer));

@@ -2,6 +2,7 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import type { Sessions } from "../../src/session/sessions.js";
+import { submit } from "../support/submit.js";
 import { Pipe } from "./pipe.js";
 
 const STRETCHES = 5;
@@ -26,7 +27,7 @@ export function idleBytes(targets: number, stride = 1): number {
     for (let to = first * stride; to <= last * stride; to += stride) {
       let given = 0;
       pipe.start(to, () => given++);
-      origin.submit(to, 0, to, 1, Uint8Array.of(1));
+      submit(origin, to, 0, to, 1, Uint8Array.of(1));
       pipe.run();
       pipe.end(to);
       if (given !== 1) throw new Error(`target ${to} was given ${given} segments`);

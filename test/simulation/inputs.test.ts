@@ -8,6 +8,7 @@ import {
   REFUSED_NAME,
   REFUSED_NODE,
 } from "../../assembly/layout.js";
+import { submit } from "../support/submit.js";
 import { keyOf, type SimulatedNode, Simulation, type SimulationOptions } from "./nodes.js";
 
 const HOUR = 3600e6;
@@ -65,7 +66,7 @@ describe.each([
     const twin = nodeOf(simulation, 2).sessions;
     for (let i = 0; i < 10; i++) {
       simulation.submit(1, 0, text(i));
-      twin.submit(0, 4, 0, 1, Buffer.from("another's"));
+      submit(twin, 0, 4, 0, 1, Buffer.from("another's"));
     }
     simulation.wake(nodeOf(simulation, 2));
     expect(simulation.run(1e6)).toBe(true);

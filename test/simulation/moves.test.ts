@@ -14,6 +14,7 @@ import { byEffort, scaled } from "../support/effort.js";
 import { NetworkedJob } from "../support/networked.js";
 import { randomOf } from "../support/random.js";
 import { replayNote, SEED } from "../support/seed.js";
+import { submit } from "../support/submit.js";
 import { keyOf, Simulation, type SimulationOptions } from "./nodes.js";
 
 const LIMITS = { tasks: 2, contexts: 1, laneBytes: 4096, heapBytes: 2 ** 22, regions: 8, fifos: 2, slots: 8 };
@@ -388,7 +389,7 @@ describe("an address of a node that was known before", () => {
     simulation.run();
     expect(first.addressOf(1)).toBe("b");
     expect([simulation.given.get("0>4"), simulation.given.get("4>0")]).toEqual([expected(1), expected(2)]);
-    simulation.nodes[2]?.sessions.submit(0, 4, 0, 1, text(9));
+    submit(simulation.nodes[2]?.sessions, 0, 4, 0, 1, text(9));
     simulation.wake(simulation.nodes[2] as Simulation["nodes"][0]);
     simulation.run();
     expect(simulation.refused).toEqual([[2, 0, REFUSED_NAME]]);
@@ -424,7 +425,7 @@ describe(`two live nodes with one number, ${replayNote()}`, { timeout: 60_000 },
           simulation.run();
         }
         if (random(4) === 0) simulation.submit(1, 0, text(sent++)); // its session is open meanwhile
-        third.submit(0, 4, 0, 1, text(attempt));
+        submit(third, 0, 4, 0, 1, text(attempt));
         simulation.wake(simulation.nodes[2] as Simulation["nodes"][0]);
         simulation.run(network.now + random(200));
         // As if they came from where the first one is.

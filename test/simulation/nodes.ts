@@ -17,6 +17,7 @@ import { Sessions, type SessionsOptions } from "../../src/session/sessions.js";
 import type { BuddyArena } from "../../src/session/store/buddy-arena.js";
 import type { KeySchedule } from "../../src/session/wire/key-schedule.js";
 import { randomOf } from "../support/random.js";
+import { submit } from "../support/submit.js";
 import { IncarnationArena, memoryWithArena } from "./incarnation-arena.js";
 
 export const JOB = 0x5eed5eed;
@@ -223,7 +224,7 @@ export class Simulation {
   /** Queues a segment, as submit(), but does not wake the node. */
   enqueue(from: number, to: number, content: Uint8Array, origin = 0, target = 0): boolean {
     const { sessions } = this.nodes[from] as SimulatedNode;
-    return sessions.submit(to, from * ENDPOINTS + origin, to * ENDPOINTS + target, 1, content);
+    return submit(sessions, to, from * ENDPOINTS + origin, to * ENDPOINTS + target, 1, content);
   }
 
   /** Restarts a node, as its next incarnation. */

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { PACKET_DATA, SEGMENT_ORIGIN_OFFSET, SEGMENT_SIZE, SEGMENT_TARGET_OFFSET } from "../../assembly/layout.js";
 import { keyScheduleOf } from "../../src/seal/noble.js";
 import type { Sessions } from "../../src/session/sessions.js";
+import { submit } from "../support/submit.js";
 import { JOB, keyOf } from "./nodes.js";
 import { Pipe, type PipeOptions } from "./pipe.js";
 
@@ -68,8 +69,8 @@ describe.each(LINKS)("sessions of node 0%s", (_, options) => {
         const { pipe, near, far } = pairOf(other, options);
         for (let round = 0; round < 3; round++) {
           for (let i = 0; i < 50; i++) {
-            near.sessions.submit(other, 0, endpoint, 1, Uint8Array.of(50 * round + i));
-            far.sessions.submit(0, endpoint, 0, 1, Uint8Array.of(50 * round + i));
+            submit(near.sessions, other, 0, endpoint, 1, Uint8Array.of(50 * round + i));
+            submit(far.sessions, 0, endpoint, 0, 1, Uint8Array.of(50 * round + i));
           }
           pipe.run();
         }
@@ -96,15 +97,15 @@ describe("what is over", () => {
       },
     });
     const send = (byte: number, { sessions }: Side): void => {
-      near.sessions.submit(node, 0, end, 1, Uint8Array.of(byte));
-      sessions.submit(0, end, 0, 1, Uint8Array.of(byte));
+      submit(near.sessions, node, 0, end, 1, Uint8Array.of(byte));
+      submit(sessions, 0, end, 0, 1, Uint8Array.of(byte));
       pipe.run();
     };
     send(1, far);
     pipe.end(node);
     // It learns of the restart by the next packet, from either side; what was sent before that is lost.
     const again = start(node, 2);
-    again.sessions.submit(0, end, 0, 1, Uint8Array.of(2));
+    submit(again.sessions, 0, end, 0, 1, Uint8Array.of(2));
     pipe.run();
     expect(lost).toEqual([node]);
     send(3, again);
@@ -118,7 +119,7 @@ describe("what is over", () => {
   it("D6 the order numbers of many endpoints take at most 22 bytes each, and none when all are forgotten", () => {
     const { near } = pairOf(LAST, { txQueueBytes: 2 ** 30 });
     const ends = Array.from({ length: 10_000 }, (_, i) => endpointOf(i % CONTEXTS, LAST - 7 * (i % 1009)));
-    for (const end of ends) near.sessions.submit(LAST, 0, end, 1, Uint8Array.of(1));
+    for (const end of ends) submit(near.sessions, LAST, 0, end, 1, Uint8Array.of(1));
     expect(4 * near.sessions.kept.orders).toBeLessThan(22 * new Set(ends).size);
     for (const end of ends) near.sessions.forgetTarget(end);
     expect(near.sessions.kept.orders).toBe(32);
@@ -134,14 +135,14 @@ describe("endpoints that do not exist", () => {
     ["from node 0 itself", 0, 0],
   ])("D8 a segment %s is dropped as foreign, and creates no stream", (_, origin, target) => {
     const { pipe, near, far } = pairOf(LAST);
-    far.sessions.submit(0, LAST, 0, 1, Uint8Array.of(1));
+    submit(far.sessions, 0, LAST, 0, 1, Uint8Array.of(1));
     pipe.run();
     expect([near.given.length, near.sessions.kept.streams]).toEqual([1, 1]);
     let packets = 0;
     pipe.tap = (from, _to, packet) => {
       if (from === LAST && packet[2] === PACKET_DATA) packets++;
     };
-    far.sessions.submit(0, origin, target, 1, Uint8Array.of(2));
+    submit(far.sessions, 0, origin, target, 1, Uint8Array.of(2));
     for (let i = 0; i < 10; i++) {
       near.sessions.advance();
       far.sessions.advance();

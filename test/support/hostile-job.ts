@@ -14,6 +14,7 @@ import { encode } from "../../src/transport/net/encoding.js";
 import type { Frame } from "../../src/transport/net/frames.js";
 import { bytesFrom } from "./bytes.js";
 import { type Networked, NetworkedJob } from "./networked.js";
+import { submit } from "./submit.js";
 
 export const CONTEXTS = 2;
 /** Tasks of the target's node, of that whose agent says what it likes, and of an honest one. */
@@ -119,7 +120,7 @@ export function hostileJob(seed: number, limits = LIMITS) {
   /** To the target's node, whatever the frame names. */
   const postRaw = async (frame: Frame, to: number, from: number): Promise<void> => {
     const { kind, head, data } = encode(frame);
-    hostile.sessions.submit(0, from, to, kind, Uint8Array.of(...head, ...data));
+    submit(hostile.sessions, 0, from, to, kind, Uint8Array.of(...head, ...data));
     hostile.frames.flush();
     await settle();
   };

@@ -8,8 +8,9 @@ import { nodeLimits } from "../../src/node/limits.js";
 import { makeJobMemory } from "../../src/node/memory.js";
 import { makeNodeTask } from "../../src/start/node/private-node.js";
 import { Agent } from "../../src/transport/net/agent.js";
-import { copyOfFrame, type Frame, type OnFrame, type Pipe } from "../../src/transport/net/frames.js";
+import type { Frame, OnFrame, Pipe } from "../../src/transport/net/frames.js";
 import type { PrivateJob, PrivateTask } from "./ports-job.js";
+import { copyOfFrame, WholeFrames } from "./whole-frames.js";
 
 /** A frame, from a context to a context. */
 export interface Posted {
@@ -19,7 +20,7 @@ export interface Posted {
 }
 
 /** Carries frames in order, between all tasks. */
-class Post implements Pipe {
+class Post extends WholeFrames implements Pipe {
   onFrame: OnFrame = () => false;
   readonly failureDetection = true;
   readonly talkedTo = new Set<number>();
@@ -27,6 +28,7 @@ class Post implements Pipe {
   readonly #post: (posted: Posted) => void;
 
   constructor(post: (posted: Posted) => void) {
+    super();
     this.#post = post;
   }
 
@@ -39,9 +41,6 @@ class Post implements Pipe {
     this.#heard.add(taskOf(from));
     return this.onFrame(from, to, frame);
   }
-
-  flush(): void {}
-  leave(): void {}
 
   firstTaskOf(task: number): number {
     return task;

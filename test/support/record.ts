@@ -16,7 +16,7 @@ export function frameWith(kind: number, meta: number, body: Uint8Array): Uint8Ar
   const frame = new Uint8Array(recordBytes(body.length));
   // What the frame's buffer held before.
   frame.fill(0xee);
-  putRecord(new Int32Array(frame.buffer), 0, kind, meta, { words, bytes }, 0, body.length);
+  putRecord({ words: new Int32Array(frame.buffer), bytes: frame }, 0, kind, meta, { words, bytes }, 0, body.length);
   return frame;
 }
 

@@ -70,9 +70,9 @@ export interface KeySchedule {
 
 /** Seals a copy of a packet. The original stays unsealed: a retransmission has another `sent`, and perhaps another key. */
 export function sealed(packet: Packet, seal: Seal, buffer: Uint8Array): Uint8Array {
-  const { bytes, length, sent } = packet;
+  const { written, length, sent } = packet;
   const sealedLength = length + TAG_BYTES;
-  buffer.set(bytes);
+  buffer.set(written);
   buffer[PACKET_FLAGS_SHIFT >>> 3] = (buffer[PACKET_FLAGS_SHIFT >>> 3] as number) | PACKET_SEALED;
   buffer[PACKET_LENGTH_OFFSET] = sealedLength & 0xff;
   buffer[PACKET_LENGTH_OFFSET + 1] = sealedLength >>> 8;

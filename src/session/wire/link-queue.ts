@@ -36,7 +36,7 @@ export class LinkQueue implements Outgoing {
   send(to: Address, packet: Packet, seal: Seal | undefined): void {
     const held = this.#held;
     if (held === 0) {
-      this.#send(to, seal === undefined ? packet.bytes : sealed(packet, seal, this.#buffer));
+      this.#send(to, seal === undefined ? packet.written : sealed(packet, seal, this.#buffer));
       return;
     }
     this.#held = 0;
@@ -57,7 +57,7 @@ export class LinkQueue implements Outgoing {
   #write(at: number, packet: Packet, seal: Seal | undefined): number {
     const place = this.#buffer.subarray(at);
     if (seal !== undefined) return at + sealed(packet, seal, place).length;
-    place.set(packet.bytes);
+    place.set(packet.written);
     return at + packet.length;
   }
 

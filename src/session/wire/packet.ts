@@ -22,19 +22,22 @@ import { copyInto } from "../../support/copy.js";
 
 /** An outgoing packet, in a buffer of its own. Data packets are kept until they are acknowledged. */
 export class Packet {
-  readonly #words: Int32Array<ArrayBuffer>;
-  readonly #bytes: Uint8Array<ArrayBuffer>;
+  /** The whole buffer. */
+  readonly words: Int32Array<ArrayBuffer>;
+  readonly bytes: Uint8Array<ArrayBuffer>;
   #length = PACKET_SIZE;
 
   /** @param capacity the most bytes that it can have, a multiple of 4 */
   constructor(capacity: number) {
     const buffer = new ArrayBuffer(capacity);
-    this.#words = new Int32Array(buffer);
-    this.#bytes = new Uint8Array(buffer);
+    this.words = new Int32Array(buffer);
+    this.bytes = new Uint8Array(buffer);
   }
 
   /** Bytes of the contents of its segments. */
   contentBytes = 0;
+  /** Where the content of its last segment begins. */
+  content = 0;
 
   /** Bytes written so far. */
   get length(): number {
@@ -43,61 +46,64 @@ export class Packet {
 
   /** The transmission number that address() wrote. */
   get sent(): number {
-    return (this.#words[PACKET_SENT_OFFSET >>> 2] as number) >>> 0;
+    return (this.words[PACKET_SENT_OFFSET >>> 2] as number) >>> 0;
   }
 
   /** Bytes of content that one more segment may have; negative if none fits. */
   get room(): number {
-    return this.#bytes.length - this.#length - SEGMENT_SIZE;
+    return this.bytes.length - this.#length - SEGMENT_SIZE;
   }
 
   /** The whole packet; valid until it is changed. */
-  get bytes(): Uint8Array<ArrayBuffer> {
-    return this.#bytes.subarray(0, this.#length);
+  get written(): Uint8Array<ArrayBuffer> {
+    return this.bytes.subarray(0, this.#length);
   }
 
   /** Resets it to an empty packet of a kind. */
   begin(kind: number, job: number): this {
     this.#length = PACKET_SIZE;
     this.contentBytes = 0;
-    this.#words[0] = PACKET_MAGIC | (PACKET_VERSION << 8) | (kind << PACKET_KIND_SHIFT);
-    this.#words[PACKET_JOB_OFFSET >>> 2] = job;
+    this.words[0] = PACKET_MAGIC | (PACKET_VERSION << 8) | (kind << PACKET_KIND_SHIFT);
+    this.words[PACKET_JOB_OFFSET >>> 2] = job;
     return this;
   }
 
   /** Appends a word to the body. */
   word(value: number): this {
-    this.#words[this.#length >>> 2] = value;
+    this.words[this.#length >>> 2] = value;
     this.#length += 4;
     return this;
   }
 
   /** Overwrites a word. */
   setWord(offset: number, value: number): this {
-    this.#words[offset >>> 2] = value;
+    this.words[offset >>> 2] = value;
     return this;
   }
 
-  /** Appends a segment. Its content, which is in two parts, must not be longer than `room`. */
-  segment(origin: number, target: number, order: number, kind: number, content: Uint8Array, more: Uint8Array): void {
-    const words = this.#words;
+  /** Appends a segment of so many bytes, at most `room`. Its content, which begins at `content`, is to be written at once. */
+  segment(origin: number, target: number, order: number, kind: number, bytes: number): void {
+    const { words } = this;
     const at = this.#length;
-    const bytes = content.length + more.length;
     words[(at + SEGMENT_ORIGIN_OFFSET) >>> 2] = origin;
     words[(at + SEGMENT_TARGET_OFFSET) >>> 2] = target;
     words[(at + SEGMENT_ORDER_OFFSET) >>> 2] = order;
     words[(at + SEGMENT_LENGTH_OFFSET) >>> 2] = bytes | (kind << SEGMENT_KIND_SHIFT);
-    const end = at + SEGMENT_SIZE + alignUp(bytes, 4);
-    if (bytes % 4 !== 0) words[(end >>> 2) - 1] = 0; // the padding
-    this.#bytes.set(content, at + SEGMENT_SIZE);
-    if (more.length > 0) copyInto(this.#bytes, at + SEGMENT_SIZE + content.length, more);
-    this.#length = end;
+    this.content = at + SEGMENT_SIZE;
+    this.#length = this.content + alignUp(bytes, 4);
+    if (bytes % 4 !== 0) words[(this.#length >>> 2) - 1] = 0; // the padding
     this.contentBytes += bytes;
+  }
+
+  /** Writes the content of the last segment, which is in two parts. */
+  put(first: Uint8Array, more: Uint8Array): void {
+    copyInto(this.bytes, this.content, first);
+    if (more.length > 0) copyInto(this.bytes, this.content + first.length, more);
   }
 
   /** Sets the flags byte. */
   flags(flags: number): this {
-    this.#bytes[PACKET_FLAGS_SHIFT >>> 3] = flags;
+    this.bytes[PACKET_FLAGS_SHIFT >>> 3] = flags;
     return this;
   }
 
@@ -108,7 +114,7 @@ export class Packet {
    * @param number the packet number of data; else 0
    */
   address(session: number, sent: number, number: number): this {
-    const words = this.#words;
+    const words = this.words;
     words[PACKET_LENGTH_OFFSET >>> 2] = this.#length | (PACKET_SIZE << 16);
     words[PACKET_SESSION_OFFSET >>> 2] = session;
     words[PACKET_SENT_OFFSET >>> 2] = sent;

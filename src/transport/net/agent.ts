@@ -38,7 +38,6 @@ import { announceClose, announceStart, interruptTask, markDead } from "../../nod
 import type { RemoteAgent } from "../transport.js";
 import { Bells } from "./bells.js";
 import { Egress } from "./egress.js";
-import { FrameScratch } from "./frame-buffers.js";
 import type { Frame, Pipe } from "./frames.js";
 import { Ingress } from "./ingress.js";
 import { Purge } from "./purge.js";
@@ -112,10 +111,9 @@ export class Agent implements RemoteAgent {
     this.addresses = addresses;
     pipe.onFrame = (from, to, frame) => this.#onFrame(from, to, frame);
     const send = (from: Endpoint, to: Endpoint, frame: Frame): void => this.#send(from, to, frame);
-    const scratch = new FrameScratch();
-    this.#rma = new RemoteRma(kernel, memory, map, addresses, send, scratch);
+    this.#rma = new RemoteRma(kernel, memory, map, addresses, send);
     this.#rendezvous = new RemoteRendezvous(kernel, memory, map, addresses, send);
-    this.#egress = new Egress(kernel, memory, map, addresses, send, scratch);
+    this.#egress = new Egress(kernel, memory, map, addresses, pipe, (from, to) => this.#noteStream(from, to));
     this.#bells = new Bells(kernel, map);
     this.#ingress = new Ingress(kernel, memory, map, addresses, send, {
       bind: (task) => this.#bind(task),
@@ -613,14 +611,15 @@ export class Agent implements RemoteAgent {
     this.#pipe.flush();
   }
 
-  /** Sends a frame, and notes the stream in which it goes. */
+  /** Sends a frame, and notes the stream in which it goes. The node of a task that has ended still gets ENDs, for its other tasks. */
   #send(from: Endpoint, to: Endpoint, frame: Frame): void {
+    if (this.#noteStream(from, to) || "end" in frame) this.#pipe.send(from, to, frame);
+  }
+
+  /** Notes a stream in which a frame goes. False: its target has ended. */
+  #noteStream(from: Endpoint, to: Endpoint): boolean {
     const task = taskOf(to);
-    if (this.#ended.has(task)) {
-      // Its node still gets ENDs, for its other tasks.
-      if ("end" in frame) this.#pipe.send(from, to, frame);
-      return;
-    }
+    if (this.#ended.has(task)) return false;
     const node = this.#pipe.firstTaskOf(task);
     let streams = this.#streams.get(node);
     if (streams === undefined) {
@@ -632,6 +631,6 @@ export class Agent implements RemoteAgent {
     if (targets === undefined) streams.set(from, new Set([to]));
     else targets.add(to);
     this.#uses.set(task, ++this.#frames);
-    this.#pipe.send(from, to, frame);
+    return true;
   }
 }

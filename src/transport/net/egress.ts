@@ -1,6 +1,6 @@
 // Egress: takes the records of the node's contexts out of the blocks that stand for tasks of other nodes. It sends newly
-// committed records in one frame for each pair of contexts. CREDIT_BYTES may be on their way for a pair. Then its lane is
-// not read until the target gives some back.
+// committed records in frames, each of one pair of contexts, and writes them into the packets in which they leave. CREDIT_BYTES
+// may be on their way for a pair. Then its lane is not read until the target gives some back.
 //
 // A turn looks at the blocks of all bound slots. So a frame that comes causes no turn, and a credit in it a look at one block.
 
@@ -10,8 +10,6 @@ import {
   CONTEXT_NOTICE_SEEN_OFFSET,
   CONTEXT_READY_OFFSET,
   EVENT_SIZE,
-  KIND_FIRST,
-  KIND_MESSAGE,
   KIND_MORE,
   NONE,
   RECORD_KIND_MASK,
@@ -25,23 +23,14 @@ import { type Endpoint, taskOf } from "../../core/endpoint.js";
 import type { Kernel, Memory } from "../../kernel/kernel.js";
 import { contextBlock, engineSlot, isClosed, type MemoryMap, taskSlot } from "../../memory/map.js";
 import { endpointCount, type SlotTable, taskAt } from "../../node/address.js";
-import type { FrameScratch } from "./frame-buffers.js";
-import type { Frame, SendFrame } from "./frames.js";
-import { CREDIT_BYTES, isSwitch, PREFIX_BYTES, putPrefix, putRecord, recordBytes } from "./records.js";
+import type { FrameMemory, Pipe } from "./frames.js";
+import { CREDIT_BYTES, isSwitch, PREFIX_BYTES, putRecord, recordBytes } from "./records.js";
 
 const EVENT_WORDS = EVENT_SIZE >>> 2;
 /** Words of an event: pointer to the body, and ordinal of the origin. */
 const EVENT_BODY = 2;
 const EVENT_ORIGIN = 3;
 const NO_ORIGIN = -1;
-/**
- * Bytes of a frame of several records. The target's agent works on a frame as a whole, while the packets of the next one
- * are on their way.
- */
-const FRAME_BYTES = 65536;
-/** Bytes of a body from which a record has a frame of its own, into which the body is not copied. */
-const LONG_BYTES = 32_768;
-
 export class Egress {
   readonly #kernel: Kernel;
   readonly #memory: Memory;
@@ -50,20 +39,28 @@ export class Egress {
   readonly #endpoints: number;
   /** Ordinals of own contexts are below it. */
   readonly #own: number;
-  readonly #send: SendFrame;
-  readonly #scratch: FrameScratch;
+  readonly #pipe: Pipe;
+  readonly #note: (from: Endpoint, to: Endpoint) => boolean;
   /** By own endpoint, then by target: bytes of records on their way. They outlive the target's slot. */
   readonly #inFlight = new Map<Endpoint, Map<Endpoint, number>>();
   /** Pairs whose lane is not read, because their credit is used up. */
   readonly #heldBack = new Set<number>();
+  /** Next lanes of origins that replace theirs within a batch, each before its origin. */
+  readonly #switches: number[] = [];
+  /** The events of the frame that is written, bytes of the first one's body that have gone, and bytes of the frame. */
+  #begin = 0;
+  #end = 0;
+  #skip = 0;
+  #room = 0;
 
+  /** @param note notes that a frame goes to a context. False: it has ended */
   constructor(
     kernel: Kernel,
     memory: Memory,
     map: MemoryMap,
     addresses: SlotTable,
-    send: SendFrame,
-    scratch: FrameScratch,
+    pipe: Pipe,
+    note: (from: Endpoint, to: Endpoint) => boolean,
   ) {
     this.#kernel = kernel;
     this.#memory = memory;
@@ -71,8 +68,8 @@ export class Egress {
     this.#addresses = addresses;
     this.#endpoints = endpointCount(map);
     this.#own = map.locals * map.contexts;
-    this.#send = send;
-    this.#scratch = scratch;
+    this.#pipe = pipe;
+    this.#note = note;
   }
 
   /**
@@ -88,9 +85,10 @@ export class Egress {
     const [origin, target] = [this.#addresses.ordinalOf(from), this.#addresses.ordinalOf(to)];
     if (target < 0 || inFlight - bytes >= CREDIT_BYTES) return true;
     const pair = this.#pairOf(origin, target);
-    if (!this.#heldBack.has(pair)) return true;
-    this.#readAgain(pair);
-    this.#flushBlock(target, NO_ORIGIN);
+    if (this.#heldBack.has(pair)) {
+      this.#readAgain(pair);
+      this.#flush(target);
+    }
     return true;
   }
 
@@ -113,9 +111,8 @@ export class Egress {
     for (let origin = 0; origin < this.#own; origin++) {
       if (this.#heldBack.has(this.#pairOf(origin, target))) return true;
     }
-    return (
-      hasAny && this.#hasSome(contextBlock(this.#map, target)) && this.#peek(contextBlock(this.#map, target)) !== 0
-    );
+    const block = contextBlock(this.#map, target);
+    return hasAny && this.#hasSome(block) && this.#peek(block) !== 0;
   }
 
   /** Bytes on their way from an origin to a target. */
@@ -139,15 +136,22 @@ export class Egress {
     if (this.#kernel.laneOf(block, origin) !== 0) this.#kernel.laneResume(block, origin);
   }
 
-  /** Sends committed records, as far as the credit goes. Returns whether there were any. */
-  turn(): boolean {
-    return this.#flush(NO_ORIGIN);
+  /**
+   * Sends committed records, as far as the credit goes. Returns whether there were any.
+   * @param ending origin whose records are sent even beyond its credit
+   */
+  turn(ending = NO_ORIGIN): boolean {
+    let hasSent = false;
+    for (let target = this.#own; target < this.#endpoints; target++) {
+      if (this.#flush(target, ending)) hasSent = true;
+    }
+    return hasSent;
   }
 
   /** Sends all committed records of an origin, even beyond its credit. */
   flushAllOf(origin: number): void {
     for (const pair of this.#heldBack) if (Math.floor(pair / this.#endpoints) === origin) this.#readAgain(pair);
-    this.#flush(origin);
+    this.turn(origin);
   }
 
   /** Whether turn() would find something. */
@@ -188,17 +192,8 @@ export class Egress {
     return isClosed(this.#kernel, this.#map, target);
   }
 
-  /** @param ending origin whose records are sent even beyond its credit */
-  #flush(ending: number): boolean {
-    let hasSent = false;
-    for (let target = this.#own; target < this.#endpoints; target++) {
-      if (this.#flushBlock(target, ending)) hasSent = true;
-    }
-    return hasSent;
-  }
-
-  /** As #flush(), for the block of one target. */
-  #flushBlock(target: number, ending: number): boolean {
+  /** As turn(), for the block of one target. */
+  #flush(target: number, ending = NO_ORIGIN): boolean {
     const block = contextBlock(this.#map, target);
     if (!this.#isReady(target, block)) return false;
     let hasSent = false;
@@ -215,110 +210,88 @@ export class Egress {
   /** Sends a batch of events of a block and takes their records, except those of pairs that are held back now. */
   #sendBatch(block: number, count: number, target: number, ending: number): void {
     const { words } = this.#memory;
-    const first = (block + CONTEXT_EVENTS_OFFSET) >>> 2;
-    const end = first + count * EVENT_WORDS;
-    const origins = new Set<number>();
-    const switches: number[] = [];
-    for (let event = first; event < end; event += EVENT_WORDS) {
+    const end = ((block + CONTEXT_EVENTS_OFFSET) >>> 2) + count * EVENT_WORDS;
+    const switches = this.#switches;
+    // The events of a lane follow each other.
+    for (let event = (block + CONTEXT_EVENTS_OFFSET) >>> 2, next = event; event < end; event = next) {
       const origin = words[event + EVENT_ORIGIN] as number;
-      if (!origins.has(origin)) {
-        const pair = this.#pairOf(origin, target);
-        if (this.#heldBack.has(pair)) continue;
-        if (origin !== ending && this.#onTheirWay(origin, target) >= CREDIT_BYTES) {
-          this.#heldBack.add(pair);
-          this.#kernel.lanePause(this.#kernel.laneOf(block, origin), words[event + EVENT_BODY] as number);
-          continue;
-        }
-        origins.add(origin);
+      while (next < end && words[next + EVENT_ORIGIN] === origin) next += EVENT_WORDS;
+      if (origin !== ending && this.#onTheirWay(origin, target) >= CREDIT_BYTES) {
+        this.#heldBack.add(this.#pairOf(origin, target));
+        this.#kernel.lanePause(this.#kernel.laneOf(block, origin), words[event + EVENT_BODY] as number);
+        continue;
       }
-      if (isSwitch(words[event] as number)) switches.push(origin, this.#word(words[event + EVENT_BODY] as number));
+      this.#sendRecords(origin, target, event, next);
+      // A switch is the last record of its lane.
+      const last = next - EVENT_WORDS;
+      if (isSwitch(words[last] as number)) switches.push(this.#word(words[last + EVENT_BODY] as number), origin);
     }
-    for (const origin of origins) this.#sendRecords(origin, target, first, end);
     this.#kernel.release(block);
-    for (let i = 0; i < switches.length; i += 2) {
-      this.#kernel.laneSwitch(this.#map.job, block, switches[i] as number, switches[i + 1] as number);
+    while (switches.length > 0) {
+      this.#kernel.laneSwitch(this.#map.job, block, switches.pop() as number, switches.pop() as number);
     }
   }
 
-  /** Sends the records of an origin among events, in frames of FRAME_BYTES or one record. */
+  /** Sends the records of events, which have one origin, in frames that go in one packet each, as far as records fit in one. */
   #sendRecords(origin: number, target: number, first: number, end: number): void {
-    const { words } = this.#memory;
-    let begin = first;
-    let size = 0;
-    for (let event = first; event < end; event += EVENT_WORDS) {
-      if (words[event + EVENT_ORIGIN] !== origin) continue;
-      const more = this.#sizeOf(event);
-      const isLong = this.#isLong(event);
-      if (isLong || size + more > FRAME_BYTES) {
-        this.#sendCopied(origin, target, begin, event, size);
-        begin = event;
-        size = 0;
+    const from = this.#addresses.endpointAt(origin);
+    const to = this.#addresses.endpointAt(target);
+    this.#begin = first;
+    this.#skip = 0;
+    while (this.#begin < end) {
+      const most = this.#pipe.recordsMax(to);
+      let bytes = this.#sizeOf(this.#begin, this.#skip);
+      let next = this.#begin + EVENT_WORDS;
+      const isCut = bytes > most && this.#kindOf(this.#begin) === KIND_MORE;
+      if (isCut) bytes = most;
+      for (; next < end && bytes < most; next += EVENT_WORDS) {
+        const more = this.#sizeOf(next, 0);
+        if (bytes + more > most) break;
+        bytes += more;
       }
-      if (isLong) {
-        this.#sendFrame(origin, target, this.#longFrame(event), more);
-        begin = event + EVENT_WORDS;
-      } else size += more;
+      this.#end = next;
+      this.#room = bytes;
+      if (bytes > 0) {
+        this.#sent(from, to, bytes);
+        if (this.#note(from, to)) this.#pipe.sendRecords(from, to, bytes, this.#fill);
+      }
+      if (isCut) this.#skip += bytes - PREFIX_BYTES;
+      else {
+        this.#skip = 0;
+        this.#begin = next;
+      }
     }
-    this.#sendCopied(origin, target, begin, end, size);
   }
 
-  /** Sends a frame of the records of an origin among events, which take so many bytes. */
-  #sendCopied(origin: number, target: number, first: number, end: number, bytes: number): void {
-    if (bytes === 0) return;
-    const records = this.#scratch.take(bytes);
-    this.#fill(records, origin, first, end);
-    this.#sendFrame(origin, target, { records }, bytes);
+  #kindOf(event: number): number {
+    return ((this.#memory.words[event] as number) >>> RECORD_KIND_SHIFT) & RECORD_KIND_MASK;
   }
 
-  #sendFrame(origin: number, target: number, frame: Frame, bytes: number): void {
-    const [from, to] = [this.#addresses.endpointAt(origin), this.#addresses.endpointAt(target)];
-    this.#sent(from, to, bytes);
-    this.#send(from, to, frame);
-  }
-
-  /** Whether the body of an event's record goes out of the lane as it is. Its padding would be bytes of earlier records. */
-  #isLong(event: number): boolean {
-    const commit = this.#memory.words[event] as number;
-    const length = commit & RECORD_LENGTH_MASK;
-    const kind = (commit >>> RECORD_KIND_SHIFT) & RECORD_KIND_MASK;
-    return (
-      length >= LONG_BYTES && length % 4 === 0 && (kind === KIND_MORE || kind === KIND_FIRST || kind === KIND_MESSAGE)
-    );
-  }
-
-  #longFrame(event: number): Frame {
-    const { words, bytes } = this.#memory;
-    const commit = words[event] as number;
-    const body = (words[event + EVENT_BODY] as number) >>> 0;
-    const length = commit & RECORD_LENGTH_MASK;
-    const records = this.#scratch.take(PREFIX_BYTES);
-    const kind = (commit >>> RECORD_KIND_SHIFT) & RECORD_KIND_MASK;
-    putPrefix(new Int32Array(records.buffer), 0, kind, words[event + 1] as number, length);
-    return { records, body: bytes.subarray(body, body + length) };
-  }
-
-  /** Bytes of an event's record in a frame. The other side replaces its lanes by itself: only the end of a lane is sent. */
-  #sizeOf(event: number): number {
+  /**
+   * Bytes of an event's record in a frame. The other side replaces its lanes by itself: only the end of a lane is sent.
+   * @param skip bytes of its body that have gone
+   */
+  #sizeOf(event: number, skip: number): number {
     const { words } = this.#memory;
     const commit = words[event] as number;
-    if (!isSwitch(commit)) return recordBytes(commit & RECORD_LENGTH_MASK);
+    if (!isSwitch(commit)) return recordBytes((commit & RECORD_LENGTH_MASK) - skip);
     return this.#word(words[event + EVENT_BODY] as number) === 0 ? recordBytes(0) : 0;
   }
 
-  /** Writes the records of an origin among events, each behind its prefix. */
-  #fill(records: Uint8Array, origin: number, first: number, end: number): void {
+  /** Writes the records of the events of the frame, each behind its prefix. */
+  readonly #fill = (frame: FrameMemory, first: number): void => {
     const { words } = this.#memory;
-    const frame = new Int32Array(records.buffer, records.byteOffset, records.length >>> 2);
-    let at = 0;
-    for (let event = first; event < end; event += EVENT_WORDS) {
-      if (words[event + EVENT_ORIGIN] !== origin || this.#sizeOf(event) === 0) continue;
+    let skip = this.#skip;
+    let at = first;
+    for (let event = this.#begin; event < this.#end; event += EVENT_WORDS) {
+      if (this.#sizeOf(event, skip) === 0) continue;
       const commit = words[event] as number;
-      const body = (words[event + EVENT_BODY] as number) >>> 0;
-      const length = isSwitch(commit) ? 0 : commit & RECORD_LENGTH_MASK;
-      const kind = (commit >>> RECORD_KIND_SHIFT) & RECORD_KIND_MASK;
-      at = putRecord(frame, at, kind, words[event + 1] as number, this.#memory, body, length);
+      const body = ((words[event + EVENT_BODY] as number) >>> 0) + skip;
+      const length = isSwitch(commit) ? 0 : Math.min((commit & RECORD_LENGTH_MASK) - skip, this.#room - PREFIX_BYTES);
+      at = putRecord(frame, at, this.#kindOf(event), words[event + 1] as number, this.#memory, body, length);
+      skip = 0;
     }
-  }
+  };
 
   #pairOf(origin: number, target: number): number {
     return origin * this.#endpoints + target;

@@ -53,6 +53,8 @@ import type { Frame } from "./frames.js";
 
 /** Version of the encoding: a node drops frames of any other. */
 export const FRAME_VERSION = 1;
+/** Bytes of the head of a frame of records: its one word is the version. */
+export const RECORDS_HEAD_BYTES = 4;
 
 /** An encoded frame: the kind of its segments, and the bytes of its head and data. */
 export interface Encoded {
@@ -111,14 +113,7 @@ const PLAIN_HEAD = Uint8Array.of(FRAME_VERSION, 0, 0, 0);
 
 /** The head and the data of a frame. The data is a view of the frame's own bytes, not a copy. */
 export function encode(frame: Frame): Encoded {
-  if ("records" in frame) {
-    const { records, body } = frame;
-    if (body === undefined) return { kind: FRAME_RECORDS, head: PLAIN_HEAD, data: records };
-    const head = new Uint8Array(4 + records.length);
-    head[0] = FRAME_VERSION;
-    head.set(records, 4);
-    return { kind: FRAME_RECORDS, head, data: body };
-  }
+  if ("records" in frame) return { kind: FRAME_RECORDS, head: PLAIN_HEAD, data: frame.records };
   if ("credit" in frame) return encoded(FRAME_CREDIT, [frame.credit]);
   if ("ask" in frame) {
     return encoded(FRAME_ASK, [frame.ask, frame.moved, ...operationWords(frame.descriptor), ...frame.more], frame.data);

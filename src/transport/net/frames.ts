@@ -1,14 +1,10 @@
 // What carries frames between the agents of nodes: ports of channels, or packets of a network.
 import type { Endpoint } from "../../core/endpoint.js";
-import { copyInto } from "../../support/copy.js";
 
 /** A frame from a context to a context of another node. */
 export type Frame =
-  /**
-   * Records from the sending context to the receiving one, each behind a prefix: see records.ts. `body` is that of the last
-   * one, if its sender has not copied it. In a frame that has come it is in `records`.
-   */
-  | { readonly records: Uint8Array; readonly body?: Uint8Array }
+  /** Records from the sending context to the receiving one, each behind a prefix: see records.ts. */
+  | { readonly records: Uint8Array }
   /** Credit that the frame's sender gives back: bytes of records that went into its lanes. 0 opens the stream. */
   | { readonly credit: number }
   /**
@@ -49,18 +45,17 @@ export type OnFrame = (from: Endpoint, to: Endpoint, frame: Frame) => boolean;
 /** Sends a frame from a context of this node to one of another node. The caller owns its bytes again when this returns. */
 export type SendFrame = (from: Endpoint, to: Endpoint, frame: Frame) => void;
 
-/** A frame with bytes of its own. */
-export function copyOfFrame(frame: Frame): Frame {
-  if ("records" in frame) return { records: joined(frame.records, frame.body) };
-  return "data" in frame && frame.data !== undefined ? { ...frame, data: joined(frame.data) } : frame;
+/** Memory for a frame. */
+export interface FrameMemory {
+  readonly words: Int32Array;
+  readonly bytes: Uint8Array;
 }
 
-function joined(first: Uint8Array, second?: Uint8Array): Uint8Array {
-  const bytes = new Uint8Array(first.length + (second?.length ?? 0));
-  copyInto(bytes, 0, first);
-  if (second !== undefined) copyInto(bytes, first.length, second);
-  return bytes;
-}
+/** Writes the records of a frame, from a word of its memory on. */
+export type FillRecords = (frame: FrameMemory, at: number) => void;
+
+/** Bytes of a frame of several records, at the most: those of a packet are fewer. */
+export const FRAME_BYTES = 65_536;
 
 /**
  * Carries frames: each once, and in order for each pair of contexts. Tasks are named by their numbers in the job, and a node
@@ -73,6 +68,10 @@ export interface Pipe {
   readonly failureDetection: boolean;
   /** Takes a frame. */
   readonly send: SendFrame;
+  /** Bytes of records, a multiple of 4, that the next frame to a context takes without being cut: at most FRAME_BYTES. */
+  recordsMax(to: Endpoint): number;
+  /** Takes a frame of so many bytes of records, which are written into the place that they leave from. */
+  sendRecords(from: Endpoint, to: Endpoint, bytes: number, fill: FillRecords): void;
   /** Sends out what send() has taken. */
   flush(): void;
   /** The first task of a task's node. It names that node here. */

@@ -1,6 +1,6 @@
 // Carries frames through message channels: one for each direction between two nodes, made for its first frame.
 import { type Endpoint, taskOf } from "../../core/endpoint.js";
-import { copyOfFrame, type Frame, type OnFrame, type Pipe } from "./frames.js";
+import { type FillRecords, FRAME_BYTES, type Frame, type OnFrame, type Pipe } from "./frames.js";
 
 /**
  * Longer frames are transferred, not copied. Transferred and copied: 64 bytes 5.3 and 4.7 µs, 1 KiB 6 µs both, 16 KiB 5.7
@@ -56,16 +56,32 @@ export class PortPipe implements Pipe {
   }
 
   send(from: Endpoint, to: Endpoint, frame: Frame): void {
+    const hasData = "data" in frame && frame.data !== undefined;
+    if (hasData) this.#post(from, to, { ...frame, data: frame.data.slice() } as Frame);
+    else this.#post(from, to, frame);
+  }
+
+  recordsMax(): number {
+    return FRAME_BYTES;
+  }
+
+  sendRecords(from: Endpoint, to: Endpoint, length: number, fill: FillRecords): void {
+    const bytes = new Uint8Array(length);
+    fill({ words: new Int32Array(bytes.buffer), bytes }, 0);
+    this.#post(from, to, { records: bytes });
+  }
+
+  /** Posts a frame with bytes of its own. */
+  #post(from: Endpoint, to: Endpoint, frame: Frame): void {
     const task = taskOf(to);
     const node = this.#nodeOf(task);
     // An answer goes back through the channel of its question.
     const isAnswer = ("credit" in frame && frame.credit > 0) || "answer" in frame;
     const back = isAnswer ? this.#incoming.get(node) : undefined;
     if (back === undefined) this.talkedTo.add(this.firstTaskOf(task));
-    const own = copyOfFrame(frame);
-    const bytes = "records" in own ? own.records : "data" in own ? own.data : undefined;
+    const bytes = "records" in frame ? frame.records : "data" in frame ? frame.data : undefined;
     const isLong = bytes !== undefined && bytes.length > HAND_OVER_BYTES;
-    const sent: Sent = { from, to, frame: own };
+    const sent: Sent = { from, to, frame };
     (back ?? this.#to(node)).postMessage(sent, isLong ? [bytes.buffer as ArrayBuffer] : []);
   }
 

@@ -33,8 +33,8 @@ import {
   RTS_SIZE,
 } from "../../../assembly/layout.js";
 import { alignUp } from "../../../assembly/seq.js";
-import type { Memory } from "../../kernel/kernel.js";
 import { copyInto } from "../../support/copy.js";
+import type { FrameMemory } from "./frames.js";
 
 /**
  * Bytes of records that may be on their way from a context to another. A batch may exceed it. With a quarter, a stream of
@@ -91,53 +91,41 @@ export const NO_REST: Rest = { prologue: 0, payload: 0 };
 
 /**
  * Writes the prefix of a record, and behind it the body, which is copied.
- * @param frame the words of a frame
+ * @param frame the memory of a frame, which begins with it
  * @param memory in which the body is
  * @param pointer to the body, a multiple of 4
  * @returns the word of the frame behind the record
  */
 export function putRecord(
-  frame: Int32Array,
+  frame: FrameMemory,
   at: number,
   kind: number,
   meta: number,
-  memory: Pick<Memory, "words" | "bytes">,
+  memory: FrameMemory,
   pointer: number,
   length: number,
 ): number {
-  putPrefix(frame, at, kind, meta, length);
-  putBody(frame, at + PREFIX_WORDS, memory, pointer, length);
-  if (kind === KIND_RTS) putRequest(frame, at + PREFIX_WORDS, memory.words, pointer >>> 2);
-  return wordBehind(frame, at);
-}
-
-/** Writes the prefix of a record. */
-export function putPrefix(frame: Int32Array, at: number, kind: number, meta: number, length: number): void {
+  const { words } = frame;
   const number = KINDS_ON_LINK.indexOf(kind);
   // Its receiver would drop the whole frame.
   if (number < 0) throw new Error(`a record of kind ${kind} does not go to another node`);
-  frame[at] = (number << LENGTH_BITS) | length;
-  frame[at + 1] = (meta & META_DISPATCH_MASK) | ((meta >>> META_HEADER_SHIFT) << HEADER_SHIFT);
+  words[at] = (number << LENGTH_BITS) | length;
+  words[at + 1] = (meta & META_DISPATCH_MASK) | ((meta >>> META_HEADER_SHIFT) << HEADER_SHIFT);
+  putBody(frame, at + PREFIX_WORDS, memory, pointer, length);
+  if (kind === KIND_RTS) putRequest(words, at + PREFIX_WORDS, memory.words, pointer >>> 2);
+  return wordBehind(words, at);
 }
 
 /** Writes a body, and zeros to the next word: the frame's buffer may have held bytes for another node. */
-function putBody(
-  frame: Int32Array,
-  at: number,
-  { words, bytes }: Pick<Memory, "words" | "bytes">,
-  pointer: number,
-  length: number,
-): void {
+function putBody(frame: FrameMemory, at: number, { words, bytes }: FrameMemory, pointer: number, length: number): void {
+  const into = frame.words;
   if (length <= SHORT_BYTES) {
     const first = pointer >>> 2;
-    for (let word = 0; word << 2 < length; word++) frame[at + word] = words[first + word] as number;
-  } else {
-    const place = new Uint8Array(frame.buffer, frame.byteOffset + 4 * at);
-    copyInto(place, 0, bytes.subarray(pointer, pointer + length));
-  }
+    for (let word = 0; word << 2 < length; word++) into[at + word] = words[first + word] as number;
+  } else copyInto(frame.bytes, 4 * at, bytes.subarray(pointer, pointer + length));
   const over = length % 4;
   const last = at + (length >>> 2);
-  if (over > 0) frame[last] = (frame[last] as number) & ((1 << (8 * over)) - 1);
+  if (over > 0) into[last] = (into[last] as number) & ((1 << (8 * over)) - 1);
 }
 
 /** Writes the words of a request to send in their order on a link. */
@@ -195,12 +183,7 @@ export function recordAt(words: Int32Array, at: number): LaneRecord {
 }
 
 /** Copies a body from a frame to memory. @param pointer a multiple of 4, with room for whole words */
-export function copyBody(
-  words: Int32Array,
-  at: number,
-  memory: Pick<Memory, "words" | "bytes">,
-  pointer: number,
-): void {
+export function copyBody(words: Int32Array, at: number, memory: FrameMemory, pointer: number): void {
   const length = lengthAt(words, at);
   if (length > SHORT_BYTES) {
     copyInto(memory.bytes, pointer, recordAt(words, at).body);

@@ -56,7 +56,7 @@ import type { Kernel, Memory } from "../../kernel/kernel.js";
 import { contextBlock, injectionFifo, type MemoryMap, ordinalOf, taskSlot } from "../../memory/map.js";
 import type { SlotTable } from "../../node/address.js";
 import { copyInto } from "../../support/copy.js";
-import type { FrameScratch } from "./frame-buffers.js";
+import { FrameScratch } from "./frame-buffers.js";
 import type { Frame, SendFrame } from "./frames.js";
 import { CREDIT_BYTES } from "./records.js";
 import { remoteResult, resolveRegion } from "./regions.js";
@@ -141,7 +141,7 @@ export class RemoteRma {
   readonly #map: MemoryMap;
   readonly #addresses: SlotTable;
   readonly #send: SendFrame;
-  readonly #scratch: FrameScratch;
+  readonly #scratch = new FrameScratch();
   readonly #atomics: SharedAtomics;
   /** By the pointer of the FIFO. */
   readonly #aways = new Map<number, Away>();
@@ -149,21 +149,13 @@ export class RemoteRma {
   readonly #awayOf = new Map<number, Away>();
   #asks = 0;
 
-  constructor(
-    kernel: Kernel,
-    memory: Memory,
-    map: MemoryMap,
-    addresses: SlotTable,
-    send: SendFrame,
-    scratch: FrameScratch,
-  ) {
+  constructor(kernel: Kernel, memory: Memory, map: MemoryMap, addresses: SlotTable, send: SendFrame) {
     this.#kernel = kernel;
     this.#memory = memory;
     this.#atomics = sharedAtomics(memory);
     this.#map = map;
     this.#addresses = addresses;
     this.#send = send;
-    this.#scratch = scratch;
   }
 
   /** A task of another node has ended: ends the operations that are away to it. */

@@ -9,6 +9,7 @@
 import {
   FRAME_MORE,
   FRAME_PROBE,
+  FRAME_RECORDS,
   SEGMENT_KIND_SHIFT,
   SEGMENT_LENGTH_OFFSET,
   SEGMENT_ORIGIN_OFFSET,
@@ -19,9 +20,9 @@ import { type Endpoint, endpointOf, taskOf } from "../../core/endpoint.js";
 import type { Memory } from "../../kernel/kernel.js";
 import { copyInto } from "../../support/copy.js";
 import { Queue } from "../../support/queue.js";
-import { decode, type Encoded, encode } from "./encoding.js";
+import { decode, type Encoded, encode, FRAME_VERSION, RECORDS_HEAD_BYTES } from "./encoding.js";
 import { BUFFER_BYTES, FrameBuffers } from "./frame-buffers.js";
-import type { Frame, OnFrame, Pipe } from "./frames.js";
+import type { FillRecords, Frame, FrameMemory, OnFrame, Pipe } from "./frames.js";
 
 const NO_BYTES: Uint8Array = new Uint8Array(0);
 const PROBE: Encoded = { kind: FRAME_PROBE, head: NO_BYTES, data: NO_BYTES };
@@ -59,6 +60,14 @@ function part(bytes: Uint8Array, begin: number, end: number): Uint8Array {
   return begin === 0 && end >= bytes.length ? bytes : bytes.subarray(begin, end);
 }
 
+/** A packet as the pipe fills it. */
+export interface ClaimedPacket extends FrameMemory {
+  /** Where the content of its last segment begins. */
+  readonly content: number;
+  /** Writes the content of its last segment, which is in two parts. */
+  put(first: Uint8Array, more: Uint8Array): void;
+}
+
 /** The bytes of an incomplete frame that have come. */
 interface Partial {
   /** At most four times as long as `bytes`, however small the pieces are: a frame takes memory only for what has come. */
@@ -91,15 +100,8 @@ export interface SegmentSender {
   readonly contentMax: number;
   /** Bytes of content that the packet takes which is filled for a node now; negative: there is none. */
   roomFor(node: number): number;
-  /** @param more the second part of the content */
-  submit(
-    node: number,
-    origin: Endpoint,
-    target: Endpoint,
-    kind: number,
-    content: Uint8Array,
-    more: Uint8Array,
-  ): boolean;
+  /** Queues a segment, whose content of so many bytes is to be written at once. Undefined: there is no room. */
+  claim(node: number, origin: Endpoint, target: Endpoint, kind: number, bytes: number): ClaimedPacket | undefined;
   /** Sends now what was submitted for a node, as far as its session may. */
   pump(node: number): void;
   /** Drops what was submitted for a node. */
@@ -124,8 +126,8 @@ export class SessionPipe implements Pipe {
   /** Tasks from which frames came, and tasks that have ended. */
   readonly #heard = new Set<number>();
   readonly #dropped = new Set<number>();
-  /** By task, and by pair: incomplete frames. */
-  readonly #partial = new Map<number, Map<string, Partial>>();
+  /** By origin, then by target: incomplete frames. */
+  readonly #partial = new Map<Endpoint, Map<Endpoint, Partial>>();
   readonly #buffers = new FrameBuffers();
   readonly #now: () => number;
   readonly #probeMax: number;
@@ -169,8 +171,44 @@ export class SessionPipe implements Pipe {
       this.#keep(outgoing);
       this.#push(node, outgoing);
     }
+    this.#noteSent(node, task);
+  }
+
+  #noteSent(node: number, task: number): void {
     this.#talkedTo.add(node);
     if (!this.#hasLeft) this.#probe(node, task, 0, this.#now());
+  }
+
+  recordsMax(to: Endpoint): number {
+    const room = this.#segments.roomFor(this.#places.nodeOf(taskOf(to)));
+    return (room < PIECE_MIN ? this.#segments.contentMax : room) - RECORDS_HEAD_BYTES;
+  }
+
+  sendRecords(from: Endpoint, to: Endpoint, bytes: number, fill: FillRecords): void {
+    const task = taskOf(to);
+    const node = this.#places.nodeOf(task);
+    const size = RECORDS_HEAD_BYTES + bytes;
+    const packet =
+      size > this.#segments.contentMax || this.#queues.has(node)
+        ? undefined
+        : this.#claim(node, from, to, FRAME_RECORDS, size);
+    if (packet === undefined) {
+      const records = this.#buffers.take(bytes).subarray(0, bytes);
+      fill({ words: new Int32Array(records.buffer, records.byteOffset, bytes >>> 2), bytes: records }, 0);
+      this.send(from, to, { records });
+      return;
+    }
+    const head = packet.content >>> 2;
+    packet.words[head] = FRAME_VERSION;
+    fill(packet, head + 1);
+    this.#noteSent(node, task);
+  }
+
+  /** Claims a segment. A packet that has no room for it is full: it need not wait for those that follow. */
+  #claim(node: number, from: Endpoint, to: Endpoint, kind: number, bytes: number): ClaimedPacket | undefined {
+    const room = this.#segments.roomFor(node);
+    if (room >= 0 && room < bytes) this.#segments.pump(node);
+    return this.#segments.claim(node, from, to, kind, bytes);
   }
 
   /** Gives what has not gone of a frame bytes of its own. */
@@ -261,13 +299,12 @@ export class SessionPipe implements Pipe {
       // A frame of several packets fills the one that is there, too.
       const room = this.#segments.roomFor(node);
       const bytes = Math.min(left, left > contentMax && room >= PIECE_MIN ? room : contentMax);
-      // A packet is full: it need not wait for those that follow.
-      if (room >= 0 && room < bytes) this.#segments.pump(node);
+      const isLast = frame.at + bytes === size;
+      const packet = this.#claim(node, from, to, isLast ? kind : kind | FRAME_MORE, bytes);
+      if (packet === undefined) return false;
       const first = part(head, frame.at, frame.at + bytes);
       const inData = Math.max(0, frame.at - head.length);
-      const rest = part(data, inData, inData + bytes - first.length);
-      const isLast = frame.at + bytes === size;
-      if (!this.#segments.submit(node, from, to, isLast ? kind : kind | FRAME_MORE, first, rest)) return false;
+      packet.put(first, part(data, inData, inData + bytes - first.length));
       frame.at += bytes;
     } while (frame.at < size);
     this.#buffers.give(data);
@@ -297,7 +334,7 @@ export class SessionPipe implements Pipe {
     this.#heard.add(task);
     const at = segment + SEGMENT_SIZE;
     const piece = bytes.subarray(at, at + (code & 0xffff));
-    const content = this.#whole(task, from, to, piece, (kind & FRAME_MORE) !== 0);
+    const content = this.#whole(from, to, piece, (kind & FRAME_MORE) !== 0);
     if (content === undefined) return;
     const frame = decode(kind & ~FRAME_MORE, content);
     if (frame === undefined || !this.onFrame(from, to, frame)) this.wrong++;
@@ -305,23 +342,21 @@ export class SessionPipe implements Pipe {
   }
 
   /** The content of a frame that ends with this piece. Undefined: the frame is incomplete, or too long. */
-  #whole(task: number, from: Endpoint, to: Endpoint, piece: Uint8Array, goesOn: boolean): Uint8Array | undefined {
-    let partials = this.#partial.get(task);
-    if (partials === undefined && !goesOn) return piece;
-    const pair = `${from} ${to}`;
-    const before = partials?.get(pair);
+  #whole(from: Endpoint, to: Endpoint, piece: Uint8Array, goesOn: boolean): Uint8Array | undefined {
+    let partials = this.#partial.get(from);
+    const before = partials?.get(to);
     if (before === undefined && !goesOn) return piece;
     const partial = before ?? { content: NO_BYTES, bytes: 0 };
     this.#append(partial, piece);
     if (goesOn) {
       if (partials === undefined) {
         partials = new Map();
-        this.#partial.set(task, partials);
+        this.#partial.set(from, partials);
       }
-      partials.set(pair, partial);
+      partials.set(to, partial);
       return undefined;
     }
-    if (partials?.delete(pair) === true && partials.size === 0) this.#partial.delete(task);
+    if (partials?.delete(to) === true && partials.size === 0) this.#partial.delete(from);
     const { content, bytes } = partial;
     if (bytes <= this.#frameMax) return content.subarray(0, bytes);
     this.wrong++;
@@ -358,7 +393,7 @@ export class SessionPipe implements Pipe {
   drop(task: number): boolean {
     this.#dropped.add(task);
     this.#heard.delete(task);
-    this.#partial.delete(task);
+    for (const from of this.#partial.keys()) if (taskOf(from) === task) this.#partial.delete(from);
     const node = this.#places.nodeOf(task);
     // Other tasks of the node may still be there.
     for (let other = this.#places.firstOf(node); this.#places.nodeOf(other) === node; other++) {

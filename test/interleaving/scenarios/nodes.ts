@@ -44,6 +44,7 @@ import { Agent } from "../../../src/transport/net/agent.js";
 import type { Frame, OnFrame, Pipe } from "../../../src/transport/net/frames.js";
 import type { LaneRecord } from "../../../src/transport/net/records.js";
 import { frameWith, recordsIn } from "../../support/record.js";
+import { WholeFrames } from "../../support/whole-frames.js";
 import type { World } from "../world.js";
 import { handleOf, same, throws } from "./support.js";
 
@@ -107,7 +108,7 @@ const TARGET_OFFSETS = [
 ];
 
 /** The other nodes: notes the task and the number of each message that goes there. */
-class Others implements Pipe {
+class Others extends WholeFrames implements Pipe {
   onFrame: OnFrame = () => false;
   readonly failureDetection = true;
   readonly talkedTo = new Set<number>();
@@ -120,6 +121,7 @@ class Others implements Pipe {
   #rgets: readonly Int32Array[] = [];
 
   constructor(world: World) {
+    super();
     this.#world = world;
   }
 
@@ -244,10 +246,6 @@ class Others implements Pipe {
     this.talkedTo.delete(task);
     return true;
   }
-
-  flush(): void {}
-
-  leave(): void {}
 }
 
 /** The header of the message that a payload was taken, which a request to send has offered. */
