@@ -1,5 +1,5 @@
-// Stands in for what only Node can use, where a bundler makes a program for browsers. Nothing there calls it. Some bundlers
-// look up each name that is imported (Parcel), so it has them all.
+// Stands in for what only Node can use, where a bundler makes a program for browsers. No code calls this module there. Some
+// bundlers (Parcel) look up each imported name, so this module has all of them.
 
 function absent(): never {
   throw new Error("this part of pamir is for Node only");

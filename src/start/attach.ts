@@ -103,7 +103,7 @@ async function join(): Promise<Client> {
 
 /** In a main thread: a launcher may have started this process, `pamir run` or mpiexec for instance. */
 async function joinMainThread(): Promise<Joined> {
-  // What `pamir run` loads first hides the variables: see src/cli/run/task-output.ts.
+  // The module that `pamir run` loads first hides the variables: see src/cli/run/task-output.ts.
   (globalThis as unknown as { process?: Record<symbol, () => void> }).process?.[Symbol.for("pamir.task")]?.();
   const launched = environment(LAUNCHED);
   if (launched === undefined) return (await import("./join/by-launcher.js")).joinByLauncher();
@@ -134,7 +134,7 @@ async function joinByPort(port: NodePort): Promise<Client> {
   return client;
 }
 
-/** Tells the monitor how this worker ends. The monitor has not started the worker, and can't see it otherwise. */
+/** Tells the monitor how this worker ends. The monitor did not start the worker, and can't see the worker's end otherwise. */
 function tellOfExit(life: NodePort): () => void {
   let failure: Partial<LastWord> | undefined;
   const fail = (thrown: unknown): void => {
@@ -156,7 +156,7 @@ function tellOfExit(life: NodePort): () => void {
 async function joinByMessages(worker: TaskWorker | MessagePort): Promise<Client> {
   const tell = (report: TaskReport, ports: MessagePort[] = []): void =>
     worker.postMessage({ [BOOTSTRAP]: report }, ports);
-  // Requests the lock at once if its name is known already: this takes as long as the bootstrap.
+  // Requests the lock at once if its name is known already: the request takes as long as the bootstrap.
   const early = "name" in worker && isTaskName(worker.name) ? holdLock(worker.name) : undefined;
   const bootstrap = await bootstrapFrom(worker);
   if (bootstrap.isAdopted !== true) reportErrors(worker as TaskWorker);
@@ -219,7 +219,7 @@ function reportErrors(worker: TaskWorker): void {
   };
   worker.addEventListener("error", (event) => fail((event as ErrorEvent).error ?? (event as ErrorEvent).message));
   worker.addEventListener("unhandledrejection", (event) => {
-    // The launcher prints the error: here it would be printed twice.
+    // The launcher prints the error: printed here too, the error would appear twice.
     event.preventDefault();
     fail((event as PromiseRejectionEvent).reason);
   });
@@ -302,7 +302,7 @@ export function clientOf(
   );
 }
 
-/** A module that is loaded on demand: programs whose tasks share memory do not need it. */
+/** A module that is loaded on demand: programs whose tasks share memory do not need that module. */
 export type PrivateNodes = typeof import("./node/private-node.js");
 
 /** A client over a memory of its own, with the agent that stands for the other tasks. */

@@ -28,10 +28,10 @@ export interface ClientParts {
   readonly clock?: Clock;
   /** Called once this task has left the job. */
   readonly onLeave?: OnLeave | undefined;
-  /** If this task shares no memory with others: the agent that stands for them, and the reason. */
+  /** If this task shares no memory with other tasks: the agent that stands for them, and the reason. */
   readonly remote?: RemoteAgent;
   readonly whyPrivate?: string | undefined;
-  /** If tasks of other nodes have slots: looks at these. */
+  /** If tasks of other nodes have slots: looks at those slots. */
   readonly lookAtSlots?: LookAtSlots | undefined;
   /** The task's end of a channel to the launching thread. */
   readonly port?: MessagePort | undefined;

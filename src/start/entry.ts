@@ -1,4 +1,4 @@
-// The entry of a task: what is checked before a worker is made, and what the program can write instead.
+// The entry of a task: checks before a worker is made, and the correct spelling for the text of an error.
 import { PamiError, show } from "../core/error.js";
 import { isNode, nodeModule } from "../support/host.js";
 import type { URLLike, WorkerLike } from "../support/like.js";

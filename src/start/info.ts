@@ -57,8 +57,8 @@ export interface Info {
   /** Name of the processor; empty if the host does not expose it. */
   readonly processor: string;
   /**
-   * How the processes of the last `launch` with `processes` talk, or those of this host that `attach` found: they share a
-   * memory, or a link joins them, for the reason in `why`. Undefined before, and where there is one process.
+   * How processes talk: the processes of the last `launch` with `processes`, or the processes of this host that `attach` found.
+   * They share a memory, or a link joins them, for the reason in `why`. Undefined before, and with one process.
    */
   readonly processes: "memory" | "link" | undefined;
   /** Folder of the sockets by which `pamir top` finds jobs that opted in; undefined outside of Node. */
@@ -77,7 +77,7 @@ const SIMD_PROBE = [0, 97, 115, 109, 1, 0, 0, 0, 1, 4, 1, 96, 0, 0, 3, 2, 1, 0, 
 
 const HEADERS = "Cross-Origin-Opener-Policy: same-origin and Cross-Origin-Embedder-Policy: require-corp";
 
-/** Says so in a scope that loads no modules later: not even one task runs there. */
+/** Reports a scope that loads no modules later: not even one task runs there. */
 export function bareScope(): string | undefined {
   if ("ServiceWorkerGlobalScope" in globalThis) return "a service worker runs no tasks: its page may launch them";
   if ("AudioWorkletGlobalScope" in globalThis) return "an AudioWorklet runs no tasks: its page may launch them";

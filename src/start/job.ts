@@ -39,7 +39,7 @@ export interface AdoptOptions {
 
 /** Options of `job.spawn`. */
 export interface SpawnOptions extends AdoptOptions {
-  /** `client.rank` of the task (default: its number): that of a task that it replaces. */
+  /** `client.rank` of the task (default: its number). A task that replaces another one may have the rank of that task. */
   rank?: number | undefined;
   /** Task module (default: the job's). */
   entry?: URLLike | string | (() => WorkerLike) | undefined;
@@ -84,7 +84,7 @@ export interface JobParts {
   readonly sync: SharedAtomics;
 }
 
-/** What waits for the end of a task, as far as it hears that the task goes on. */
+/** A waiter for the end of a task. The monitor also tells the waiter if the task goes on. */
 interface Awaited {
   readonly task: number;
   readonly ended: (exit: TaskExit) => void;
@@ -114,7 +114,7 @@ export class Job {
   #isReferenced = true;
   /** Calls of terminate() that have not settled. */
   #ending = 0;
-  /** What waits for the end of one task, and for its onExit() before that. */
+  /** Waiters for the end of one task, and for the call of its onExit() before that. */
   readonly #awaited = new Set<Awaited>();
   /** Errors of spawn() and adopt() once the job is over. */
   readonly #refusals = new WeakSet<object>();
@@ -195,9 +195,9 @@ export class Job {
   }
 
   /**
-   * Makes a task of a worker that the program started, for instance a worker of a pool. `attach(port)` in that worker waits
-   * for this. `terminate()` asks an adopted task to close its client, and does not end its worker. The task ends with that at the
-   * latest.
+   * Makes a task of a worker that the program started, for instance a worker of a pool. `attach(port)` in that worker waits for
+   * this call. `terminate()` asks an adopted task to close its client, and does not end its worker. The task ends with that at
+   * the latest.
    * @param target the worker, or a port whose other end is in the worker
    * @returns the number of the task
    * @throws as spawn()
@@ -302,7 +302,8 @@ export class Job {
   terminate(): Promise<TaskExit[]>;
   terminate(task: number): Promise<TaskExit>;
   async terminate(task?: number): Promise<TaskExit[] | TaskExit> {
-    // Of a job that is unref()ed, too: the process would end before this does, with code 13 where it is awaited.
+    // Also holds an unref()ed job. Otherwise the process would end before this promise resolves, with code 13 if the program
+    // awaits the promise.
     this.#ending++;
     this.#monitor.ref();
     try {
@@ -338,7 +339,7 @@ export class Job {
     return ended;
   }
 
-  /** Calls `ended` with the end of a task that runs. @returns what prevents that */
+  /** Calls `ended` with the end of a task that runs. @returns a function that prevents that call */
   #onceEnded(task: number, ended: Awaited["ended"], stays?: Awaited["stays"]): () => void {
     const awaited: Awaited = { task, ended, stays };
     this.#awaited.add(awaited);
@@ -442,7 +443,7 @@ export class Job {
     }
   }
 
-  /** It may let an error of spawn() or adopt() pass that says that the job is over. */
+  /** onExit() need not catch the error of spawn() or adopt() that reports the end of the job. */
   #callOnExit(exit: TaskExit): void {
     const pass = (error: unknown): void => {
       if (!this.#refusals.has(error as object)) throw error;
@@ -459,7 +460,7 @@ export class Job {
     const { onError, onExit } = this.#parts;
     if (onError === "ignore") return;
     if (!isNode() || exit.cause === "monitor") console.error(failureText(exit, onError));
-    // What the program handles itself is no failure of the program.
+    // A failure that the program handles itself does not set its exit code.
     if (onExit === undefined || onError === "abort") failProcess(exit.code);
     if (onError === "abort" && !this.#isTerminated) void (this.#monitor.aborts ? this.#terminated() : this.terminate());
   }
@@ -511,7 +512,7 @@ export class Job {
       if (map.locals === map.jobTasks) sync.storeWord(taskSlot(map, task) + TASK_STATE_OFFSET, TASK_DEAD);
     }
     if (lost.length > 0 && map.locals === map.jobTasks) announceEnds(sync, map, lost);
-    // In microtasks of their own: an error of one onExit() keeps no other task from being told.
+    // Each call has a microtask of its own: an error in one onExit() does not prevent the calls for other tasks.
     for (const task of lost) queueMicrotask(() => this.#tell(this.#exits.get(task) as TaskExit));
   }
 }

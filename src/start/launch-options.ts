@@ -14,9 +14,9 @@ export interface LaunchOptions {
    */
   maxTasks?: number | undefined;
   /**
-   * The kernels of all tasks, or an array with those of each. Default: wasm, or the TypeScript twin if wasm is forbidden.
-   * If tasks share no memory, a task that is refused a `WebAssembly.Memory` also runs the twin, with a warning: Chromium 156
-   * gives all threads of a page 124.
+   * The kernels of all tasks, or an array with those of each. Default: wasm, or the TypeScript twin if wasm is forbidden. If
+   * tasks share no memory, a task whose `WebAssembly.Memory` the host refuses also runs the twin, with a warning: Chromium 156
+   * allows 124 memories for all threads of a page.
    */
   kernel?: KernelName | readonly KernelName[] | undefined;
   /**
@@ -25,8 +25,8 @@ export interface LaunchOptions {
    * joins is task 0 in its own process. Values such as `args` are copied: they can't be shared memory or ports.
    *
    * Shared memory takes Linux and the package `koffi`. Without these, each task has a memory of its own, and a sealed link on
-   * loopback (UDP) joins them, with the same calls. A warning with the code PAMIR_LINK says so once, and `info()` why. Then
-   * `launch` resolves once all processes are up, and `job.adopt` is refused.
+   * loopback (UDP) joins them, with the same calls. A warning with the code PAMIR_LINK reports the link once, and `info()` has
+   * the reason. Then `launch` resolves once all processes are up, and `job.adopt` is refused.
    */
   processes?: number | undefined;
   /** Makes the caller task 0: `job.client` (default false). */
@@ -51,7 +51,9 @@ export interface LaunchOptions {
   regions?: number | undefined;
   /** Injection FIFOs per context (default 4). Transfers in different FIFOs do not wait for each other. */
   fifos?: number | undefined;
-  /** Slots of an injection FIFO, a power of two (default 64). A transfer takes one, and one more for each callback. */
+  /**
+   * Slots of an injection FIFO, a power of two (default 64). A transfer takes one slot, and one more slot for each callback.
+   */
   slots?: number | undefined;
   /**
    * The engine of long transfers: puts and gets of more than 4,096 bytes, and offered payloads. With `inline` (the default)
@@ -62,8 +64,8 @@ export interface LaunchOptions {
   engine?: "inline" | "thread" | undefined;
   /**
    * Called on this thread when a task has ended, before a `call` to that task rejects here, and before `job.exited` and
-   * `job.terminate` resolve. It may `spawn` another task. Once the job is over, `spawn` throws PAMIR_CLOSED, which `onExit` need
-   * not catch. Its other errors are uncaught, as those of any event.
+   * `job.terminate` resolve. It may `spawn` another task. Once the job is over, `spawn` throws PAMIR_CLOSED, which `onExit`
+   * need not catch. Other errors that `onExit` throws are uncaught, like errors of any event listener.
    */
   onExit?: ((exit: TaskExit) => void) | undefined;
   /**
@@ -92,7 +94,7 @@ export interface LaunchOptions {
   top?: boolean | undefined;
   /**
    * Begins each line that a task writes to standard output or error with its number, as `[3] `, with `true` in color on a
-   * terminal (default false). Lines stay whole up to 65,536 characters. With `processes` it is up to 4,096 bytes, label
+   * terminal (default false). Lines stay whole up to 65,536 characters. With `processes` the limit is 4,096 bytes, label
    * included: the processes write to one pipe. Only in Node.
    */
   labels?: boolean | undefined;

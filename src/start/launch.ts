@@ -67,8 +67,8 @@ const SPAWN_KEYS: Keys<SpawnOptions> = { ...ADOPT_KEYS, rank: true, entry: true,
 /**
  * Starts a job: `tasks` workers that import the module `entry`, where each calls `attach()`. Resolves while the workers are
  * starting. Without `join: true` the caller is no task: it watches and ends the job, but sends tasks nothing and hears nothing
- * from them. With it the caller is task 0, which `tasks` counts: `tasks: 4` starts three workers, and `job.client` is its
- * client. Messages to a task that is not up yet wait for it. A task that fails to load ends with its error in
+ * from them. With `join: true` the caller is task 0, which `tasks` counts: `tasks: 4` starts three workers, and `job.client` is
+ * the caller's client. Messages to a task that is not up yet wait for it. A task that fails to load ends with its error in
  * `job.exited`. In a browser, call it on the page: in Firefox 153, about one in a hundred workers that start workers hangs.
  * @param entry URL of the task module: `new URL('./task.js', import.meta.url)`. In a browser also a function that makes its
  *   worker, for bundlers: `() => new Worker(new URL('./task.js', import.meta.url), { type: 'module' })`. With
@@ -230,7 +230,7 @@ function makeJob(
   const isWasm = isShared && link === undefined ? mayGrow || kernels.includes("wasm") : kernels[0] === "wasm";
   const room = makeJobMemory(request, isWasm, processes?.make);
   const { map, shared, memory } = room;
-  // Processes compile the kernels themselves. To do so here would take 5 ms before they start.
+  // Processes compile the kernels themselves. Compiling here would delay the start of the processes by 5 ms.
   const module = kernels.includes("wasm") && (processes === undefined || map.engine) ? wasmModule() : undefined;
   const onError: OnError = options.onError ?? (options.onExit === undefined ? "report" : "ignore");
   const ports = options.ports ? new TaskPorts() : undefined;

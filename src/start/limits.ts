@@ -1,4 +1,4 @@
-// The limits of a job's memory: checks the options that give them.
+// The limits of a job's memory: checks the options that set the limits.
 import {
   CONTEXT_COUNT_MAX,
   ENDPOINT_COUNT_MAX,
@@ -81,7 +81,7 @@ export function checkLimits(options: LimitOptions, launched: number): Limits {
   const isShared = hostModeOf().mode === "shared";
   const engine = kind === "thread" && isShared;
   const limits = { tasks: maxTasks, contexts, laneBytes, heapBytes, regions, fifos, slots, traceEvents, engine };
-  // A node has slots for its own tasks and some others: see nodeLimits().
+  // A node has slots for its own tasks and for some tasks of other nodes: see nodeLimits().
   if (isShared && !endpointsFit(limits)) {
     throw new PamiError(
       "PAMIR_MEMORY",

@@ -1,5 +1,5 @@
-// What Node says as "EMFILE" and "EAGAIN": a limit of this system forbids another process. Without imports: where this process has
-// no descriptor left, the next file might not be opened.
+// Limits of this system that forbid another process, which Node reports as "EMFILE" and "EAGAIN". Without imports: where this
+// process has no descriptor left, the next file might not be opened.
 
 const DESCRIPTORS_CODE = "PAMIR_DESCRIPTORS";
 const PROCESSES_CODE = "PAMIR_NO_PROCESSES";
@@ -14,7 +14,10 @@ function userLimits(): UserLimits {
   return (process.report.getReport() as { userLimits?: UserLimits }).userLimits ?? {};
 }
 
-/** The text with its code, since ends of tasks and lines of commands are no errors. Opens no file. @param what there may be fewer of */
+/**
+ * The text with its code, since ends of tasks and lines of commands are no errors. Opens no file. @param what the program
+ * should use fewer of
+ */
 export function descriptorsText(what = "processes"): string {
   return `${descriptorsReason(what)} (${DESCRIPTORS_CODE})`;
 }
@@ -26,16 +29,19 @@ export function descriptorsReason(what: string): string {
 }
 
 /**
- * Free descriptors without which no job of `pamir run` starts: Node ends somewhere with a stack then. Each process or thread of
- * a task takes more; where they run out later, the text is descriptorsText().
+ * Free descriptors that `pamir run` needs to start a job: with fewer, Node ends somewhere with a stack. Each process or thread
+ * of a task takes more descriptors; if none is left later, the error's text is descriptorsText().
  */
 const FREE_MIN = 5;
-/** More for detached processes: each has a thread that sees the others end (5), an event, a process, and its task a pipe. */
+/**
+ * More descriptors for detached processes. Each process has a thread that sees other processes end (5), an event, a process,
+ * and a pipe of its task.
+ */
 const DETACHED_MIN = 9;
 
 /**
- * Why no job can start with so few descriptors; undefined: it can.
- * @param limits the text of /proc/self/limits @param open descriptors: those of Node are about 20
+ * Why no job can start with so few descriptors; undefined: a job can start.
+ * @param limits the text of /proc/self/limits @param open descriptors: Node itself has about 20
  */
 export function fewDescriptorsText(limits: string, open: number, isDetached: boolean): string | undefined {
   const limit = /^Max open files\s+(\d+)/m.exec(limits)?.[1];
@@ -58,7 +64,7 @@ export function startText({ message }: Error): string {
   return message.endsWith("EAGAIN") ? processesText() : message;
 }
 
-/** The code of such a text, or undefined. */
+/** The error code with which a text of withCode() begins, or undefined. */
 export function codeIn(text: string | undefined): string | undefined {
   return [DESCRIPTORS_CODE, PROCESSES_CODE].find((code) => text?.endsWith(`(${code})`));
 }

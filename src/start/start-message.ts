@@ -21,9 +21,9 @@ export interface TaskBootstrap {
   readonly layoutHash: number;
   /** The job's memory; undefined if tasks can't share memory: then each task makes its own. */
   readonly memory: SharedMemory | undefined;
-  /** The memory to make; undefined in a process that maps one. */
+  /** The memory to make; undefined in a process that maps a memory. */
   readonly room: JobMemoryRequest | undefined;
-  /** Why tasks share no memory; empty if they do. */
+  /** Why tasks share no memory; empty if they share memory. */
   readonly why: string;
   /** Pointer to the job header. */
   readonly job: number;
@@ -37,16 +37,16 @@ export interface TaskBootstrap {
   readonly started: number;
   readonly kernel: KernelName;
   readonly args: unknown;
-  /** Name of the channel by which it gets the standard input of its process, if it does: see input.ts. */
+  /** Name of the channel by which the task gets the standard input of its process, if it gets any: see input.ts. */
   readonly input?: string | undefined;
   readonly debug: DebugLimits | undefined;
   /** Whether the program has started its worker. */
   readonly isAdopted?: boolean;
   /** Name of the Web Lock that the task holds while it lives, in a browser. */
   readonly lock: string;
-  /** Its end of the channel to the launching thread, if the job has `ports`. */
+  /** The task's end of the channel to the launching thread, if the job has `ports`. */
   readonly port?: MessagePort | undefined;
-  /** How threads of several processes sleep on the memory; undefined if it is that of one process. */
+  /** How threads of several processes sleep on the memory; undefined if the memory belongs to one process. */
   readonly futex: FutexSetup | undefined;
 }
 
@@ -54,12 +54,12 @@ export interface TaskBootstrap {
 export const LAUNCHED = "PAMIR_LAUNCHED";
 
 export interface LaunchedTask {
-  /** Without what one process's threads share. */
+  /** Without the fields that only threads of one process can share. */
   readonly start: TaskBootstrap;
   readonly memory: ProcessMemorySetup;
   /** The process that has started this one. */
   readonly launcher: ProcessIdentity;
-  /** Whether this process goes on if that one dies. */
+  /** Whether this process goes on if its parent dies. */
   readonly isDetached: boolean;
 }
 
@@ -71,14 +71,14 @@ export type TaskReport =
   | "held"
   /** The task has closed its client. */
   | "left"
-  /** The port that comes with it is for this task's node. */
+  /** The port that comes with the message is for this task's node. */
   | { readonly connect: number }
   /** The answer to an `ask`. */
   | { readonly answer: number; readonly given: DumpData | readonly Recorded[] }
   /** An uncaught error. */
   | { readonly name: string; readonly message: string; readonly code?: string; readonly stack?: string };
 
-/** The last message of an adopted worker to the monitor of Node: how it ends, as far as it knows. */
+/** The last message of an adopted worker to the monitor of Node: how the worker ends, as far as it knows. */
 export interface LastWord {
   readonly code: number;
   readonly cause: "exit" | "error";
@@ -92,23 +92,26 @@ export interface LastWord {
  * memory.
  */
 export type TaskNews =
-  /** An adopted worker is to say whether it waits for its bootstrap, with which its port goes: that can go once only. */
+  /**
+   * An adopted worker is to say whether it waits for its bootstrap. The worker's port goes with the bootstrap, and can be
+   * transferred only once.
+   */
   | { readonly offer: true }
   /** An adopted worker is to close its client. */
   | { readonly leave: true }
-  /** The port that comes with it is this task's end of a channel. */
+  /** The port that comes with the message is this task's end of a channel. */
   | { readonly from: number }
   /** A task has ended: by closing its client, or otherwise, maybe with an error. */
   | { readonly ended: number; readonly hasLeft: boolean; readonly error?: ErrorParts | undefined }
   /** Asks for the dump or the trace of its node. The answer has the same number. */
   | { readonly ask: number; readonly what: "dump" | "trace" }
-  /** One more task has come: the job has had so many. */
+  /** One more task has come: the number of tasks that the job has had. */
   | { readonly started: number }
   | { readonly interrupt: true };
 
 const WORKER_NAME = "pamir task ";
 
-/** The names of a job's tasks, which no other job has, for their Web Workers and Web Locks. */
+/** The names of a job's tasks, for their Web Workers and Web Locks. No other job has the same names. */
 export function taskNames(tasks: number): string[] {
   const job = uniqueName();
   return Array.from({ length: tasks }, (_, task) => `${WORKER_NAME}${task} of ${job}`);

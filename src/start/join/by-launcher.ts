@@ -1,6 +1,6 @@
-// attach() in a process that a launcher has started: mpiexec, mpirun, srun, or a script. The processes of a host are a node, and
-// share one memory. The first one makes it; the others open it by their right to open that process's descriptors. Several
-// nodes are joined by a link: the first process of each has the thread of its agent.
+// attach() in a process that a launcher has started: mpiexec, mpirun, srun, or a script. The processes of a host are a node,
+// and share one memory. The first process makes the memory; the other processes open it by their right to open that process's
+// descriptors. A link joins several nodes: the first process of each node has the thread of the node's agent.
 import { ENDPOINT_COUNT_MAX, JOB_STARTED_OFFSET, JOB_WORLD_OFFSET } from "../../../assembly/layout.js";
 import { LAYOUT_HASH } from "../../../assembly/layout-hash.js";
 import type { Bootstrap } from "../../bootstrap/bootstrap.js";
@@ -48,24 +48,24 @@ import { ownAddress } from "./own-address.js";
 
 /** What a process says of itself. */
 interface Introduction {
-  /** Processes with the same text are to share memory; empty: this one is to share it with none. */
+  /** Processes with the same text are to share memory; empty: this process is to share memory with no other. */
   readonly host: string;
-  /** Why this process can't share memory; empty: it can. */
+  /** Why this process can't share memory; empty if it can. */
   readonly why: string;
   /** The running system. */
   readonly machine: string;
-  /** The network namespace within it. */
+  /** The network namespace within the host. */
   readonly network: string;
   readonly pid: number;
   /** See startTimeOf(). */
   readonly started: number;
   readonly version: string;
   readonly layoutHash: number;
-  /** A random number: that of rank 0 is the job's fingerprint. */
+  /** A random number: rank 0's number is the job's fingerprint. */
   readonly random: number;
-  /** What PAMIR_OPTIONS says: that of rank 0 holds for the job. */
+  /** The text of PAMIR_OPTIONS: rank 0's text holds for the job. */
   readonly options: ProcessJoinOptions;
-  /** Whether `pamir top` may see the job: that of rank 0 holds for the job. */
+  /** Whether `pamir top` may see the job: rank 0's answer holds for the job. */
   readonly isVisible: boolean;
 }
 
@@ -83,7 +83,7 @@ export interface NodePlace {
   /** Nodes with which the job begins, and tasks of each. */
   readonly nodes: number;
   readonly perNode: number;
-  /** Tasks of this node: one if it comes later. */
+  /** Tasks of this node: 1 if the node comes later. */
   readonly locals: number;
   /** Number of the node's first task. */
   readonly first: number;
@@ -116,7 +116,7 @@ export interface Joined {
 export interface LinkedNode {
   /** Tasks that come later. */
   readonly later: Later;
-  /** Options of all nodes. Its trace is as large as those say. */
+  /** Options of all nodes, which also size the trace. */
   readonly options: ProcessJoinOptions & Pick<LimitOptions, "trace">;
   /** The node's memory, if it is made already. */
   readonly mapped?: JoinedMemory | undefined;
@@ -154,8 +154,8 @@ function say(text: string): void {
 }
 
 /**
- * Makes this process's node, or joins it. A process that comes later is a node of its own. It passes barriers at once, since all
- * others have passed theirs.
+ * Makes this process's node, or joins it. A process that comes later is a node of its own. That process passes barriers at
+ * once, since all other processes have passed them.
  * @param linked for a node of one task, whatever it could share memory with
  * @throws PAMIR_VERSION, PAMIR_BOOTSTRAP, PAMIR_TIMEDOUT, PAMIR_MEMORY, PAMIR_ADDRESS
  */
@@ -169,13 +169,13 @@ export async function joinBy(
   try {
     return await join(bootstrap, key, linked, later, (end) => ends.push(end));
   } catch (error) {
-    // What has begun would keep this process running.
+    // The parts that have begun would keep this process running.
     for (const end of ends) await end();
     throw error;
   }
 }
 
-/** @param onFailure takes what ends a part that has begun */
+/** @param onFailure takes a function that ends a part which has begun */
 async function join(
   bootstrap: Bootstrap,
   key: Uint8Array | undefined,
@@ -196,7 +196,7 @@ async function join(
   const { options } = all[0] as Introduction;
   const kernel = kernelOf(options);
   const made = linked?.mapped && { mapped: linked.mapped, offer: undefined };
-  // A linked task may have other kernels than the first one.
+  // A linked task may have other kernels than the first task.
   const isWasm = linked === undefined ? kernel === "wasm" : wasmAllowed();
   const own = rank === first ? (made ?? makeMemory(place, later, options, isWasm)) : undefined;
   let offer = own?.offer;
@@ -227,7 +227,7 @@ async function join(
     siblings.length > 0 && futex !== undefined
       ? startWatch({ ...mapped, futex, shared: mapped.shared as WebAssembly.Memory }, { processes: siblings })
       : undefined;
-  // It is awaited behind a barrier: a failure before that is none that nothing handles.
+  // The promise is awaited behind a barrier. This handler keeps an earlier rejection from being reported as unhandled.
   const watched = watching?.catch(() => {});
   onFailure(async () => (await watched)?.());
   // Behind this barrier, every process of the node has the memory.
@@ -237,8 +237,8 @@ async function join(
   if (agent !== undefined) {
     const addresses: (Address | null)[] = [];
     for (let other = 0; other < nodes; other++) addresses.push(await get<Address>(bootstrap, `address-${other}`));
-    // Of two later nodes that begin at once, the one that stores its address last finds that of the other. One that is not
-    // counted here begins behind this count, and finds the address of this node.
+    // Two later nodes may begin at once. Each node stores its address, then reads: so the second node to store finds the first
+    // node's address. A node that this count misses begins after the count, and finds this node's address.
     const begun = rank < world ? 0 : await get<number>(bootstrap, LATER_BEGUN);
     for (let other = nodes; other < nodes + begun; other++) {
       addresses.push((await find<Address>(bootstrap, `address-${other}`)) ?? null);
@@ -246,12 +246,12 @@ async function join(
     checkReach(kind, agent.address, addresses);
     inline = await agent.serve(addresses);
   }
-  // Behind this one, every agent serves.
+  // Behind this barrier, every agent serves.
   await bootstrap.barrier();
   const memory = memoryOf(mapped);
   const stop = await watching;
   const hide = own === undefined ? () => {} : await showNode(own.mapped, place, all, linked?.program);
-  // A linked task may be another thread than this one.
+  // A linked task may be on another thread than this code.
   const forget = isLinked ? () => {} : recordErrors(memory, mapped.job, rank);
   const start: TaskBootstrap = {
     version: VERSION,
@@ -278,7 +278,7 @@ async function join(
     forget();
     const ended = agent?.outlive().then(end);
     if (agent === undefined) end();
-    // An agent with a thread of its own serves other tasks, too, and the exit of this process awaits it.
+    // An agent with a thread of its own also serves other tasks, and the exit of this process awaits that agent.
     return inline && ended;
   };
   // A program that has nothing more to do ends here as elsewhere, also if it has not closed its client.
@@ -323,7 +323,8 @@ async function introduce(
 }
 
 /**
- * Names the processes that are to share memory with this one, and tries it. PAMIR_NODE divides those of a host.
+ * Names the processes that are to share memory with this process, and tries to share it. PAMIR_NODE divides the processes of a
+ * host.
  * @param localSize processes on this host; undefined: the launcher does not say
  */
 function sharing(options: ProcessJoinOptions, localSize: number | undefined): Pick<Introduction, "host" | "why"> {
@@ -331,7 +332,7 @@ function sharing(options: ProcessJoinOptions, localSize: number | undefined): Pi
   // Processes of several nodes may have more endpoints than one memory.
   const { contexts } = checkLimits(options, 1);
   const tasks = localSize !== undefined && localSize * contexts <= ENDPOINT_COUNT_MAX ? localSize : 1;
-  // One that is alone does without the memory of the attempt, for which V8 reserves 10 GiB of addresses.
+  // A process alone on its node skips the attempt, for whose memory V8 reserves 10 GiB of addresses.
   const why = localSize === 1 ? undefined : whyNoProcesses(leastBytes(options, tasks))?.message;
   const { hostname } = nodeModule("os") as typeof import("node:os");
   return {
@@ -349,7 +350,10 @@ function hostsOf(all: readonly Introduction[]): number[][] {
 
 const WHY_INLINE = 'agent of PAMIR_OPTIONS is "inline", so that each process is a node of its own';
 
-/** Notes whether the processes of this host share memory. In the job, the first for which it does not hold says why. */
+/**
+ * Notes whether the processes of this host share memory. For the job, the first process that does not share memory gives the
+ * reason.
+ */
 function noteSharing(all: readonly Introduction[], rank: number, perNode: number): void {
   if (all[0]?.options.agent === "inline") {
     noteProcesses(WHY_INLINE);
@@ -370,8 +374,8 @@ function noteSharing(all: readonly Introduction[], rank: number, perNode: number
 }
 
 /**
- * Divides the processes among nodes, which have equally many tasks, with numbers in a row: as many as divide each row of
- * those that can share memory. Each process that comes later is a node of its own, and so is one whose task has the agent.
+ * Divides the processes among nodes of equal size, each with consecutive ranks. The size divides the length of every row of
+ * processes that can share memory. A process that comes later is a node of its own, as is a process whose task has the agent.
  */
 function placeOf(all: readonly Introduction[], rank: number): NodePlace {
   const isInline = all[0]?.options.agent === "inline";
@@ -432,7 +436,7 @@ async function openOffered(bootstrap: Bootstrap, { pid }: Introduction, node: nu
   }
 }
 
-/** What the node of this process is made of. @throws PAMIR_INVAL, PAMIR_ADDRESS */
+/** The setup of this process's node. @throws PAMIR_INVAL, PAMIR_ADDRESS */
 function nodeSetup(
   mapped: JoinedMemory,
   { node, nodes, perNode }: NodePlace,
@@ -461,7 +465,7 @@ function nodeSetup(
     isTold: isLinked || news !== undefined,
     fingerprint: (all[0] as Introduction).random,
     key,
-    // A link joins processes of one program where koffi does not work.
+    // Where koffi does not work, a link joins the processes of one program.
     koffi: isLinked ? undefined : findPackage("koffi"),
     silence: silence ?? SILENCE_DEFAULT_MS,
     link: kind.name,
@@ -474,15 +478,15 @@ function nodeSetup(
   };
 }
 
-/** Whether a process that introduces itself so has a number that this one sees. */
+/** Whether this process sees the number of a process with this introduction. */
 function isOfThisHost(host: string): boolean {
   const identity = hostIdentity();
   return identity !== "" && host.startsWith(`${identity} `);
 }
 
 /**
- * The address of this machine to which other nodes send: PAMIR_BIND_HOST, or loopback if all are here, or the first other.
- * Containers of one machine have a loopback each.
+ * The address of this machine to which other nodes send. PAMIR_BIND_HOST, or loopback if all nodes are on this machine, or the
+ * first other address. Each container of a machine has its own loopback.
  */
 function bindHost(all: readonly Introduction[]): string {
   const given = environment("PAMIR_BIND_HOST");
@@ -493,7 +497,7 @@ function bindHost(all: readonly Introduction[]): string {
   return ownAddress(given, () => Object.values(networkInterfaces()));
 }
 
-/** Checks that packets go between these links. @throws PAMIR_ADDRESS */
+/** Checks that packets can travel between the links of these addresses. @throws PAMIR_ADDRESS */
 function checkReach(kind: LinkKind, own: Address, addresses: readonly (Address | null)[]): void {
   for (const other of addresses) {
     const why = other === null ? undefined : kind.whyUnreachable?.(own, other);
@@ -502,7 +506,7 @@ function checkReach(kind: LinkKind, own: Address, addresses: readonly (Address |
   }
 }
 
-/** Lets `pamir top` see a node, if the job has opted in. Returns what ends that. */
+/** Lets `pamir top` see a node, if the job has opted in. Returns a function that ends this. */
 async function showNode(
   { shared, job }: JoinedMemory,
   { node, nodes, perNode, locals, first }: NodePlace,
@@ -515,7 +519,7 @@ async function showNode(
   const own = machineIdentity();
   const place: VisiblePlace = {
     job: random,
-    // A later node has the number of its task here.
+    // A later node's number is the number of its task.
     node: node < nodes ? node : first,
     tasksPerNode: locals,
     parent: process.ppid,
@@ -533,7 +537,7 @@ async function showNode(
   return () => worker.postMessage("end");
 }
 
-/** Loaded on demand: a node whose agent has a thread of its own does not need it here. */
+/** Loaded on demand: a node whose agent has a thread of its own does not need this module here. */
 async function openInline(setup: ProcessNodeSetup): Promise<StartedAgent> {
   return (await import("../node/inline-agent.js")).openInlineAgent(setup);
 }

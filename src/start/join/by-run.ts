@@ -1,5 +1,5 @@
-// attach() in the main thread of a process that `pamir run` has started for one task. It takes no messages: the process
-// inherits the memory, and a variable says the rest.
+// attach() in the main thread of a process that `pamir run` has started for one task. This way of joining needs no messages:
+// the process inherits the memory, and a variable has the other data.
 import type { Writable } from "node:stream";
 import { sharedAtomics } from "../../kernel/atomics.js";
 import { openMemory } from "../../kernel/open.js";
@@ -26,7 +26,7 @@ function endWithReader(output: Writable): void {
 
 /** @throws PAMIR_NO_PROCESSES, PAMIR_NO_WORKERS */
 export async function joinLaunched(text: string): Promise<Joined> {
-  // Processes that this one starts are no tasks.
+  // Processes that this process starts are no tasks.
   delete process.env[LAUNCHED];
   const { start, memory: setup, launcher, isDetached } = JSON.parse(text) as LaunchedTask;
   if (!isDetached) openFfi(setup.ffi).dieWithParent();

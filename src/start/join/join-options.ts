@@ -19,16 +19,16 @@ export type ProcessJoinOptions = Pick<
   readonly kernel?: KernelName | undefined;
   /** Milliseconds without an answer after which a node is given up (default 60,000). */
   readonly silence?: number | undefined;
-  /** Name of the kind of link that carries packets between nodes (default: the first one of the registry). */
+  /** Name of the kind of link that carries packets between nodes (default: the first kind of the registry). */
   readonly link?: string | undefined;
   /**
-   * Where a node's agent works: on a thread of its own (default), or on that of the node's one task, which awaits and never
-   * blocks.
+   * Where a node's agent works: on a thread of its own (default), or on the thread of the node's one task, which awaits and
+   * never blocks.
    */
   readonly agent?: "thread" | "inline" | undefined;
   /** Bytes of the link's largest packet (default: the link's). */
   readonly packetBytes?: number | undefined;
-  /** The port of node 0's link; node n has the n-th behind it (default: the system chooses). */
+  /** The port of node 0's link; node n has this port plus n (default: the system chooses). */
   readonly port?: number | undefined;
   /** Faults that each node's link gets, to try a program on a bad network. */
   readonly impairments?: SeededImpairments | undefined;
@@ -69,7 +69,7 @@ const IMPAIRMENTS: Keys<SeededImpairments> = {
 };
 const IMPAIRMENTS_NAME = "impairments of PAMIR_OPTIONS";
 
-/** Milliseconds. A node that runs may still not answer for some tens of them. */
+/** Milliseconds. A node that runs may still not answer for some tens of milliseconds. */
 const SILENCE_MIN = 100;
 const SILENCE_MAX = 86_400_000;
 /** Milliseconds: a way to the moon. */
@@ -78,8 +78,8 @@ const PORT_MAX = 65_535;
 export const SILENCE_DEFAULT_MS: number = SILENCE_DEFAULT / 1000;
 
 /**
- * What PAMIR_OPTIONS says.
- * @param kinds of links that it may name @param text its value (default: that of the environment) @throws PAMIR_INVAL
+ * The options in PAMIR_OPTIONS.
+ * @param kinds of links that the text may name @param text its value (default: that of the environment) @throws PAMIR_INVAL
  */
 export function joinOptions(kinds: LinkKinds, text = environment("PAMIR_OPTIONS")): ProcessJoinOptions {
   if (text === undefined) return {};

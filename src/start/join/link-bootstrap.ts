@@ -1,4 +1,4 @@
-// How the nodes of a job find each other where launch() has started their processes: they ask its monitor, each process by its
+// How the nodes of a job find each other if launch() started their processes: the nodes ask the monitor, each process by its
 // channel. The monitor holds a few values and one barrier at a time.
 import type { Bootstrap } from "../../bootstrap/bootstrap.js";
 import { NODE_BARRIERS } from "../../bootstrap/later.js";
@@ -48,7 +48,10 @@ export class BootstrapChannel {
     this.#pending.clear();
   }
 
-  /** The bootstrap of one node. One that comes later passes each barrier once the others have passed all of theirs. */
+  /**
+   * The bootstrap of one node. A node that comes later passes each barrier once the other nodes have passed all of their
+   * barriers.
+   */
   bootstrapOf(rank: number, size: number): Bootstrap {
     const none = async (): Promise<void> => {};
     return {

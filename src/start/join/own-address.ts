@@ -2,9 +2,12 @@
 import type { NetworkInterfaceInfo } from "node:os";
 import { PamiError, show } from "../../core/error.js";
 
-/** An IP address or a name, as PAMIR_BIND_HOST has it. */
+/** An IP address or a name, as in PAMIR_BIND_HOST. */
 const HOST = /^[\w.:%-]+$/;
-/** An unspecified address. A socket that is bound to it sends from others, so packets would not come from where they go. */
+/**
+ * An unspecified address. A socket bound to such an address sends from another one, so replies would go to a different address
+ * than packets came from.
+ */
 const EVERY = /^(::ffff:)?[0.:]+(%.*)?$/i;
 
 /**

@@ -14,14 +14,14 @@ import { after } from "../../support/timers.js";
 import type { Agent } from "../../transport/net/agent.js";
 
 /**
- * Milliseconds of spinning before it sleeps: as long as a datagram to another process and back takes. With 0.05, a context's
- * default, half of a ping-pong took 115 µs in the median and 160 in the mean; so 72 and 110.
+ * Milliseconds of spinning before the thread sleeps: the time of a datagram to another process and back. With 0.05, a context's
+ * default, half of a ping-pong took 115 µs in the median and 160 µs in the mean; with this value, 72 µs and 110 µs.
  */
 const SPIN_MS = 0.1;
 /** Milliseconds after which a busy agent gives the event loop a turn, which brings frames. */
 const LOOP_MS = 0.2;
 
-/** Serves a node's tasks until an interrupt of the engine's slot, or until all of them have left. */
+/** Serves a node's tasks until an interrupt of the engine's slot, or until all tasks have left. */
 export async function serveNode(
   agent: Agent,
   kernel: Kernel,
@@ -46,7 +46,7 @@ export async function serveNode(
     return agent.hasLeft || kernel.loadWord(slot + TASK_INTERRUPT_OFFSET) !== 0;
   }
 
-  /** Turns for a while. Returns whether the last one still found something. */
+  /** Turns for a while. Returns whether the last turn still found work. */
   function work(): boolean {
     const end = clock.now() + LOOP_MS;
     let isBusy = agent.turn();
@@ -54,7 +54,7 @@ export async function serveNode(
     return isBusy;
   }
 
-  /** Spins until there is work, which it does, or until the spin is over. Returns whether there was work. */
+  /** Spins until there is work, or until the spin is over; a turn that finds work does it. Returns whether there was work. */
   function spin(): boolean {
     if (!maySpin() || !spins.pays(clock)) return false;
     const end = clock.now() + SPIN_MS;

@@ -23,7 +23,7 @@ export async function openInlineAgent(setup: ProcessNodeSetup): Promise<StartedA
       // The program alone decides how long the process goes on: its waits keep the event loop alive.
       link.unref?.();
       const { agent } = node;
-      // What the last round has sent still goes out. There is no turn of the event loop to repeat what is lost.
+      // Packets that the last round sent still go out. No turn of the event loop follows, so lost packets are not sent again.
       process.once("exit", () => agent.end());
       return { kernel, remote: agent, whyPrivate: WHY };
     },

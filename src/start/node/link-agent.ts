@@ -1,5 +1,6 @@
 // The worker of a node's agent: it owns the node's link and sessions, and serves the node's tasks. Its code is a string, so
-// that no bundler can lose its file. It says its address first; once it knows those of the other nodes, it serves.
+// that no bundler can lose its file. The worker says its address first; once it knows the addresses of the other nodes, it
+// serves.
 import { openMemory } from "../../kernel/open.js";
 import { selectKernel } from "../../kernel/select.js";
 import type { Address } from "../../link/link.js";
@@ -9,9 +10,9 @@ import { type NodePort, nodeModule } from "../../support/host.js";
 import { serveNode } from "./agent-thread.js";
 import { openLink, ProcessNode, type ProcessNodeOrder, type ProcessNodeSetup } from "./process-node.js";
 
-/** From the agent: its address; then, once it serves. */
+/** From the agent: its address; then a second message, once it serves. */
 export type LinkAgentReport = { readonly address: string } | { readonly up: true };
-/** To the agent: the addresses of other nodes, or that there is no job, once; then what a node obeys. */
+/** To the agent: first the addresses of other nodes, or the news that there is no job; then orders to the node. */
 export type LinkAgentOrder =
   | { readonly addresses: readonly (Address | null)[] }
   | { readonly close: true }

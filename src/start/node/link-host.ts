@@ -7,8 +7,9 @@ import { after, every } from "../../support/timers.js";
 import type { LinkNodeHost } from "./link-node.js";
 
 /**
- * Microseconds below which a timer is too coarse: the alarm then waits for turns of the event loop instead. Those take a
- * processor. With 1000, they went on as long as a packet was under way, since a probe timeout is not shorter (loss.ts).
+ * Microseconds below which a timer is too coarse: the alarm then waits for turns of the event loop instead. Such turns keep a
+ * processor busy. With 1000, the turns went on as long as a packet was under way, since a probe timeout is not shorter
+ * (loss.ts).
  */
 const TIMER_MIN = 500;
 
@@ -20,15 +21,15 @@ export class LinkHost implements LinkNodeHost {
   isGone: (task: number) => boolean = () => false;
   /** Called when a node has not answered, so many times in a row. */
   onUnanswered: (node: number, attempts: number) => void = () => {};
-  /** Whether its timers keep a thread of Node running. */
+  /** Whether this host's timers keep a thread of Node running. */
   readonly #isHeld: boolean;
   /** When the alarm is due, in microseconds; Infinity: there is none. */
   #time = Number.POSITIVE_INFINITY;
   #call: () => void = () => {};
   #cancel: () => void = () => {};
-  /** Whether it waits for a turn. */
+  /** Whether the alarm waits for a turn of the event loop. */
   #isTurning = false;
-  /** When this thread was last known to run, and the longest time for which it did not, in milliseconds. */
+  /** When this thread was last known to run, and the longest time for which it did not run, in milliseconds. */
   #ranAt = 0;
   #longestStop = 0;
   #endWatch: () => void = () => {};
@@ -50,7 +51,7 @@ export class LinkHost implements LinkNodeHost {
     this.#wait();
   }
 
-  /** Node's event loop delivers all datagrams that are there before it takes the next turn. */
+  /** Node's event loop delivers all datagrams that have arrived before the next turn. */
   soon(call: () => void): void {
     void nextTurn().then(call);
   }
@@ -65,8 +66,8 @@ export class LinkHost implements LinkNodeHost {
   }
 
   /**
-   * Looks at the clock after a turn of the event loop. If this thread did not run for a while, timers come before what has
-   * arrived meanwhile: a deadline would pass though its packet is there.
+   * Looks at the clock after a turn of the event loop. If this thread did not run for a while, timers run before the packets
+   * that have arrived meanwhile: a deadline would pass although its packet has arrived.
    */
   #turn(): void {
     if (this.#isTurning) return;

@@ -11,7 +11,7 @@ import type { KeySchedule } from "../../session/wire/key-schedule.js";
 import { Agent } from "../../transport/net/agent.js";
 import { SessionPipe } from "../../transport/net/session-pipe.js";
 
-/** What a node's host does for it. */
+/** What a host does for its node. */
 export interface LinkNodeHost {
   /** Microseconds. */
   now(): number;
@@ -25,13 +25,14 @@ export interface LinkNodeHost {
   /** Returns any u32. With a key schedule, the source must be cryptographic. */
   random(): number;
   /**
-   * A node is lost: its tasks have ended. If it has given this node up, this one is closed: it has no way to others.
+   * A node is lost: its tasks have ended. If the other node has given this node up, this node is closed: it has no way to other
+   * nodes.
    * @param refused why it refuses this node: REFUSED_NODE, REFUSED_NAME; else 0
    */
   onLost?(node: number, why: Loss, refused: number): void;
-  /** Whether the process of a task of a lost node is gone. False: it may go on; the default. */
+  /** Whether the process of a task of a lost node is gone. False (the default): the process may go on. */
   isGone?(task: number): boolean;
-  /** A node did not answer, so many times in a row. The host may know that it is gone: see LinkNode.lose(). */
+  /** A node did not answer, so many times in a row. The host may know that the node is gone: see LinkNode.lose(). */
   onUnanswered?(node: number, attempts: number): void;
 }
 
@@ -47,9 +48,9 @@ export interface LinkNodeParts {
   readonly node: number;
   /** How often this node has been started. */
   readonly epoch: number;
-  /** Nodes of the job, with those that may come later. */
+  /** Nodes of the job, nodes that may come later included. */
   readonly nodes: number;
-  /** Tasks of each node with which the job begins: node n has those from n times this number on. */
+  /** Tasks of each node with which the job begins: node n has the tasks from n times this number on. */
   readonly tasksPerNode: number;
   /** Tasks with which the job begins (default: all). Each later one is a node of its own. */
   readonly world?: number | undefined;
@@ -80,7 +81,7 @@ export class LinkNode {
   readonly #soon: LinkNodeHost["soon"];
   #isBatch = false;
   #onSettled: (() => void) | undefined;
-  /** Whether the node neither sends nor receives; its host sets it. */
+  /** Whether the node neither sends nor receives; the host sets this flag. */
   isDown = false;
 
   constructor(parts: LinkNodeParts, host: LinkNodeHost) {
@@ -126,7 +127,7 @@ export class LinkNode {
           }
           this.agent.ended(task, false, this.#gone.has(task) || host.isGone?.(task) === true);
         }
-        // For the other node, the tasks of this one have ended: so must they for all nodes.
+        // For the other node, the tasks of this node have ended. So they must have ended for all nodes.
         if (why === "givenUp") {
           this.close();
           markEngineDead(kernel, map);
@@ -141,7 +142,7 @@ export class LinkNode {
       map.heapBytes,
       () => host.now(),
       () => this.#advance(),
-      // A node that has moved is found by its probe, before those that send to it in vain give it up.
+      // The probe of a node that has moved finds it, before nodes that send to its old address give it up.
       parts.silence && parts.silence / 2,
     );
     link.onPacket = (from, packet) => {
@@ -176,13 +177,13 @@ export class LinkNode {
     this.#advance();
   }
 
-  /** This node comes later than others: makes itself known to one of them. */
+  /** This node comes later than other nodes: makes itself known to one of them. */
   greet(node: number): void {
     this.agent.greet(this.#firstOf(node));
     this.pipe.flush();
   }
 
-  /** Drops what is for a node that has not acknowledged it, and is not there any more. */
+  /** Drops unacknowledged data for a node that is not there any more. */
   abandon(node: number): void {
     this.pipe.abandon(node, true);
     this.#advance();
@@ -190,32 +191,35 @@ export class LinkNode {
 
   /**
    * Another node is lost: its tasks count as ended at once, not only after the silence.
-   * @param isCertain whether the process of its first task has ended: the others may go on without a link
+   * @param isCertain whether the process of its first task has ended: the other tasks may go on without a link
    */
   lose(node: number, isCertain = false): void {
     if (this.isDown) return;
-    // Also if it was given up before, by its silence.
+    // Also if the node was given up before, for its silence.
     if (isCertain) this.confirm(this.#firstOf(node));
     this.sessions.giveUp(node);
     this.pipe.flush();
     this.#advance();
   }
 
-  /** A task of another node has ended for certain: it does not go on cut off. Before or behind the end of its node. */
+  /**
+   * A task of another node has ended for certain: it does not go on cut off. The report may come before or after the end of the
+   * node.
+   */
   confirm(task: number): void {
     this.#gone.add(task);
     this.agent.confirm(task);
   }
 
-  /** Ends the node and its link: it neither sends nor receives any more. What it has not sent is lost. */
+  /** Ends the node and its link: it neither sends nor receives any more. Data that the node has not sent is lost. */
   close(): void {
     this.isDown = true;
     this.#link.close();
   }
 
   /**
-   * A packet has come. For all others that come with it, the agent rings tasks once, if it has a thread of its own, and the host
-   * says when that is. The first one rings at once: held back, it would come 10 µs later.
+   * A packet has come. Its ring is sent at once: held back, it would come 10 µs later. If the agent has a thread of its own,
+   * the packets that come together with this one share a second ring, whose time the host chooses.
    */
   #beginBatch(): void {
     if (this.#isBatch || this.#soon === undefined) return;

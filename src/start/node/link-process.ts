@@ -1,5 +1,5 @@
-// The main thread of a process of tasks, where processes share no memory. Each task is a node: this makes its memory, starts
-// its agent and its worker, and marks it dead once it has ended. The agents talk by UDP on loopback.
+// The main thread of a process of tasks, where processes share no memory. Each task is a node: this thread makes the node's
+// memory, starts its agent and its worker, and marks the task dead once it has ended. The agents talk by UDP on loopback.
 import { TASK_ABSENT, TASK_STATE_OFFSET } from "../../../assembly/layout.js";
 import { sharedAtomics } from "../../kernel/atomics.js";
 import { readMap, taskSlot } from "../../memory/map.js";
@@ -29,7 +29,7 @@ const early: Parameters<typeof obey>[0][] = [];
 const channel = new BootstrapChannel((request) => process.send?.(request));
 
 const of = (task: number): TaskNode => nodes.get(task) as TaskNode;
-// A task's error is for others of its node: there are none.
+// A task's error is for other tasks of its node: this node has no other task.
 const lifecycle = processLifecycle(own, undefined, {
   hasLeft: (task) => hasLeft(of(task).sync, of(task).map, SLOT),
   interrupt: (task) => interruptTask(of(task).sync, of(task).map, SLOT),

@@ -1,5 +1,5 @@
-// The nodes of a job whose processes share no memory, as the job's monitor sees them: it answers the requests by which they
-// find each other, and tells them of processes that have ended.
+// The nodes of a job whose processes share no memory, as the job's monitor sees them. The monitor answers the requests by which
+// nodes find each other, and tells the nodes of processes that have ended.
 import { LATER_BEGUN, type Later } from "../../bootstrap/later.js";
 import type { NodePort } from "../../support/host.js";
 import { encodeText } from "../../support/text.js";
@@ -7,10 +7,10 @@ import { type BootstrapAnswer, type BootstrapRequest, BootstrapServer } from "..
 
 /** What the nodes of a job have in common. */
 export interface LinkSetup {
-  /** Tasks with which the job begins. Each is a node, and so is each later one. */
+  /** Tasks with which the job begins. Each of these tasks is a node, as is each later task. */
   readonly size: number;
   readonly later: Later;
-  /** The job key. It is on no command line and in no environment. */
+  /** The job key, which is on no command line and in no environment. */
   readonly key: Uint8Array;
   /** Options of the nodes' memories. */
   readonly options: object;
@@ -46,7 +46,7 @@ export class LinkedNodes {
     if (task >= this.#size) this.#server.store(LATER_BEGUN, encodeText(`${task + 1 - this.#size}`));
   }
 
-  /** A process begins. @param tell sends it news @returns what ends that */
+  /** A process begins. @param tell sends it news @returns a function to call when the process has ended */
   add(tell: (news: News) => void): () => void {
     this.#listeners.add(tell);
     return () => void this.#listeners.delete(tell);
@@ -56,13 +56,16 @@ export class LinkedNodes {
     this.#server.take(request, tell);
   }
 
-  /** A process has ended. @param why it had nodes that have not left; undefined: they have told the others everything */
+  /**
+   * A process has ended. @param why the process had nodes that have not left; undefined: its nodes have told the other nodes
+   * everything
+   */
   over(nodes: readonly number[], why: string | undefined): void {
     for (const node of nodes) this.ended.add(node);
     if (why === undefined) return;
     this.#server.fail(why);
     for (const tell of this.#listeners) {
-      // A node has one task, which has its number.
+      // A node has one task, and both have the same number.
       for (const gone of nodes) tell({ gone });
       for (const lost of nodes) tell({ lost });
     }

@@ -1,4 +1,4 @@
-// A node of one task hears news for it, on a thread that does not block.
+// Takes news for a node of one task, on a thread that does not block.
 import type { SharedAtomics } from "../../kernel/atomics.js";
 import type { Memory } from "../../kernel/kernel.js";
 import type { MemoryMap } from "../../memory/map.js";
@@ -8,7 +8,7 @@ import { recorded } from "../../observe/trace.js";
 import { systemClock } from "../../support/clock.js";
 import type { TaskNews, TaskReport } from "../start-message.js";
 
-/** A node's memory as one thread has it. */
+/** A node's memory on one thread. */
 export interface NodeView {
   readonly memory: Memory;
   readonly map: MemoryMap;

@@ -1,5 +1,6 @@
-// The node of a process: its link, its sessions and its agent, from the opening of the link until other nodes have all that it
-// has sent. The agent has a thread of its own (link-agent.ts), or works within the waits of the process's task (inline-agent.ts).
+// The node of a process: its link, its sessions and its agent, from the opening of the link until other nodes have all frames
+// that this node has sent. The agent has a thread of its own (link-agent.ts), or works within the waits of the process's task
+// (inline-agent.ts).
 import { REFUSED_NODE } from "../../../assembly/layout.js";
 import { PamiError } from "../../core/error.js";
 import { sharedAtomics } from "../../kernel/atomics.js";
@@ -29,7 +30,7 @@ import type { SeededImpairments } from "../join/join-options.js";
 import { LinkHost } from "./link-host.js";
 import { LinkNode } from "./link-node.js";
 
-/** What a process's node is made of. */
+/** The setup of a process's node. */
 export interface ProcessNodeSetup {
   readonly shared: SharedMemory;
   readonly futex: FutexSetup | undefined;
@@ -45,7 +46,7 @@ export interface ProcessNodeSetup {
   /** If this node comes later: nodes that have ended, and tasks that have done so for certain. */
   readonly ended: readonly number[];
   readonly gone: readonly number[];
-  /** By task: its process, if it is one of this host. */
+  /** By task: its process, if the process is on this host. */
   readonly processes: readonly (ProcessIdentity | null)[];
   /** A descriptor from which the node reads orders, each as a line of JSON; undefined: there is none. */
   readonly news: number | undefined;
@@ -59,16 +60,16 @@ export interface ProcessNodeSetup {
   readonly koffi: string | undefined;
   /** Milliseconds without an answer after which a node is given up. */
   readonly silence: number;
-  /** The kind of its link, and the path of the module that has it, if that is the user's own. */
+  /** The kind of the node's link. For a kind of the user's own, also the path of its module. */
   readonly link: string;
   readonly linkModule: string | undefined;
-  /** What the kind opens the link with. */
+  /** The options with which the kind opens the link. */
   readonly bind: string;
   /** By name: paths of the packages that the kind needs. */
   readonly packages: Readonly<Record<string, string>>;
-  /** Bytes of its link's largest packet; undefined: the default. */
+  /** Bytes of the link's largest packet; undefined: the default. */
   readonly packetBytes: number | undefined;
-  /** Faults of its link. */
+  /** Injected faults of the link. */
   readonly impairments: SeededImpairments | undefined;
   /** Milliseconds, once all tasks have left, for which the node waits for the last acknowledgments at the most. */
   readonly leaveMs: number;
@@ -78,7 +79,7 @@ export interface ProcessNodeSetup {
 export type ProcessNodeOrder =
   /** Another node has lost its link: the process of its first task has ended, or nothing is heard of its host. */
   | { readonly lost: number }
-  /** The process of a task of another node has ended: it does not go on without a link. */
+  /** The process of a task of another node has ended: that task does not go on without a link. */
   | { readonly gone: number }
   /** The port brings further orders: the thread that has started this one may block. */
   | { readonly news: NodePort };
@@ -88,7 +89,10 @@ const ARENA_BYTES = 2 ** 24;
 const WASM_PAGE = 65536;
 /** Milliseconds between two looks whether nodes that do not acknowledge the last frames are still there. */
 const LOOK_MS = 100;
-/** Unanswered attempts in a row before the node looks whether another is still there, and such looks that find its socket gone. */
+/**
+ * Unanswered attempts in a row before the node looks for the socket of another node, and looks in a row that find no socket
+ * before that node is lost.
+ */
 const UNANSWERED_MIN = 3;
 const GONE_MIN = 2;
 
@@ -127,7 +131,7 @@ export class ProcessNode {
       if (why === "refused") warn(refusalText(node, other, refused, addresses));
       if (why !== "givenUp") return;
       const text = `node ${node} was given up by node ${other}, which it did not answer for ${silence} ms`;
-      // The task of this process may block, and would not hear of the error.
+      // The task of this process may block, and would then not hear of the error.
       interruptTask(kernel, map, 0);
       queueMicrotask(() => {
         throw new PamiError("PAMIR_GIVEN_UP", text);
@@ -166,7 +170,8 @@ export class ProcessNode {
     this.#host.watchStops(Math.min(silence / 4, LOOK_MS));
     this.#host.isGone = (task) => {
       const one = setup.processes[task];
-      // Others may have given up a node that was stopped for the silence, gone on without it, and finished.
+      // While this node was stopped for longer than the silence, other nodes may have given it up, gone on without it, and
+      // finished.
       return one != null && hasEnded(one) && this.#host.longestStop() < silence;
     };
     this.#host.onUnanswered = (other, attempts) => void this.#look(other, attempts);
@@ -187,8 +192,8 @@ export class ProcessNode {
   };
 
   /**
-   * All tasks of the node have left. Resolves once other nodes have all that it has sent, or are gone, or after `leaveMs`. The
-   * node and its link are closed then.
+   * All tasks of the node have left. Resolves once other nodes have all frames of this node, or are gone, or after `leaveMs`.
+   * The node and its link are closed then.
    */
   async leave(): Promise<void> {
     await this.#settle();
@@ -198,14 +203,14 @@ export class ProcessNode {
     this.#markEnded();
   }
 
-  /** This node comes later: those that go on learn of it. */
+  /** This node comes later: the nodes that still run learn of it. */
   #greetAll(addresses: readonly (Address | null)[]): void {
     for (const [other, address] of addresses.entries()) {
       if (address !== null && other !== this.#setup.node && !this.#setup.ended.includes(other)) this.#node.greet(other);
     }
   }
 
-  /** A node has not answered. If its socket was on this machine, and is gone at several attempts in a row, it is lost. */
+  /** A node has not answered. If its socket was on this machine, and is gone at several attempts in a row, the node is lost. */
   async #look(other: number, attempts: number): Promise<void> {
     const address = this.#node.sessions.addressOf(other);
     if (attempts < UNANSWERED_MIN || address === "") return;
@@ -225,7 +230,7 @@ export class ProcessNode {
     const look = async (): Promise<void> => {
       const found = new Set<number>();
       for (const other of sessions.unacknowledged) if (await isAbsent(other)) found.add(other);
-      // One report may be wrong: a node that is there acknowledges until the next look.
+      // One look may be wrong: a node that still runs acknowledges a packet before the next look.
       for (const other of found) if (absent.has(other) && sessions.unacknowledged.has(other)) this.#node.abandon(other);
       absent = found;
       if (!isOver) cancel = after(LOOK_MS, look);
@@ -250,7 +255,9 @@ export interface OpenedLink {
   readonly kind: LinkKind;
 }
 
-/** Opens the link of a node. @param isNode whether an address is that of a node of the job, once these are known */
+/**
+ * Opens the link of a node. @param isNode whether an address belongs to a node of the job, once the nodes' addresses are known
+ */
 export async function openLink(
   { bind, link: name, linkModule, packages, packetBytes, koffi }: ProcessNodeSetup,
   isNode: (address: Address) => boolean,
@@ -298,12 +305,12 @@ function unsentText(node: number, other: string, to: Address, code: string, sile
   return `node ${node} can't send to ${other} at ${to} (PAMIR_UNSENT): the system refuses its packets (${why}); unless that changes, its tasks count as ended after ${silence} ms`;
 }
 
-/** Not by Node's warnings: the main thread prints those of an agent, and may be blocked, or exit first. */
+/** Not by Node's warnings: the main thread prints an agent's warnings, and may be blocked, or exit first. */
 function warn(text: string): void {
   try {
     (nodeModule("fs") as typeof import("node:fs")).writeSync(2, `pamir: ${printable(text, true)}\n`);
   } catch {
-    // Nothing reads it.
+    // Nothing reads the standard error.
   }
 }
 
@@ -328,7 +335,7 @@ function packetMemory(pages: number, { kernel, node }: ProcessNodeSetup): Shared
   }
 }
 
-/** Reads orders from a descriptor. It keeps no thread alive. @returns what ends that */
+/** Reads orders from a descriptor, without keeping a thread alive. @returns a function that ends the reading */
 function hear(descriptor: number, obey: (order: ProcessNodeOrder) => void): () => void {
   const { Socket } = nodeModule("net") as typeof import("node:net");
   const socket = new Socket({ fd: descriptor, readable: true, writable: false });

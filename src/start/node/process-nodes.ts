@@ -1,5 +1,5 @@
-// Jobs with processes where these share no memory: each task is a node, and a link over UDP on loopback joins them. This is the
-// launching thread's part; the monitor and link-process.ts have the others.
+// Jobs whose processes share no memory: each task is a node, and a link over UDP on loopback joins the nodes. This file is the
+// launching thread's part; the monitor and link-process.ts have the other parts.
 import { makeKey } from "../../bootstrap/key.js";
 import type { Later } from "../../bootstrap/later.js";
 import { PamiError } from "../../core/error.js";
@@ -27,7 +27,7 @@ export class ProcessNodes {
   readonly source: string;
   readonly setup: LinkSetup;
   readonly board: Switchboard;
-  /** What the monitor gets by its setup. */
+  /** The monitor's setup for nodes. */
   readonly ports: NodePort[];
   readonly nodeLimits = nodeLimits;
   readonly lookAtSlots = lookAtSlots;
@@ -55,7 +55,7 @@ export class ProcessNodes {
   }
 
   /**
-   * Joins the caller's node with the others. Resolves once the processes of all tasks are up. Otherwise the job ends.
+   * Joins the caller's node with the other nodes. Resolves once the processes of all tasks are up. Otherwise the job ends.
    * @throws as joinBy()
    */
   async join(job: Job, mapped: JoinedMemory): Promise<void> {
@@ -75,7 +75,7 @@ export class ProcessNodes {
     const channel = new BootstrapChannel((request) => port.postMessage(request));
     const hear = (answer: BootstrapAnswer): void => channel.hear(answer);
     port.on("message", hear);
-    // It ends with the last process.
+    // The job ends with the last process.
     port.on("close", () => channel.fail("the processes of the other tasks have ended before their nodes were joined"));
     const { program, later } = this.setup;
     const node: LinkedNode = { options: this.#options, mapped, program, later };
@@ -90,7 +90,7 @@ export class ProcessNodes {
     }
   }
 
-  /** The job's part of the monitor. @param order sends an order to it @param tasks that it starts */
+  /** The job's part of the monitor. @param order sends an order to the monitor @param tasks that the monitor starts */
   monitorOf(order: (order: MonitorOrder) => void, tasks: MonitorOrders["bootstraps"]): Partial<Monitor> {
     const { board } = this;
     const add = (added: MonitorOrders["bootstraps"]): void => {

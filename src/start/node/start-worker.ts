@@ -1,4 +1,4 @@
-// Threads that serve a node: its agent, its watch, and what shows it to `pamir top`. Only for Node.
+// Threads that serve a node: its agent, its watch, and the thread that answers `pamir top`. Only for Node.
 import { PamiError } from "../../core/error.js";
 import { type NodeWorker, nodeModule } from "../../support/host.js";
 import { descriptorsReason } from "../start-limits.js";
@@ -18,7 +18,7 @@ export function startWorker(source: string, options: Options): NodeWorker {
 /** Why a thread does not start. @param cause an error of Node, which may also come as the worker's event */
 export function startError(cause: Error & { code?: string }): PamiError {
   const { code, message } = cause;
-  // A thread may find out only once it runs.
+  // Some failures appear only once the thread runs.
   if (/(EMFILE|errno 24)$/.test(message)) {
     return new PamiError("PAMIR_DESCRIPTORS", `a thread can't be started: ${descriptorsReason("tasks")}`, { cause });
   }

@@ -15,7 +15,7 @@ import type { LinkAgentOrder, LinkAgentReport } from "./link-agent.js";
 import type { ProcessNodeOrder, ProcessNodeSetup } from "./process-node.js";
 import { startWorker } from "./start-worker.js";
 
-/** What the task needs whose thread has the agent. */
+/** Parts for the task whose thread has the agent. */
 export interface InlineParts {
   readonly kernel: Kernel;
   readonly remote: RemoteAgent;
@@ -25,13 +25,13 @@ export interface InlineParts {
 /** An agent that has opened its link. */
 export interface StartedAgent {
   readonly address: string;
-  /** Resolves once the agent serves the tasks of its node; with parts, if it does so on the thread of the node's task. */
+  /** Resolves once the agent serves the tasks of its node; with parts, if the agent serves on the thread of the node's task. */
   serve(addresses: readonly (Address | null)[]): Promise<InlineParts | undefined>;
-  /** Ends it where it does not serve, or the job did not come to be. It keeps this process running no more then. */
+  /** Ends an agent that does not serve, or whose job failed to start. The agent then no longer keeps this process running. */
   close(): Promise<void>;
   /** Keeps this process running until all tasks of the node have ended, and resolves then. */
   outlive(): Promise<void>;
-  /** Tells it more. Ports are transferred. */
+  /** Sends the agent an order. Ports are transferred. */
   order(order: ProcessNodeOrder, ports?: NodePort[]): void;
 }
 
@@ -75,8 +75,8 @@ export async function startAgent(setup: ProcessNodeSetup): Promise<StartedAgent>
       const stop = (): void => stopAgent(setup);
       process.once("exit", stop);
       worker.once("exit", () => process.off("exit", stop));
-      // An agent that fails does not end the tasks: its slot tells them that they are cut off. But if another node has given
-      // this one up, it counts as ended there: so it ends.
+      // An agent that fails does not end the tasks: its slot tells the tasks that they are cut off. But if another node has
+      // given this node up, this node counts as ended there: so its tasks end.
       fail = (error) => {
         process.off("exit", stop);
         if ((error as PamiError).code === "PAMIR_GIVEN_UP") throw error;
@@ -97,7 +97,7 @@ export const LEAVE_MS = 10_000;
 /** Milliseconds for which a process that exits waits for its agent at the most. */
 const EXIT_MS = LEAVE_MS + 1000;
 
-/** The agent ends its turns, and its node leaves. Returns the node's memory. */
+/** The agent ends its turns, and the node leaves. Returns the node's memory. */
 function interruptAgent(setup: ProcessNodeSetup) {
   const memory = memoryOf(setup);
   const map = readMap(memory, setup.job);
@@ -107,7 +107,7 @@ function interruptAgent(setup: ProcessNodeSetup) {
 }
 
 /**
- * At the exit of its process: the agent sends what it has, and ends. Otherwise frames would be lost, and Node 20 aborts a
+ * At the exit of its process the agent sends its queued frames, and ends. Otherwise frames would be lost, and Node 20 aborts a
  * process that exits while a worker receives datagrams.
  */
 function stopAgent(setup: ProcessNodeSetup): void {

@@ -1,5 +1,5 @@
-// Standard input for the task that `pamir run` names, where it is a thread. A worker of Node that is sent input which it does not
-// read never ends. So the task asks for each piece, once its program reads: the main thread of its process answers.
+// Standard input for the task that `pamir run` names, where it is a thread. A worker of Node with unread input never ends. So
+// the task asks for each piece only when its program reads, and the main thread of its process answers.
 import type { ReadStream } from "node:tty";
 import { nodeModule } from "../../support/host.js";
 
@@ -11,7 +11,7 @@ type Threads = typeof import("node:worker_threads");
 /** The message by which a task asks. */
 const ASK = 1;
 
-/** In a process's main thread: answers a task of this process. It keeps no process running. */
+/** In a process's main thread: answers a task of this process. The channel keeps no process running. */
 export function serveInput(name: string): void {
   const { BroadcastChannel } = nodeModule("worker_threads") as Threads;
   const channel = new BroadcastChannel(name);

@@ -13,7 +13,9 @@ export type Labels = Readonly<Record<"stdout" | "stderr", boolean>>;
 const COLORS = [36, 33, 32, 35, 34, 96, 93, 92, 95, 94] as const;
 /** Characters of a line without an end, after which it is written as one. */
 const LINE_MAX = 65_536;
-/** Most characters that a process leaves in its pipe and in the stream that reads it: Linux keeps some 200 KiB in a pipe. */
+/**
+ * Most characters that a process leaves in its pipe and in the stream that reads the pipe: Linux keeps some 200 KiB in a pipe.
+ */
 export const LEFT_MAX = 1024 ** 2;
 /** Milliseconds in which a reader may take the last output of a job that is ended. */
 export const OUTPUT_MS = 2000;
@@ -21,20 +23,20 @@ export const OUTPUT_MS = 2000;
 const EMPTY_TURNS = 8;
 
 /**
- * What a task's process has as standard output, and as error. A terminal is its own, as that of any program. Otherwise this
- * process passes it on: it meets the error of an output without a reader, which a terminal always has.
+ * The standard output and error of a task's process. A terminal is inherited, as by any program. Otherwise this process passes
+ * the output on, and meets the error of an output without a reader. A terminal always has a reader.
  */
 export function outputsOf(hasLabels: boolean): ("inherit" | "pipe")[] {
   const { isatty } = nodeModule("tty") as typeof import("node:tty");
   return [1, 2].map((descriptor) => (!hasLabels && isatty(descriptor) ? "inherit" : "pipe"));
 }
 
-/** By destination: the streams that are paused until it takes more. */
+/** By destination: the streams that are paused until the destination takes more. */
 const paused = new WeakMap<Writable, Set<Readable>>();
-/** By stream: how many characters more are taken of it, whether or not its destination takes them. */
+/** By stream: how many more characters are read from it, whether or not its destination takes them. */
 const excused = new WeakMap<Readable, number>();
 
-/** Writes what comes from a stream to another one. If that takes no more for now, the first one pauses. */
+/** Copies a stream to a destination. While the destination takes no more, the stream pauses. */
 export function passOn(some: string | Uint8Array, from: Readable, to: Writable): void {
   if (to.write(some) || to.destroyed) return;
   const more = (excused.get(from) ?? 0) - some.length;
@@ -47,8 +49,8 @@ export function passOn(some: string | Uint8Array, from: Readable, to: Writable):
 }
 
 /**
- * The process whose output this is has ended: what it has left is taken at once, so its end is reported also while nothing is
- * read. Other processes that still write there are held back again.
+ * The process behind this output has ended: the rest of its output is read at once, so that its end is reported even if nothing
+ * reads the destination. Other processes that still write to the stream are held back again.
  */
 export function takeRest(from: Readable, most: number = LEFT_MAX): void {
   excused.set(from, most);
@@ -56,8 +58,8 @@ export function takeRest(from: Readable, most: number = LEFT_MAX): void {
 }
 
 /**
- * Resolves once all is taken that a process has left in these streams, whether or not other processes hold them, too. Those
- * may write on: then this takes LEFT_MAX. From then on, the streams don't keep this process running.
+ * Resolves once the output that a process left in these streams is read, even if other processes hold the streams, too. If
+ * those processes write on, LEFT_MAX characters are read. Afterwards the streams don't keep this process running.
  */
 export async function drained(all: readonly Readable[]): Promise<void> {
   let came = 0;
@@ -65,7 +67,7 @@ export async function drained(all: readonly Readable[]): Promise<void> {
     came += some.length;
   };
   for (const from of all) from.on("data", count);
-  // The first one ends the turn in which the end of the process was heard: nothing is read in between.
+  // The first turn is the rest of the turn that reported the end of the process, in which nothing is read.
   for (let empty = 0; empty < EMPTY_TURNS && came < LEFT_MAX; ) {
     const before = came;
     for (const from of all) from.resume();
@@ -87,7 +89,7 @@ function pausedBy(to: Writable): Set<Readable> {
     waiting.clear();
     for (const from of all) from.resume();
   };
-  // One listener for all: Node warns of more than ten. A destination that closes takes no more, and drops what comes.
+  // One listener for all streams: Node warns of more than ten. A closed destination drops all further output.
   to.on("drain", resume).on("close", resume);
   paused.set(to, waiting);
   return waiting;
@@ -99,8 +101,8 @@ function labelOf(task: number, hasColor: boolean): string {
 }
 
 /**
- * Writes what comes from a task's stream to another one, line by line. The last line gets an end if it has none.
- * @returns what ends the line that has come in part
+ * Copies a task's stream to a destination, line by line. A last line without an end gets one.
+ * @returns a function that ends a line which has come in part
  */
 export function labelLines(task: number, hasColor: boolean, from: Readable, to: Writable): () => void {
   const label = labelOf(task, hasColor);
@@ -113,7 +115,7 @@ export function labelLines(task: number, hasColor: boolean, from: Readable, to: 
       lines.push(rest);
       rest = "";
     }
-    // One write for all of them, so that no other process writes between.
+    // One write for all lines, so that no other process writes in between.
     if (lines.length > 0) passOn(lines.map((line) => `${label}${line}\n`).join(""), from, to);
   });
   const endLine = (): void => {

@@ -3,11 +3,17 @@
 import type { Writable } from "node:stream";
 import { nodeModule } from "../../support/host.js";
 
-/** Bytes that a write to a pipe brings in one piece: PIPE_BUF of Linux. A longer line may be mixed with those of others. */
+/**
+ * Bytes that a write to a pipe brings in one piece: PIPE_BUF of Linux. A longer line may be mixed with lines of other
+ * processes.
+ */
 const WHOLE_MAX = 4096;
 const LINE_END = 10;
 
-/** @returns a stream for whole lines, which writes them to another one a piece at a time: each once the last one is out */
+/**
+ * @returns a stream for whole lines, which writes them to another stream piece by piece: the next piece once the last piece is
+ * out
+ */
 export function wholeLines(to: Writable): Writable {
   const { Writable: Stream } = nodeModule("stream") as typeof import("node:stream");
   return new Stream({
@@ -22,12 +28,14 @@ export function wholeLines(to: Writable): Writable {
   });
 }
 
-/** The output of this process, for whole lines. */
+/** Makes the output of this process write whole lines. */
 export function sharedOutput(): { readonly stdout: Writable; readonly stderr: Writable } {
   return { stdout: wholeLines(process.stdout), stderr: wholeLines(process.stderr) };
 }
 
-/** Where the piece that begins at an offset ends: behind as many whole lines as fit, or behind one that does not fit. */
+/**
+ * Where the piece that begins at an offset ends: after as many whole lines as fit, or after one line if that line does not fit.
+ */
 function pieceEnd(lines: Buffer, from: number): number {
   const most = from + WHOLE_MAX;
   if (most >= lines.length) return lines.length;

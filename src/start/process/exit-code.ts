@@ -1,4 +1,4 @@
-// Exit codes as a shell has them.
+// Exit codes as in a shell.
 import { nodeModule } from "../../support/host.js";
 
 /** That of a program which writes to a pipe without a reader. */
@@ -11,10 +11,10 @@ export function codeBy(code: number | null, signal: string | null): number {
   return code || (signal === null ? 1 : 128 + (signals[signal as keyof typeof signals] ?? 0));
 }
 
-/** Milliseconds in which processes of tasks may end once they are asked to. */
+/** Milliseconds that processes of tasks have to end, once they are asked to. */
 export const GRACE_MS = 5000;
 
-/** What Node's exit code 13 says, as a part of a sentence. */
+/** The meaning of Node's exit code 13, as a part of a sentence. */
 export function unsettledText(code: number | null): string {
   return code === 13 ? ": a top-level await of its program can't settle any more" : "";
 }

@@ -3,7 +3,7 @@
 import type { ChildProcess } from "node:child_process";
 import { nodeModule } from "../../support/host.js";
 
-/** Reads "+ group" and "- group". At the end of its input, it kills the groups that it still has. */
+/** Reads "+ group" and "- group". At the end of its input, the shell kills all groups that it still has. */
 const PROGRAM = `
 groups=
 while read -r what group; do
@@ -35,7 +35,7 @@ export class Guard {
     (this.#shell.stdin as { unref?: () => void } | null)?.unref?.();
   }
 
-  /** A process group whose processes are to end with this one. */
+  /** A process group whose processes are to end with this process. */
   add(group: number): void {
     this.#shell.stdin?.write(`+ ${group}\n`);
   }

@@ -1,4 +1,4 @@
-// What Node loads before the program of a task that has a process's main thread: see src/cli/run/task-output.ts.
+// The module that Node loads before the program of a task on a process's main thread: see src/cli/run/task-output.ts.
 
 /** The variables of a task's process, with NODE_OPTIONS by which Node loads a module first. @param path undefined: none */
 export function withPreload(env: NodeJS.ProcessEnv, path: string | undefined): NodeJS.ProcessEnv {

@@ -16,13 +16,13 @@ export function processLifecycle(
   process.title = `pamir: ${tasks.map((task) => `task ${task}`).join(", ")}`;
   let left = tasks.length;
   for (const { input } of orders.bootstraps) if (input !== undefined) serveInput(input);
-  // A terminal sends it to the whole job. As with threads, the launching process decides what becomes of the tasks.
+  // A terminal sends SIGINT to the whole job. As with threads, the launching process decides what becomes of the tasks.
   process.on("SIGINT", () => {});
-  // The launching process has ended, maybe before this one asked for that.
+  // The launching process has ended, maybe before this process asked for that event.
   process.on("disconnect", () => {
     if (left > 0 && !isDetached) process.kill(process.pid, "SIGKILL");
   });
-  // It also decides what becomes of them once their output has no reader.
+  // The launching process also decides what becomes of the tasks once their output has no reader.
   for (const unwritable of ["stdout", "stderr"] as const) {
     process[unwritable].on("error", () => {
       if (process.connected) process.send?.({ unwritable } satisfies ProcessReport, () => {});

@@ -1,5 +1,5 @@
 // The monitor of a process of tasks: it runs on the main thread of the process, maps the job's memory, and starts the tasks as
-// workers. It marks its dead tasks itself, so the others learn of their end even if the launching process is stopped.
+// workers. The monitor marks its dead tasks itself, so other tasks learn of their end even if the launching process is stopped.
 import { sharedAtomics } from "../../kernel/atomics.js";
 import { openMemory } from "../../kernel/open.js";
 import { readMap } from "../../memory/map.js";
@@ -19,7 +19,7 @@ import type { ProcessOrder, ProcessSetup } from "./task-process.js";
 const own = (globalThis as unknown as { pamirProcess: ProcessSetup }).pamirProcess;
 const { orders, memory: given, job, labels, launcher, isDetached } = own;
 const setup = given as ProcessMemorySetup;
-// No process stays behind: this one is killed when the thread that started it ends, which is its launcher's monitor.
+// No process stays behind: this process is killed when the thread that started it ends, which is its launcher's monitor.
 if (!isDetached) openFfi(setup.ffi).dieWithParent();
 const { shared, futex } = mapProcessMemory(setup, job);
 (nodeModule("fs") as typeof import("node:fs")).closeSync(setup.descriptor);

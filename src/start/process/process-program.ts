@@ -5,12 +5,12 @@ import { makeTemporaryFolder } from "../../support/node/temporary-folder.js";
 const PROGRAM =
   'process.once("message",(setup)=>{globalThis.pamirProcess=setup;process.getBuiltinModule("node:vm").runInThisContext(setup.source,{filename:"pamir monitor"})})';
 
-/** Where PROGRAM is a file: nothing is looked for beside it, and it is gone once it runs. */
+/** Where PROGRAM is a file: no module is looked for beside the file, and the file is removed once it runs. */
 const FILE_BEGIN = 'process.argv.splice(1);require("node:fs").rmSync(__dirname,{recursive:true,force:true});';
 
 /**
- * The arguments of Node that run PROGRAM. It comes as a file, since threads inherit process.execArgv: `--eval` there would be
- * run by each process that a task starts with these options. Where no file of this user alone can be made, it comes by
+ * The arguments of Node that run PROGRAM. PROGRAM is a file, since threads inherit process.execArgv: each process that a task
+ * starts with these options would run an `--eval` among them. If no file of this user alone can be made, PROGRAM comes by
  * `--eval`.
  * @returns the arguments, and what removes the file
  */
@@ -18,7 +18,7 @@ export function programArguments(): { readonly args: readonly string[]; readonly
   const { rmSync, writeFileSync } = nodeModule("fs") as typeof import("node:fs");
   const { permission } = process as { permission?: unknown };
   const byEval = { args: ["--eval", PROGRAM], remove: () => {} };
-  // Bun and Deno run what they find in a file in other ways.
+  // Bun and Deno run such a file in other ways.
   if (permission !== undefined || process.versions.bun !== undefined || process.versions.deno !== undefined)
     return byEval;
   let folder: string | undefined;
@@ -26,7 +26,7 @@ export function programArguments(): { readonly args: readonly string[]; readonly
     try {
       if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
     } catch {
-      // It is this user's alone, and small.
+      // The directory is this user's alone, and small.
     }
     folder = undefined;
   };

@@ -1,6 +1,6 @@
-// Which process runs which task, in the task slots of a job whose tasks go on without their launcher: each process finds the
-// others there once the launcher has ended. No process comes after that: a task whose process is not recorded by then has
-// ended, and a process that comes too late for the record ends.
+// Which process runs which task, in the task slots of a job whose tasks go on without their launcher. Each process finds the
+// other processes there once the launcher has ended. A task whose process is not recorded by then has ended. A process that
+// comes too late for the record ends.
 import {
   JOB_STARTED_OFFSET,
   NONE,
@@ -17,16 +17,16 @@ import { type ProcessIdentity, startTimeOf } from "../../process/identity.js";
 
 type Sync = Pick<SharedAtomics, "loadWord" | "storeWord" | "exchangeIf">;
 
-/** The tasks of one process. Without a process: they never come. */
+/** The tasks of one process. Without a process, the tasks never come. */
 export interface RecordedTasks {
   readonly process: ProcessIdentity | undefined;
   readonly tasks: readonly number[];
 }
 
 /**
- * Records the process of a task. The launcher does that once it has started the process, and the process does the same, since
- * the launcher may die in between.
- * @returns false: the others have learned already that the task never comes
+ * Records the process of a task. The launcher records a process that it has started, and the process records itself, since the
+ * launcher may die in between.
+ * @returns false: other tasks have learned already that the task never comes
  */
 export function recordProcess(sync: Sync, map: MemoryMap, task: number, pid: number): boolean {
   const slot = taskSlot(map, task);
@@ -36,13 +36,13 @@ export function recordProcess(sync: Sync, map: MemoryMap, task: number, pid: num
   return known === 0 || known === pid;
 }
 
-/** In a process of a task: records it. @throws PAMIR_NO_PROCESSES if it comes too late */
+/** In a process of a task: records this process. @throws PAMIR_NO_PROCESSES if the process comes too late */
 export function recordOwnProcess(sync: Sync, map: MemoryMap, task: number, launcher: ProcessIdentity): void {
   if (recordProcess(sync, map, task, process.pid)) return;
   throw noProcesses(`process ${launcher.pid}, which started this one for task ${task}, had ended before it was known`);
 }
 
-/** The launcher has ended: the tasks whose ends may not be known to all, by their processes. */
+/** The launcher has ended: the tasks whose ends other tasks may not know, grouped by process. */
 export function recordedTasks(sync: Sync, map: MemoryMap): RecordedTasks[] {
   const started = sync.loadWord(map.job + JOB_STARTED_OFFSET);
   const byProcess = new Map<number, { process: ProcessIdentity | undefined; tasks: number[] }>();

@@ -1,6 +1,6 @@
-// A thread that notices how the other processes of a job end, where no launcher does that: it is another one than pamir's, or
-// the tasks go on without it. Each process has one. So no end of a process keeps the others from learning of the next one, nor
-// does a process that is stopped. Several may mark the same task dead: markDead() may run twice, also at once.
+// A thread that notices how the other processes of a job end, if no launcher of pamir does: the launcher is a foreign one, or
+// the tasks go on without it. Each process has such a thread. So neither an ended nor a stopped process keeps other processes
+// from learning of the next end. Several threads may mark the same task dead: markDead() may run twice, also at once.
 import { sharedAtomics } from "../../kernel/atomics.js";
 import { openMemory } from "../../kernel/open.js";
 import { readMap } from "../../memory/map.js";
@@ -14,7 +14,7 @@ import { recordedTasks } from "./process-record.js";
 /** Another process, with the tasks that it runs. */
 export interface WatchedProcess extends ProcessIdentity {
   readonly tasks: readonly number[];
-  /** Whether the node's agent, or the job's engine thread, is a thread of that process. */
+  /** Whether the node's agent, or the job's engine thread, runs in that process. */
   readonly hasAgent: boolean;
 }
 
@@ -25,7 +25,10 @@ export interface WatchSetup {
   /** Pointer to the job header. */
   readonly job: number;
   readonly processes: readonly WatchedProcess[];
-  /** The process that watches the others while it lives. Once it has ended, the task slots name those: see recordProcess(). */
+  /**
+   * The process that watches the other processes while it lives. Once it has ended, the task slots name the other processes:
+   * see recordProcess().
+   */
   readonly launcher?: ProcessIdentity | undefined;
   /** A descriptor that becomes readable once the thread is to end. */
   readonly stop: number;
@@ -44,7 +47,7 @@ const watched = new Map<number, () => void>();
 
 function watch({ pid, started }: ProcessIdentity, onEnd: () => void): void {
   const descriptor = ffi.openProcess(pid);
-  // The descriptor is that of the process, or of one that has got its number since: the time tells.
+  // The descriptor belongs to the process, or to a later one with the same number: the start time tells which.
   if (descriptor >= 0 && startTimeOf(pid) === started) watched.set(descriptor, onEnd);
   else {
     if (descriptor >= 0) closeSync(descriptor);
@@ -56,7 +59,7 @@ function markAllDead(tasks: readonly number[]): void {
   for (const task of tasks) markDead(sync, map, task);
 }
 
-/** From now on this thread does what the launcher did. The engine thread was one of the launcher's. */
+/** From now on this thread does the launcher's work. The engine thread ran in the launcher. */
 function succeed(): void {
   if (map.engine) markEngineDead(sync, map);
   for (const { process: one, tasks } of recordedTasks(sync, map)) {

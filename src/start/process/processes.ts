@@ -1,11 +1,11 @@
-// What the processes of a job share, found out before it is launched: a memory, or else a link. Only for Node.
+// Finds out before a launch how the processes of a job are joined: by a memory, or else by a link. Only for Node.
 import type { KernelName } from "../../core/kernel-name.js";
 import { checkMaySpawn, ProcessMemories, whyNoProcesses } from "../../process/process-memory.js";
 import { noteProcesses } from "../info.js";
 import { leastBytes } from "../least-memory.js";
 import type { NodeOptions, ProcessNodes } from "../node/process-nodes.js";
 
-/** A memory, or a link; neither if the job's tasks are threads of this process. */
+/** A memory or a link; undefined fields if the job's tasks are threads of this process. */
 export interface SharedProcesses {
   readonly processes?: ProcessMemories;
   readonly link?: ProcessNodes;
@@ -38,7 +38,7 @@ export async function openProcesses(
   if (failure === undefined) return { processes: new ProcessMemories(entry) };
   const { message } = failure;
   const { maxTasks = tasks, join = false } = options;
-  // The caller alone has no node to be joined with, and its monitor ends at once.
+  // A caller without other tasks has no node to join, and its monitor ends at once.
   if (join && maxTasks === 1) return {};
   if (!hasWarned) process.emitWarning(`${message}; a link on loopback joins them instead`, { code: "PAMIR_LINK" });
   hasWarned = true;

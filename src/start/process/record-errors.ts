@@ -1,4 +1,4 @@
-// How a process ends whose main thread is a task, by an error or with its client open: recorded for the other tasks.
+// Records for other tasks how a process ends whose main thread is a task: by an error, or with its client open.
 import { textsOf } from "../../core/thrown.js";
 import type { Memory } from "../../kernel/kernel.js";
 import { readMap } from "../../memory/map.js";
@@ -8,7 +8,7 @@ import { errorOf } from "../tasks/failure.js";
 /**
  * Records the error or the exit code that ends this process, for the other tasks.
  * @param task its number in the job
- * @returns what ends that
+ * @returns a function that ends the recording
  */
 export function recordErrors(memory: Memory, job: number, task: number): () => void {
   const errors = taskErrorsIn(memory, readMap(memory, job));

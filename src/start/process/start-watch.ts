@@ -7,7 +7,8 @@ import { startError, startWorker } from "../node/start-worker.js";
 import type { WatchSetup } from "./process-watch.js";
 
 /**
- * Resolves once the thread is up, with what ends it. It ends with this process, too, and keeps it not running.
+ * Resolves once the thread is up, with a function that ends it. The thread also ends with this process, and does not keep the
+ * process running.
  * @throws PAMIR_NO_WORKERS, PAMIR_DESCRIPTORS
  */
 export async function startWatch(
@@ -22,14 +23,14 @@ export async function startWatch(
   const end = (): void => {
     if (!isOver) writeSync(stop, new BigUint64Array([1n]));
   };
-  // The thread blocks in a foreign call, and Node waits for its end when it exits.
+  // The thread blocks in a foreign call, and Node waits at its exit for the thread's end.
   process.once("exit", end);
   worker.once("exit", () => {
     isOver = true;
     process.off("exit", end);
     closeSync(stop);
   });
-  // Until it has loaded koffi: Node 20 aborts a process that exits meanwhile.
+  // Held until the thread has loaded koffi: Node 20 aborts a process that exits meanwhile.
   await new Promise((resolve, reject) => {
     worker.once("message", resolve).once("error", (error) => reject(startError(error)));
   });

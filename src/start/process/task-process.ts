@@ -1,7 +1,7 @@
 // A process of a job's tasks, as the monitor of the launching process sees it. In general, the process has a monitor of its own
-// (process-monitor.ts), which starts its tasks, marks its dead ones, and reports their ends. If the process itself dies, this
-// ends the rest of its tasks. With isMain, the main thread of the process is the task (launched.ts), and nothing else runs
-// there: such a process starts in half of the time.
+// (process-monitor.ts), which starts its tasks, marks its dead ones, and reports their ends. If the process itself dies, the
+// monitor of the launching process ends the rest of its tasks. With isMain, the main thread of the process is the task
+// (by-run.ts), and nothing else runs there: such a process starts in half of the time.
 import type { ChildProcess } from "node:child_process";
 import type { Readable } from "node:stream";
 import type { ErrorParts } from "../../core/task-errors.js";
@@ -21,7 +21,7 @@ import { Guard } from "./guard.js";
 import { withPreload } from "./preload.js";
 import { programArguments } from "./process-program.js";
 
-/** What the processes of a job have in common. */
+/** Data common to the processes of a job. */
 export interface ProcessesSetup {
   /** Number of processes among which launch() divides the tasks. */
   readonly count: number;
@@ -36,13 +36,13 @@ export interface ProcessesSetup {
   readonly labels?: Labels | undefined;
   /** Whether each task is the main thread of a process. */
   readonly isMain: boolean;
-  /** What Node loads before a task that is such a thread. */
+  /** The module that Node loads before a task that is a main thread. */
   readonly preload?: string | undefined;
   /** Whether the processes go on if the launching process dies. */
   readonly isDetached: boolean;
 }
 
-/** The data that a process gets at its start. The memory is descriptor MEMORY_DESCRIPTOR there. */
+/** The data that a process gets at its start. In the process, the memory is descriptor MEMORY_DESCRIPTOR. */
 export interface ProcessSetup {
   readonly source: string;
   readonly orders: MonitorOrders;
@@ -62,7 +62,10 @@ interface TaskEnded {
   /** The error as it is printed. */
   readonly shown: string | undefined;
 }
-/** The output, which the process has from the launching one, can't be written: it has no reader, or a disk is full. */
+/**
+ * The output, which the process inherits from the launching process, can't be written: the output has no reader, or a disk is
+ * full.
+ */
 interface Unwritable {
   readonly unwritable: "stdout" | "stderr";
 }
@@ -81,9 +84,9 @@ export interface NodeOrder {
 
 /** The first descriptor behind standard input, output and error. */
 const OUTPUT_END = 3;
-/** In a process with a monitor, the channel is the first one, and the memory the next. */
+/** In a process with a monitor, the channel is the first descriptor, and the memory the next. */
 export const MEMORY_DESCRIPTOR = OUTPUT_END + 1;
-/** Milliseconds in which a process ends its tasks when it is asked to. A process that is stopped (SIGSTOP) does not. */
+/** Milliseconds that a process has to end its tasks when it is asked to. A stopped process (SIGSTOP) does not end them. */
 const END_MS = 1000;
 
 /** Milliseconds in which the launching thread prints the last output of a task. */
@@ -97,11 +100,11 @@ export function blocks<T>(items: readonly T[], count: number): T[][] {
   );
 }
 
-/** Node's own options, without those that say what to run, or that one process alone can have. */
+/** Node's own options, without options that name a program, or that only one process can have. */
 function nodeOptions(): string[] {
   let isKept = true;
   return process.execArgv.filter((option) => {
-    // A value may stand behind its option. Node takes none that begins with "-".
+    // A value may follow its option. Node takes no value that begins with "-".
     if (option[0] === "-") isKept = !/^-([eip]|pe|-(eval|print|inter|input-t|inspect|debug-p|test).*)$/s.test(option);
     return isKept;
   });
@@ -110,7 +113,7 @@ function nodeOptions(): string[] {
 /** How a process ended. */
 interface ProcessEnd {
   readonly child: ChildProcess | undefined;
-  /** It could not be started. */
+  /** The process could not be started. */
   readonly failure: Error | undefined;
   readonly code: number | null;
   readonly signal: string | null;
@@ -127,18 +130,21 @@ function signalIn(signal: string | null): Pick<TaskExit, "signal"> {
   return signal === null ? {} : { signal };
 }
 
-/** Ends processes also if they never attach, once this one is gone. Without sh, attach() alone sees to that. */
+/** The guard also ends processes that never attach, once this process is gone. Without sh, attach() alone ends its process. */
 let guard: Guard | undefined;
 
 let own: ProcessIdentity | undefined;
 
-/** This process, as those that it starts know it. */
+/** This process, as the processes that it starts know it. */
 function ownIdentity(): ProcessIdentity {
   own ??= { pid: process.pid, started: startTimeOf(process.pid) };
   return own;
 }
 
-/** Starts a process whose main thread is a task. @returns its number; undefined: the task has ended, or is about to */
+/**
+ * Starts a process whose main thread is a task. @returns the number of the process; undefined: the task has ended, or is about
+ * to
+ */
 export function startTaskProcess(
   { entry, bootstraps: [start], workerOptions }: MonitorOrders,
   setup: ProcessesSetup,
@@ -157,13 +163,13 @@ export function startTaskProcess(
     return { task, code: codeBy(code, signal), cause: "process", error, ...signalIn(signal), errorCode: codeIn(error) };
   }
   let isAsked = false;
-  /** Sends a signal to the process, and those that it has started. */
+  /** Sends a signal to the process, and to processes that it has started. */
   function kill(signal: NodeJS.Signals): void {
     isAsked = signal !== "SIGKILL";
     try {
       if (child?.pid !== undefined) process.kill(-child.pid, signal);
     } catch {
-      // It has just ended.
+      // The process has just ended.
     }
   }
   const terminate = (): void => kill("SIGKILL");
@@ -186,7 +192,7 @@ export function startTaskProcess(
   child.on("error", (failure) => {
     if (child?.pid === undefined) lifecycle.end(exitBy({ failure, code: null, signal: null }));
   });
-  // They are undefined where the process could not be started.
+  // The streams are undefined if the process could not be started.
   outputs = [child.stdout, child.stderr].flatMap((one) => one ?? []);
   const lines = passOutputs(child, task, labels);
   const { pid } = child;
@@ -195,7 +201,7 @@ export function startTaskProcess(
     guard.add(pid);
   }
   let exit: TaskExit | undefined;
-  // What the process has printed comes before the line that reports the end.
+  // The output of the process comes before the line that reports its end.
   const over = (): void => {
     for (const endLine of lines) endLine();
     if (exit !== undefined) void outputOf(outputs).then(() => lifecycle.end(exit as TaskExit));
@@ -204,7 +210,8 @@ export function startTaskProcess(
     exit = exitBy({ failure: undefined, code, signal });
     lifecycle.die(exit);
     for (const output of outputs) takeRest(output);
-    // One that was asked to end gives those that it has started their time. A failure awaits none of them.
+    // A process that was asked to end leaves the processes that it has started their time. After a failure, no such process is
+    // awaited.
     if (code === 0 || isAsked) return;
     terminate();
     void drained(outputs).then(over);
@@ -216,7 +223,7 @@ export function startTaskProcess(
   return pid;
 }
 
-/** Passes on what a task's process writes. @returns what ends the last lines, if they have labels */
+/** Passes on the output of a task's process. @returns a function that ends the last lines, if lines have labels */
 function passOutputs(child: ChildProcess, task: number, labels: Labels | undefined): (() => void)[] {
   const lines: (() => void)[] = [];
   for (const name of ["stdout", "stderr"] as const) {
@@ -229,7 +236,7 @@ function passOutputs(child: ChildProcess, task: number, labels: Labels | undefin
   return lines;
 }
 
-/** Resolves once what came of a task is out. A launching thread that blocks does not print it before it goes on. */
+/** Resolves once the output of a task is written. A blocked launching thread prints the output only when it goes on. */
 function outputOf(outputs: readonly Readable[]): Promise<unknown> {
   if (outputs.length === 0) return Promise.resolve();
   const { stdout, stderr } = process;
@@ -265,7 +272,7 @@ function spawnTask(
   });
 }
 
-/** What the monitor does for the nodes of a process where processes share no memory. */
+/** The monitor's work for the nodes of a process, if processes share no memory. */
 export interface ProcessLinks {
   readonly nodes: LinkedNodes;
   /** By task: sends an order to its process. */
@@ -310,7 +317,7 @@ export function startProcess(
   /** Ends one task, or all. */
   function terminate(task: number, isAll: boolean): void {
     send({ terminate: task });
-    // A process that is stopped reads no order. It is killed if no task of it shall go on.
+    // A stopped process reads no order. The process is killed if none of its tasks shall go on.
     if (![...running].every((other) => lifecycle.isTerminated(other))) return;
     // Agents would wait for each other's nodes. A detached process would outlive a launcher that exits meanwhile.
     if (isAll && (links !== undefined || setup.isDetached)) child?.kill("SIGKILL");
@@ -341,7 +348,7 @@ export function startProcess(
     const report = Object(message) as ProcessReport;
     if ("ask" in report) links?.nodes.take(report, send);
     else if ("report" in report) links?.onReport(report);
-    // What a worker writes, the launching thread writes: it meets the same error, as where tasks are threads.
+    // The launching thread writes a worker's output, and meets the same error, as if tasks were threads.
     else if ("unwritable" in report) process[report.unwritable].write("\n");
     else if ("ended" in report) {
       running.delete(report.ended.task);
@@ -361,7 +368,7 @@ export function startProcess(
   return child.pid;
 }
 
-/** Starts Node with a channel, by which the rest comes. @param descriptor of the memory that it shares */
+/** Starts Node with a channel, by which the other data comes. @param descriptor of the memory that the process shares */
 function startProgram(descriptor: number | undefined, isDetached: boolean): ChildProcess {
   const { spawn } = nodeModule("child_process") as typeof import("node:child_process");
   const { args, remove } = programArguments();
@@ -369,9 +376,9 @@ function startProgram(descriptor: number | undefined, isDetached: boolean): Chil
   try {
     child = spawn(process.execPath, [...nodeOptions(), ...args], {
       argv0: process.argv0,
-      // Then the end of the terminal does not reach it.
+      // Then the end of the terminal does not reach the process.
       detached: isDetached,
-      // With node --watch, Node would send its parent what it loads.
+      // With node --watch, Node would report each loaded module to its parent.
       env: { ...process.env, WATCH_REPORT_DEPENDENCIES: undefined },
       // The memory is inherited: it has no name by which another process could open it.
       // Standard input is read only for a task that asks for it (input.ts).
@@ -392,7 +399,8 @@ function spawnProcess(
 ): ChildProcess {
   const child = startProgram(memory?.descriptor, isDetached);
   if (!child.connected) return child;
-  // What one process's threads share can't be sent to another one: it maps the memory, and compiles the kernels.
+  // Memory and kernels that threads share can't be sent to another process: that process maps the memory, and compiles the
+  // kernels.
   const bootstraps = orders.bootstraps.map((one) => ({
     ...one,
     memory: undefined,

@@ -10,7 +10,7 @@ import { nodeModule } from "../../support/host.js";
 /** The data that the engine thread gets at its start. */
 export interface EngineSetup {
   readonly shared: SharedMemory;
-  /** The kernels; undefined on a host without wasm: then it runs their twin. */
+  /** The kernels; undefined on a host without wasm: then the engine thread runs their twin. */
   readonly module: WebAssembly.Module | undefined;
   /** Pointer to the job header. */
   readonly job: number;

@@ -1,6 +1,7 @@
-// The life cycle of tasks, whichever host runs them. A host adds the worker of each task and says how it ended; this records
-// the error, marks the task dead, and tells the job. A worker that pamir has started is terminated. A worker that a program
-// has started is asked to leave by a message. In case it blocks, and reads no message, it also gets an interrupt.
+// The life cycle of tasks, whichever host runs them. A host adds the worker of each task and says how the worker ended; the
+// lifecycle records the error, marks the task dead, and tells the job. A worker that pamir has started is terminated. A worker
+// that a program has started is asked to leave by a message. In case it blocks, and reads no message, it also gets an
+// interrupt.
 import type { ErrorParts, TaskErrors } from "../../core/task-errors.js";
 import { after } from "../../support/timers.js";
 import { errorOf } from "./failure.js";
@@ -15,12 +16,15 @@ export interface TaskWorker {
   /** Asks a worker that the program has started to leave; undefined: pamir has started it. */
   readonly askToLeave?: (() => void) | undefined;
   /**
-   * Ends the worker: the host calls end() once it is gone. Of a worker that the program has started, forgets it: it has not
-   * left, and every task ends.
+   * Ends the worker: the host calls end() once it is gone. Forgets a worker of the program that has not left when every task
+   * ends.
    * @param isAll whether every task ends: then no task reuses this one's memory
    */
   terminate(isAll: boolean): void;
-  /** Sends a signal to the task's process; to those that it has started, too, if they are to end. Undefined: it has none. */
+  /**
+   * Sends a signal to the task's process. If the signal is to end it, also to processes that it has started. Undefined: the
+   * task has no process of its own.
+   */
   signal?(name: string, isEnd: boolean): void;
 }
 
@@ -32,7 +36,9 @@ export interface LifecycleHost {
   interrupt(task: number): void;
   /** Releases the worker, marks the task dead in this memory, and tells its contexts. */
   markDead(task: number): void;
-  /** A task was to end, and its worker, which the program has started, has not left. It goes on. @param why in a sentence */
+  /**
+   * A task was to end, but its worker, which the program has started, has not left. The task goes on. @param why in a sentence
+   */
   stays(task: number, why: string): void;
   /** Tells the job, and prints a failure. @param shown the error as it is printed */
   ended(exit: TaskExit, error: ErrorParts | undefined, shown: string | undefined): void;
@@ -79,13 +85,13 @@ export class Lifecycle {
     return { task, code: 1, cause, error: "its worker ended without closing the client" };
   }
 
-  /** Another monitor has ended a task: it has recorded the error, and marked the task dead. */
+  /** Another monitor has ended a task, recorded the error, and marked the task dead. */
   relay(exit: TaskExit, error: ErrorParts | undefined, shown: string | undefined): void {
     if (!this.#workers.delete(exit.task)) return;
     this.#host.ended(exit, error, shown);
   }
 
-  /** A task's thread is gone, and the other tasks learn it. Its host calls end() later, once its output is out. */
+  /** A task's thread is gone, and other tasks learn of its end. Its host calls end() later, once its output is out. */
   die(exit: TaskExit): void {
     const { task } = exit;
     if (!this.#workers.has(task) || this.#dead.has(task)) return;
@@ -132,8 +138,9 @@ export class Lifecycle {
   }
 
   /**
-   * A worker of the program's has not left in time. Its thread may go on, and use its memory: so the task is not marked dead, and
-   * no other one gets that memory. Its end is the worker's. If every task ends, the job ends without it.
+   * A worker of the program has not left in time. Its thread may go on, and use the task's memory: so the task is not marked
+   * dead, and no other task gets that memory. The task ends when the worker ends. If every task ends, the job ends without
+   * waiting for the worker.
    */
   #stays(task: number, worker: TaskWorker): void {
     this.#timers.delete(task);

@@ -1,5 +1,5 @@
-// The monitor in a browser. It runs on the thread that launched the job, a page's or a worker's, whose event loop goes on.
-// No event reports that a worker was killed or has closed itself, but then the Web Lock of its task is free.
+// The monitor in a browser. The monitor runs on the thread that launched the job, a page's or a worker's, whose event loop goes
+// on. No event reports that a worker was killed or has closed itself, but then the Web Lock of its task is free.
 
 import { PamiError, show } from "../../core/error.js";
 import type { ErrorParts, TaskErrors } from "../../core/task-errors.js";
@@ -24,8 +24,9 @@ const NO_REASON =
 const WORD_MS = 100;
 
 /**
- * Makes the workers of tasks with these names, which begin to load. launch() does this first, because it takes longest.
- * @throws PAMIR_ENTRY; then it has made none
+ * Makes the workers of tasks with these names, which begin to load. launch() makes the workers first, because loading takes
+ * longest.
+ * @throws PAMIR_ENTRY; then no worker exists
  */
 export function makeWorkers(
   entry: TaskEntry,
@@ -110,7 +111,7 @@ export function startBrowserMonitor(
     else board.interrupt(task);
   };
 
-  /** Listens to a worker no more. An adopted one may join another job. */
+  /** Stops listening to a worker. An adopted worker may join another job. */
   const forget = (task: number): void => {
     running.delete(task);
     unlisten.get(task)?.();
@@ -156,7 +157,7 @@ export function startBrowserMonitor(
   /** The task's lock is free: it has closed its client, or its worker is gone. */
   function gone(task: number): void {
     const exit = dying.get(task) ?? lifecycle.silentExit(task);
-    // Its message "left" comes another way, maybe later.
+    // The message "left" comes another way, maybe later.
     if (board === undefined || dying.has(task)) lifecycle.end(exit);
     else after(WORD_MS, () => board.hasLeft(task) || lifecycle.end(exit));
   }
@@ -183,7 +184,7 @@ export function startBrowserMonitor(
     );
     let isPortGiven = false;
     const give = (): void => {
-      // A worker that hears its bootstrap twice has taken the first.
+      // A worker that gets its bootstrap twice has taken the first one.
       if (isPortGiven) return;
       const ports = portsOf([bootstrap]);
       isPortGiven = ports.length > 0;

@@ -1,7 +1,7 @@
-// The monitor of Node: a worker that starts the tasks' workers and then waits in its event loop. So it learns of their end
-// whatever the launching thread does. A launching thread that never blocks runs it itself (node.ts). The monitor marks dead
-// tasks, releases their locks, and rings all tasks. A worker that the program has started holds one end of a channel. The
-// monitor's end closes when that worker is gone.
+// The monitor of Node: a worker that starts the tasks' workers and then waits in its event loop. So the monitor learns of their
+// end whatever the launching thread does. A launching thread that never blocks runs the monitor itself (monitor-thread.ts). The
+// monitor marks dead tasks, releases their locks, and rings all tasks. A worker that the program has started holds one end of a
+// channel. The monitor's end closes when that worker is gone.
 import { TASK_ABSENT, TASK_STATE_OFFSET } from "../../../assembly/layout.js";
 import type { ErrorParts } from "../../core/task-errors.js";
 import { sharedAtomics } from "../../kernel/atomics.js";
@@ -59,7 +59,7 @@ export interface MonitorSetup {
   readonly engine: { readonly source: string; readonly module: WebAssembly.Module | undefined } | undefined;
   /** The reaction to a failure of a task. */
   readonly onError: OnError;
-  /** How the output of tasks is labeled, if it is. */
+  /** How the output of tasks is labeled, if labels are wanted. */
   readonly labels: Labels | undefined;
   /** How threads sleep, and where the tasks run, if they run in processes. */
   readonly futex: FutexSetup | undefined;
@@ -79,7 +79,7 @@ export type MonitorOrder =
 const { Worker, parentPort, workerData, threadId } = nodeModule(
   "worker_threads",
 ) as typeof import("node:worker_threads");
-/** How it is told what to do on the launching thread: see startNodeMonitor(). */
+/** How the monitor gets orders on the launching thread: see startNodeMonitor(). */
 const { pamirMonitor } = globalThis as { pamirMonitor?: { readonly port: NodePort; readonly setup: MonitorSetup } };
 const port = pamirMonitor?.port ?? parentPort;
 const { writeSync } = nodeModule("fs") as typeof import("node:fs");
@@ -114,7 +114,7 @@ const WRITE_MS = 5000;
 /** Failures that are kept, so that later ones with the same text take one line. */
 const PRINTED_MAX = 16;
 
-/** Starts the engine thread. It keeps no process running, and ends with the monitor. */
+/** Starts the engine thread, which keeps no process running, and ends with the monitor. */
 function startEngine({ source, module }: NonNullable<MonitorSetup["engine"]>): void {
   let failure = "it was terminated";
   const setup: EngineSetup = { shared, module, job, futex };
@@ -130,7 +130,7 @@ function startEngine({ source, module }: NonNullable<MonitorSetup["engine"]>): v
   engineThread = worker;
 }
 
-/** Tells of tasks that do not attach. Where processes share no memory, they tell of their own. */
+/** Warns of tasks that do not attach. If processes share no memory, each process warns of its own tasks. */
 function watch(bootstraps: MonitorOrders["bootstraps"]): void {
   if (links !== undefined) return;
   const isAbsent = (task: number): boolean =>
@@ -197,12 +197,12 @@ function ended(exit: TaskExit, error: ErrorParts | undefined, shown: string | un
   if (endsAll && !isAborted) {
     isAborted = true;
     endAll();
-    // The launcher may be blocked: this ends its wait, and it learns that the job is over.
+    // The launcher may be blocked: the ring ends its wait, and the launcher learns that the job is over.
     if (isJoined) interruptTask(sync, map, 0);
   }
 }
 
-/** A task has failed, and all end: those with a process of their own are asked, and have GRACE_MS. */
+/** A task has failed, and all tasks end: tasks with a process of their own are asked to end, and have GRACE_MS. */
 function endAll(): void {
   if (processes?.isMain !== true) {
     lifecycle.terminate("all");
@@ -285,7 +285,7 @@ function endEngine(): void {
 }
 
 /**
- * Ends this thread once the last labeled output is out; that of a job that was ended has OUTPUT_MS. Deno's `parentPort`
+ * Ends this thread once the last labeled output is out; the output of a job that was ended has OUTPUT_MS. Deno's `parentPort`
  * has no `close`; there, exit() loses no posted message.
  */
 function leave(): void {

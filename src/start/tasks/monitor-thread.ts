@@ -1,5 +1,5 @@
-// The monitor in Node: a worker started from a string, so that no bundler can lose its file. `pamir run --processes` has it on
-// its main thread, which never blocks: the processes of the tasks start 30 ms sooner than by a worker.
+// The monitor in Node: a worker started from a string, so that no bundler can lose its file. `pamir run --processes` has the
+// monitor on its main thread, which never blocks: the processes of the tasks start 30 ms sooner than by a worker.
 
 import { PamiError } from "../../core/error.js";
 import { type NodePort, type NodeWorker, nodeModule } from "../../support/host.js";
@@ -9,7 +9,7 @@ import type { Monitor, MonitorEvents } from "./monitor.js";
 import type { MonitorOrder, MonitorReport, MonitorSetup } from "./monitor-node.js";
 import { portsOf } from "./task-ports.js";
 
-/** What a worker and a port have in common. */
+/** The common part of a worker and a port. */
 interface Poster {
   postMessage(message: unknown, ports: NodePort[]): void;
 }

@@ -1,5 +1,5 @@
-// The monitor watches over the tasks of a job: it starts their workers, and learns of their end. In Node it is a worker of
-// its own (node.ts). In a browser it is the launching thread, which never blocks there (browser.ts).
+// The monitor watches over the tasks of a job: it starts their workers, and learns of their end. In Node the monitor is a
+// worker of its own (monitor-node.ts). In a browser it is the launching thread, which never blocks there (monitor-browser.ts).
 import type { ErrorParts } from "../../core/task-errors.js";
 import type { NodeDump } from "../../observe/dump.js";
 import type { Trace } from "../../observe/trace.js";
@@ -7,8 +7,8 @@ import type { MessagePortLike, WorkerLike } from "../../support/like.js";
 import type { TaskBootstrap } from "../start-message.js";
 
 /**
- * The task module: its URL, or, in a browser, a function that makes a worker of it. Bundlers know what is written there,
- * `new Worker(new URL("./task.js", import.meta.url), { type: "module" })`, and bundle the module too.
+ * The task module: its URL, or, in a browser, a function that makes its worker. Bundlers recognize the expression in such a
+ * function, `new Worker(new URL("./task.js", import.meta.url), { type: "module" })`, and bundle the module too.
  */
 export type TaskEntry = string | (() => WorkerLike);
 
@@ -24,19 +24,19 @@ export interface MonitorOrders {
 export interface TaskExit {
   /** Number of the task. */
   readonly task: number;
-  /** Exit code of its worker: 0 for a normal end; 128 and the signal's number if its process was killed. */
+  /** Exit code of the task's worker: 0 for a normal end; 128 plus the signal's number if the task's process was killed. */
   readonly code: number;
   /**
-   * `exit`: it ended by itself. `error`: it threw. `memory`: it ran out of memory. `terminated`: by `job.terminate()`.
+   * `exit`: the task ended by itself. `error`: it threw. `memory`: it ran out of memory. `terminated`: by `job.terminate()`.
    * `process`: its process ended. `monitor`: the job's monitor ended.
    */
   readonly cause: "exit" | "error" | "memory" | "terminated" | "process" | "monitor";
   /**
-   * Name and text of the error, for `error`, `memory`, `process` and `monitor`. For `terminated`, of an adopted task whose worker
-   * goes on: it has not left in time.
+   * Name and text of the error, for `error`, `memory`, `process` and `monitor`. For `terminated`, set if an adopted task has
+   * not left in time, and its worker goes on.
    */
   readonly error?: string | undefined;
-  /** Name of the signal that killed its process, for `process`. */
+  /** Name of the signal that killed the task's process, for `process`. */
   readonly signal?: string | undefined;
   /** `code` of the error, if it has one. */
   readonly errorCode?: string | undefined;
@@ -74,11 +74,11 @@ export interface Monitor {
   adopt(bootstrap: TaskBootstrap, target: AdoptTarget): void;
   /** No task is left, and none comes. */
   close(): void;
-  /** Whether, with `onError: "abort"`, it ends all tasks by itself before it reports the failure of one. */
+  /** Whether, with `onError: "abort"`, the monitor ends all tasks by itself before it reports the failure of one. */
   readonly aborts?: boolean;
   /** Ends one task, or all of them. */
   terminate(task: number | "all" | "engine"): void;
-  /** Sends a signal to all tasks with a process of their own. @param isEnd whether they are to end by it */
+  /** Sends a signal to all tasks with a process of their own. @param isEnd whether the signal is to end the tasks */
   signal?(name: string, isEnd: boolean): void;
   /** Interrupts a task; only where tasks share no memory. */
   interrupt?(task: number): void;

@@ -1,5 +1,5 @@
-// The switchboard of tasks that share no memory, on the thread that launched the job. It brings them ports of channels, and
-// news.
+// The switchboard of tasks that share no memory, on the thread that launched the job. The switchboard brings tasks the ports of
+// channels, and news.
 import type { ErrorParts } from "../../core/task-errors.js";
 import { type DumpData, type NodeDump, withText } from "../../observe/dump.js";
 import { type Recorded, type Trace, traceFrom } from "../../observe/trace.js";
@@ -9,13 +9,13 @@ import type { Sent } from "../../transport/net/port-pipe.js";
 import type { TaskNews, TaskReport } from "../start-message.js";
 import type { Nodes } from "./monitor.js";
 
-/** Takes news for a task, and its port, if it has one. */
+/** Takes news for a task, with a port if the news has one. */
 export type Hear = (news: TaskNews, ports: MessagePort[]) => void;
 
 /** The reports of a task to the switchboard. */
 type Report = Extract<TaskReport, { connect: number } | { answer: number }>;
 
-/** Sends a report to the thread that launched the job, with its port, if it has one. */
+/** Sends a report to the thread that launched the job, with a port if the report has one. */
 export type TellLauncher = (report: Report, ports?: MessagePort[]) => void;
 
 /** A question to all nodes. */
@@ -36,7 +36,7 @@ const CALLER = 0;
 export class Switchboard implements Nodes {
   /** Tasks that run. */
   readonly #tasks = new Map<number, Hear>();
-  /** By task that does not listen yet, or has not come: news that wait for it. */
+  /** By task that does not listen yet, or has not come: news that wait for the task. */
   readonly #waiting = new Map<number, Parameters<Hear>[]>();
   /** By task that has ended: the news of its end, for all other tasks, including later ones. */
   readonly #ends = new Map<number, TaskNews>();
@@ -47,7 +47,7 @@ export class Switchboard implements Nodes {
   #asked = 0;
   #started: number;
 
-  /** @param started launched tasks: each of them knows of the others */
+  /** @param started launched tasks: each of these tasks knows of the other ones */
   constructor(started: number) {
     this.#started = started;
   }
@@ -134,8 +134,8 @@ export class Switchboard implements Nodes {
   }
 
   /**
-   * A task has closed its client. First, this reads its frames to tasks that do not listen yet. Once the worker of a writer
-   * ends, Firefox drops the messages of a channel that waits for its reader.
+   * A task has closed its client. First, the switchboard reads the task's frames to tasks that do not listen yet. Once the
+   * worker of a writer ends, Firefox drops the messages of a channel that waits for its reader.
    * @param then called once the worker may end
    */
   left(task: number, then: () => void): void {
@@ -178,7 +178,7 @@ export class Switchboard implements Nodes {
     this.#announce({ ended: task, hasLeft: this.#left.has(task), error });
   }
 
-  /** The caller has closed its client. Its node still gets news, and closes the channels to tasks that end. */
+  /** The caller has closed its client. The caller's node still gets news, and closes the channels to tasks that end. */
   callerLeft(): void {
     this.#announce({ ended: CALLER, hasLeft: true });
   }

@@ -1,7 +1,7 @@
 // A message port for each task, to the thread that has launched the job: for what can't be copied. See launch({ ports: true }).
 import type { TaskBootstrap } from "../start-message.js";
 
-/** The launching thread's ends, by their tasks. */
+/** The launching thread's ends of the channels, by task. */
 export class TaskPorts {
   readonly #ports = new Map<number, MessagePort>();
 
@@ -24,7 +24,7 @@ export class TaskPorts {
   }
 }
 
-/** What goes with bootstraps to another thread: the ends of their tasks. */
+/** The ports to transfer with bootstraps to another thread: the tasks' ends of the channels. */
 export function portsOf(bootstraps: readonly TaskBootstrap[]): MessagePort[] {
   return bootstraps.flatMap(({ port }) => (port === undefined ? [] : [port]));
 }

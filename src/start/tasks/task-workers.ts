@@ -1,4 +1,4 @@
-// The workers of a Node process's tasks: starts them, ends them, and says how each ended.
+// The workers of a Node process's tasks: starts and ends workers, and says how each worker ended.
 import type { Writable } from "node:stream";
 import { TASK_ABSENT, TASK_STATE_OFFSET } from "../../../assembly/layout.js";
 import type { SharedAtomics } from "../../kernel/atomics.js";
