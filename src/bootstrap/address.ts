@@ -6,7 +6,10 @@ export interface HostPort {
   readonly port: number;
 }
 
-/** The address of a text, or undefined if it is none. A host can't begin with "-": no program takes it for an option. */
+/**
+ * The address in a text, or undefined if the text is no address. A host can't begin with "-", so that no program takes it for
+ * an option.
+ */
 export function parseAddress(text: string): HostPort | undefined {
   const [, six, name, digits] =
     /^(?:\[([\da-fA-F:.]{2,45}(?:%\w+)?)\]|(\w[\w.-]{0,252})):([1-9]\d{0,4})$/.exec(text) ?? [];

@@ -4,9 +4,9 @@ import { decodeText, encodeText } from "../support/text.js";
 import { after } from "../support/timers.js";
 import type { PmiClient } from "./pmi/pmi-client.js";
 
-/** Where a process of a launcher's server says why it has failed: that server hands on no reason. */
+/** Prefix of the key under which a process says why it has failed: a foreign launcher's server hands on no reason. */
 const FAILED_KEY = "failed";
-/** Milliseconds for which a process that has failed awaits the others, so that they hear why. */
+/** Milliseconds for which a failed process awaits the other processes, so that they hear the reason. */
 const FAILED_MS = 5000;
 
 /** Exchanges values between the processes of a job. All methods may be called without waiting for earlier ones. */
@@ -15,7 +15,7 @@ export interface Bootstrap {
   readonly rank: number;
   /** Processes of the job. */
   readonly size: number;
-  /** Place among the processes of this host, and how many they are, if the launcher says. */
+  /** Place among the processes of this host, and the number of these processes, if the launcher says. */
   readonly localRank: number | undefined;
   readonly localSize: number | undefined;
   /**
@@ -32,18 +32,18 @@ export interface Bootstrap {
    */
   get(key: string): Promise<Uint8Array | undefined>;
   /**
-   * Resolves once all processes have called it as often as this one.
+   * Resolves once all processes have called barrier() as often as this process.
    * @throws PAMIR_BOOTSTRAP if a process has gone; PAMIR_TIMEDOUT if one does not come
    */
   barrier(): Promise<void>;
   /**
-   * Ends the use of the bootstrap. It never rejects. Rank 0 of a rendezvous also waits until the others have closed, for as
-   * long as a barrier at most.
+   * Ends the use of the bootstrap, and never rejects. Rank 0 of a rendezvous also waits until all other ranks have closed, for
+   * as long as a barrier at most.
    */
   close(): Promise<void>;
 }
 
-/** What the launcher says of a process besides rank and size. */
+/** The launcher's data about a process besides rank and size. */
 export interface LocalPlace {
   readonly localRank?: number | undefined;
   readonly localSize?: number | undefined;
@@ -63,9 +63,9 @@ export class PmiBootstrap implements Bootstrap {
   #hasHeard = false;
 
   /**
-   * @param client it has done everything up to `getMyKvsname`
+   * @param client has done everything up to `getMyKvsname`
    * @param onClose called once, behind `finalize`
-   * @param absent names the processes that a barrier waits for, if they are known here
+   * @param absent names the processes that a barrier waits for, if this process knows them
    */
   constructor(
     client: PmiClient,
@@ -100,8 +100,9 @@ export class PmiBootstrap implements Bootstrap {
   }
 
   /**
-   * Ends the use of the bootstrap, since this process can't join the job. The others' barriers fail with the reason. It never
-   * rejects. Under a launcher that hands on no reason, it waits 5 s for the others at the most; then the launcher ends them.
+   * Ends the use of the bootstrap, since this process can't join the job. Barriers of other processes fail with the reason.
+   * fail() never rejects. Under a launcher that hands on no reason, it waits at most 5 s for the other processes; then the
+   * launcher ends them.
    */
   async fail(why: string): Promise<void> {
     if (this.#client.isOwn) {
@@ -110,7 +111,7 @@ export class PmiBootstrap implements Bootstrap {
     } else if (this.#hasHeard || (await this.#tell(why))) await this.close();
   }
 
-  /** Tells the others at their next barrier. @returns whether they have heard */
+  /** Tells the other processes at their next barrier. @returns whether they have heard the reason */
   async #tell(why: string): Promise<boolean> {
     const client = this.#client;
     // A second process that fails finds the key taken.

@@ -1,4 +1,4 @@
-// Which launcher started this process, and what its variables say. A pure function of the environment.
+// Which launcher started this process, and the values of its variables. A pure function of the environment.
 //
 // The first row whose detecting variables are set decides. So a variable that the user sets wins, then a launcher that
 // serves PMI-1, then the launcher that is nearest to the process: torchrun runs inside of Slurm steps and Kubernetes pods,
@@ -14,10 +14,10 @@
 //                                                             else SLURM_NTASKS         SLURM_STEP_TASKS_PER_NODE
 //  kubernetes  JOB_COMPLETION_INDEX  JOB_COMPLETION_INDEX     PAMIR_SIZE                none
 //
-// With PMI of Slurm (srun --mpi=pmi2), local rank and size are those of Slurm.
+// With PMI of Slurm (srun --mpi=pmi2), local rank and size come from Slurm's variables.
 //
-// Without PMI the processes need an address where rank 0 listens. PAMIR_RENDEZVOUS=host:port gives it under every launcher.
-// Without that variable it is
+// Without PMI the processes need an address where rank 0 listens. PAMIR_RENDEZVOUS=host:port gives this address under every
+// launcher. Without that variable the address is
 //  openmpi     loopback, if all processes are on one host: the port follows from PMIX_NAMESPACE
 //  torchrun    MASTER_ADDR:MASTER_PORT, unless torchrun's own store listens there
 //  slurm       the first host of SLURM_STEP_NODELIST: the port follows from job and step
@@ -39,11 +39,11 @@ export type LauncherName = "pamir" | "pmi" | "openmpi" | "torchrun" | "slurm" | 
 /** How a PMI server is reached: by an inherited descriptor, or at an address, where a process says its id. */
 export type PmiWay = { readonly fd: number } | { readonly address: HostPort; readonly id: string };
 
-/** What the environment says. */
+/** The launcher's data in the environment. */
 export interface Launcher {
   readonly launcher: LauncherName;
   readonly rank: number;
-  /** Processes of the job; undefined if the PMI server tells it. */
+  /** Processes of the job; undefined if the PMI server tells their number. */
   readonly size: number | undefined;
   /** Place among the processes of this host, and how many they are, if the launcher says. */
   readonly localRank: number | undefined;
@@ -59,7 +59,7 @@ export interface Launcher {
 
 /** Most processes of a job. */
 export const PROCESS_COUNT_MAX = 65_536;
-/** Ports that follow from a job's name: above those that Linux gives to outgoing connections, 32,768 to 60,999. */
+/** Ports that follow from a job's name: above the ports that Linux gives to outgoing connections, 32,768 to 60,999. */
 const DERIVED_PORT_FIRST = 61_440;
 const DERIVED_PORT_COUNT = 4096;
 const JOB_LENGTH_MAX = 256;
@@ -69,7 +69,7 @@ export const START_TIMEOUT_MAX = 2_000_000;
 /**
  * Finds the launcher of this process.
  * @returns undefined if none of the detecting variables is set
- * @throws PAMIR_LAUNCHER if a variable is missing or makes no sense; the text names it and its value
+ * @throws PAMIR_LAUNCHER if a variable is missing or makes no sense; the text names the variable and its value
  */
 export function findLauncher(env: Environment): Launcher | undefined {
   let found: Found | undefined;
@@ -98,7 +98,7 @@ export function findLauncher(env: Environment): Launcher | undefined {
   };
 }
 
-/** What one launcher's variables say. */
+/** The data in one launcher's variables. */
 interface Found {
   readonly launcher: LauncherName;
   /** The variables that the numbers come from. */
@@ -292,7 +292,7 @@ function rendezvousOf(env: Environment): HostPort | undefined {
 function bindOf(env: Environment): string | undefined {
   const { PAMIR_BIND } = env;
   if (PAMIR_BIND === undefined) return undefined;
-  // A port of its own makes no sense here: the others know that of the rendezvous.
+  // A different port makes no sense here: the other processes know the rendezvous's port.
   if (!/^[\w.:%-]{1,253}$/.test(PAMIR_BIND))
     throw nonsense(env, "PAMIR_BIND", "an address of this host, without a port");
   return PAMIR_BIND;
@@ -307,13 +307,13 @@ function jobOf(env: Environment): string | undefined {
   return PAMIR_JOB;
 }
 
-/** Milliseconds of each wait for other processes, if PAMIR_START_TIMEOUT says that, in seconds. @throws PAMIR_LAUNCHER */
+/** Milliseconds of each wait for other processes, if PAMIR_START_TIMEOUT sets them, in seconds. @throws PAMIR_LAUNCHER */
 export function startTimeoutOf(env: Environment): number | undefined {
   const seconds = optionalOf(env, "PAMIR_START_TIMEOUT", 1, START_TIMEOUT_MAX);
   return seconds === undefined ? undefined : seconds * 1000;
 }
 
-/** A launcher's name for a job, as a line of PMI-1 can have it. */
+/** A launcher's name for a job, in characters that a line of PMI-1 can have. */
 function nameOf(job: string | undefined): string | undefined {
   return job === undefined || job === "" ? undefined : messageOf(job).slice(0, JOB_LENGTH_MAX);
 }

@@ -1,4 +1,4 @@
-// Lists of hosts for a job, as launchers have them, and which task goes to which host.
+// Lists of hosts for a job, in the formats of launchers, and which task goes to which host.
 //
 //  --hosts     a:4,b:4            MPICH's spelling; a host without a number has one slot
 //  host file   a slots=4          Open MPI's; also max_slots=8 or max-slots=8; # begins a comment
@@ -37,7 +37,7 @@ const ADDRESS = /^[\da-fA-F:.]{2,45}(?:%\w+)?$/;
 
 /**
  * The hosts of a list such as "a:4,b:4".
- * @param option its name in errors
+ * @param option the list's name in errors
  * @throws PAMIR_HOSTS with the place of the malformed entry
  */
 export function parseHosts(list: string, option = "--hosts"): HostSlots[] {
@@ -51,7 +51,7 @@ export function parseHosts(list: string, option = "--hosts"): HostSlots[] {
 
 /**
  * The hosts of a host file.
- * @param file its name in errors
+ * @param file the file's name in errors
  * @param warn called with a text for each field that is ignored
  * @throws PAMIR_HOSTS with the line and the malformed field
  */
@@ -117,7 +117,7 @@ export function placeTasks(
   return placements;
 }
 
-/** Hosts in the order of their first mention. */
+/** Hosts in the order in which the list first names them. */
 class HostList {
   readonly #hosts = new Map<string, HostSlots>();
 
@@ -140,7 +140,7 @@ class HostList {
   }
 }
 
-/** An entry of a list; undefined if it has no number. */
+/** An entry of a list; undefined if the number is missing. */
 interface Entry {
   readonly host: string;
   readonly slots: number | undefined;

@@ -1,10 +1,10 @@
-// The job key: 32 random bytes that all processes of a job share, and no others have.
+// The job key: 32 random bytes that all processes of a job share, and no other process has.
 //
 //  PAMIR_KEY_FILE=path   a file of this user, which no other user may read or write: 32 bytes, or 64 hexadecimal digits
 //                        and maybe a line feed
 //  PAMIR_KEY_FD=n        an inherited descriptor: a file, pipe or socket with the same and nothing behind it
 //  neither               with PMI, rank 0 makes a key and sends it through the launcher's server. It is as secret there as
-//                        the launcher's own connections are: those of Hydra between hosts are readable
+//                        the launcher's own connections: Hydra's connections between hosts are readable
 //
 // takeKey() removes both variables, so programs that the process starts later don't inherit them. A key is in no variable,
 // no command line, no error and no log.
@@ -49,7 +49,7 @@ export function checkKey(name: string, key: unknown): Uint8Array {
 }
 
 /**
- * The key that the environment names. Both variables are removed from it, also if this throws.
+ * The key that the environment names. Both variables are removed from the environment, even if takeKey() throws.
  * @returns undefined if neither variable is set
  * @throws PAMIR_KEY if a variable makes no sense, the file is open to other users, or its content is no key
  */
@@ -71,13 +71,13 @@ function readKeyFile(path: string): Uint8Array {
   const name = `the key file ${quote(path)} (PAMIR_KEY_FILE)`;
   let descriptor: number;
   try {
-    // Not to wait for a writer if it is a pipe.
+    // Without waiting for a writer, if the file is a pipe.
     descriptor = fs.openSync(path, fs.constants.O_RDONLY | (fs.constants.O_NONBLOCK ?? 0));
   } catch (error) {
     throw new PamiError("PAMIR_KEY", `${name} can't be opened: ${reasonText(error)}`, { cause: error });
   }
   try {
-    // Of the open file, not of the path: that could be another one by now.
+    // Checks the open file, not the path, which could be another file by now.
     const stat = fs.fstatSync(descriptor);
     if (!stat.isFile()) throw new PamiError("PAMIR_KEY", `${name} is no regular file`);
     checkOwner(name, stat);
@@ -87,11 +87,11 @@ function readKeyFile(path: string): Uint8Array {
   }
 }
 
-/** Checks owner and mode, where the system has them. */
+/** Checks owner and mode, on systems that have them. */
 function checkOwner(name: string, { mode, uid }: { mode: number; uid: number }): void {
   const user = globalThis.process.geteuid?.();
   if (user === undefined) return;
-  // The superuser could read and write it anyway.
+  // The superuser could read and write the file anyway.
   if (uid !== user && uid !== 0)
     throw new PamiError("PAMIR_KEY", `${name} belongs to user ${uid}, not to user ${user}`);
   if ((mode & OTHERS_MASK) !== 0) {
@@ -100,7 +100,7 @@ function checkOwner(name: string, { mode, uid }: { mode: number; uid: number }):
   }
 }
 
-/** All of a file, or enough to see that it is too long. */
+/** All bytes of a file, or enough to see that the file is too long. */
 function readFile(descriptor: number): Uint8Array {
   const fs = needModule("fs");
   const bytes = new Uint8Array(KEY_TEXT_MAX + 1);
@@ -177,7 +177,7 @@ function parseKey(name: string, bytes: Uint8Array): Uint8Array {
   );
 }
 
-/** What agreeOnKey() needs of a bootstrap. */
+/** The part of a bootstrap that agreeOnKey() needs. */
 interface Exchange {
   readonly rank: number;
   put(key: string, value: Uint8Array): Promise<void>;
@@ -186,8 +186,8 @@ interface Exchange {
 }
 
 /**
- * Gives all processes the same key, or says which of them has another one. All of them call it.
- * @param exchange one that no other user reads: the key travels through it as it is, if rank 0 makes one
+ * Gives all processes the same key, or names a process with a different key. All processes call agreeOnKey().
+ * @param exchange must be unreadable for other users: a key that rank 0 makes travels through it as plain bytes
  * @param own the key of the environment, if there is one
  * @throws PAMIR_KEY if only some processes have a key of their own, or a different one
  */
@@ -218,7 +218,7 @@ export async function agreeOnKey(exchange: Exchange, own: Uint8Array | undefined
   return own;
 }
 
-/** Tells keys apart, and tells nothing else about them. */
+/** A digest that tells keys apart, and reveals nothing else about a key. */
 function fingerprintOf(key: Uint8Array): Uint8Array {
   const mac = needModule("crypto").createHmac("sha256", key).update("pamir job key 1 fingerprint").digest();
   return new Uint8Array(mac.subarray(0, FINGERPRINT_BYTES));

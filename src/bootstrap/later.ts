@@ -1,20 +1,21 @@
-// Tasks that come later. `pamir run --restart` starts a task that has failed again, with a number that no other task has had.
-// It tells each process about them by a variable, since PMI-1 knows no such processes. launch() has `maxTasks`.
+// Tasks that come later. `pamir run --restart` starts a task that has failed again, with a number that no other task has had. A
+// variable tells each process about such tasks, since PMI-1 knows no later processes. For launch(), `maxTasks` allows later
+// tasks.
 import { PamiError } from "../core/error.js";
 import { quote } from "./text.js";
 
 /** Name of the variable: a Later, as JSON. */
 export const LATER = "PAMIR_LATER";
 
-/** Key of the number of tasks that have come later so far: the launcher stores it before it starts each one. */
+/** Key of the number of tasks that have come later so far: the launcher stores the number before it starts each later task. */
 export const LATER_BEGUN = "later-begun";
 
-/** Barriers of joinBy(), in which all nodes meet. Behind the last one, others can come. */
+/** Barriers of joinBy(), in which all nodes meet. After the last barrier, later nodes can come. */
 export const NODE_BARRIERS = 4;
-/** Barriers in which all processes meet when they attach: also that of agreeOnKey(). */
+/** Barriers in which all processes meet when they attach: the barriers of joinBy(), and the barrier of agreeOnKey(). */
 export const JOIN_BARRIERS: number = NODE_BARRIERS + 1;
 
-/** What a launcher says of tasks that come later. */
+/** The launcher's data about tasks that come later. */
 export interface Later {
   /** Tasks with which the job begins, and tasks that it has at the most. */
   readonly world: number;
@@ -27,7 +28,7 @@ export interface Later {
   readonly gone?: readonly number[] | undefined;
 }
 
-/** What the environment says of tasks that come later. The variable is removed. @throws PAMIR_LAUNCHER */
+/** Takes the data about tasks that come later from the environment, and removes the variable. @throws PAMIR_LAUNCHER */
 export function takeLater(env: Record<string, string | undefined>): Later | undefined {
   const text = env[LATER];
   delete env[LATER];
@@ -38,7 +39,7 @@ export function takeLater(env: Record<string, string | undefined>): Later | unde
     if ([world, most, news, rank, ...ended, ...gone].every((value) => Number.isSafeInteger(value) && value >= 0))
       return later;
   } catch {
-    // It is told below.
+    // The check below reports malformed text.
   }
   throw new PamiError("PAMIR_LAUNCHER", `${LATER} is ${quote(text)}, not what pamir run writes there`);
 }

@@ -5,34 +5,34 @@ import { after } from "../support/timers.js";
 import type { Framing } from "./pmi/pmi-wire.js";
 import { reasonText } from "./text.js";
 
-/** Bytes that wait for a peer that does not read. Above that, no more of its lines are handled. */
+/** Bytes that wait for a peer that does not read. With more bytes waiting, no further line of the peer is handled. */
 const UNSENT_MAX = 64 * 1024;
 
-/** Milliseconds in which the peer may end its side, too, before the stream is destroyed. */
+/** Milliseconds that the peer has to end its side, too, before the stream is destroyed. */
 const LINGER_MS = 1000;
 
 /** A socket, or another duplex stream of Node. */
 export type Stream = Duplex;
 
 export interface LineReceiver {
-  /** A line has come. An error that it throws ends the connection, with that error. */
+  /** A line has come. An error that onLine() throws ends the connection with that error. */
   onLine(line: string): void;
-  /** No more lines come. It is called once. @param error undefined if the peer ended the connection */
+  /** No more lines come. onEnd() is called once. @param error undefined if the peer ended the connection */
   onEnd(error: PamiError | undefined): void;
 }
 
 export interface Lines {
-  /** Delivers lines from now on. It is called once; no line gets lost before. */
+  /** Delivers lines from now on. start() is called once; no line that comes before is lost. */
   start(receiver: LineReceiver): void;
-  /** Sends a line. After the end of the connection it does nothing. */
+  /** Sends a line. After the end of the connection, send() does nothing. */
   send(line: string): void;
-  /** Sends what is under way, then ends the connection. `onEnd` is not called any more. */
+  /** Sends all waiting lines, then ends the connection. `onEnd` is not called any more. */
   end(): void;
   /** Ends the connection at once. `onEnd` is not called any more. */
   destroy(): void;
 }
 
-/** Lines over a duplex stream. It owns the stream. */
+/** Lines over a duplex stream, which the connection owns. */
 export class StreamLines implements Lines {
   readonly #stream: Stream;
   readonly #framing: Framing;
@@ -44,7 +44,7 @@ export class StreamLines implements Lines {
   constructor(stream: Stream, framing: Framing) {
     this.#stream = stream;
     this.#framing = framing;
-    // An error before start() is kept by the stream: start() sees it destroyed.
+    // The stream keeps an error before start(): start() sees the stream destroyed.
     stream.on("error", (error) => this.#finish(broken(error)));
   }
 

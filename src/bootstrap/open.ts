@@ -1,4 +1,4 @@
-// Opens the bootstrap of this process, in whatever way it was started.
+// Opens the bootstrap of this process, for every way of starting a process.
 import { PamiError } from "../core/error.js";
 import { addressText } from "./address.js";
 import { PmiBootstrap } from "./bootstrap.js";
@@ -16,15 +16,15 @@ import { DEFAULT_TIMEOUT_MS, type OnWait } from "./waits.js";
 const CONNECT_MS = 30_000;
 
 export interface BootstrapOptions {
-  /** Milliseconds of each wait for other processes; by default those of PAMIR_START_TIMEOUT, else 300,000. */
+  /** Milliseconds of each wait for other processes (default: the value of PAMIR_START_TIMEOUT, else 300,000). */
   readonly timeout?: number | undefined;
   /** The job key; by default that of the environment. */
   readonly key?: Uint8Array | undefined;
   /** Allows a rendezvous without a job key: every program that reaches the address may take part. */
   readonly insecure?: boolean | undefined;
-  /** Called every five seconds while other processes are awaited; not under `pamir run`, which tells it itself. */
+  /** Called every five seconds while other processes are awaited; not under `pamir run`, which reports such waits itself. */
   readonly onWait?: OnWait | undefined;
-  /** Called on rank 0 of a rendezvous when it has refused a process, with the first reasons, each once. */
+  /** Called on rank 0 of a rendezvous when rank 0 has refused a process, with the first reasons, each once. */
   readonly onRefused?: ((why: string) => void) | undefined;
 }
 
@@ -37,7 +37,7 @@ export interface OpenedBootstrap {
 
 /**
  * Finds the launcher of this process, and opens a bootstrap there.
- * @param env the variables for the job key are removed from it, and PMI_FD: a child process does not have that descriptor
+ * @param env loses the variables of the job key, and PMI_FD: a child process does not have that descriptor
  * @throws PAMIR_LAUNCHER if no launcher started this process, or its variables make no sense
  * @throws PAMIR_KEY, PAMIR_PMI, PAMIR_BOOTSTRAP, PAMIR_TIMEDOUT
  */
@@ -77,7 +77,7 @@ export async function openBootstrap(
   }
 }
 
-/** This process can't even begin: a launcher that serves PMI would let the others wait. */
+/** This process can't even begin: a launcher that serves PMI would let the other processes wait. */
 async function failAtLauncher(env: RemovableEnvironment, error: unknown): Promise<void> {
   try {
     const launcher = findLauncher(env);
@@ -113,7 +113,7 @@ async function openPmi(launcher: Launcher, way: PmiWay, timeout: number, onWait?
   }
 }
 
-/** Lines over an inherited descriptor. @throws PAMIR_LAUNCHER if it is no socket or pipe */
+/** Lines over an inherited descriptor. @throws PAMIR_LAUNCHER if the descriptor is no socket or pipe */
 function linesOf(fd: number): Lines {
   const { Socket } = needModule("net");
   try {

@@ -1,6 +1,6 @@
-// Processes without a PMI launcher: rank 0 listens at an address that all of them know, and serves PMI-1 there.
+// Processes without a PMI launcher: rank 0 listens at an address that all processes know, and serves PMI-1 there.
 //
-// With a job key, lines are sealed (sealed-lines.ts), so rank 0 may listen at any address. Without one, a rendezvous is
+// With a job key, lines are sealed (sealed-lines.ts), so rank 0 may listen at any address. Without a job key, a rendezvous is
 // refused unless `insecure` says that all programs that reach the address are trusted.
 import type { Server, Socket } from "node:net";
 import { PamiError } from "../core/error.js";
@@ -21,14 +21,14 @@ import { DEFAULT_TIMEOUT_MS, GRACE_MS, type OnWait, reportWait } from "./waits.j
 
 /** Most milliseconds that one attempt takes to connect, and each message of the handshake to come. */
 const ATTEMPT_MS = 10_000;
-/** Least milliseconds that an attempt may take, also the last one: without them, its error would say nothing. */
+/** Least milliseconds for an attempt, including the last one: a shorter attempt would end with an error that says nothing. */
 const ATTEMPT_MIN_MS = 1000;
 /** Milliseconds between attempts: the first pause, and the longest. */
 const PAUSE_MIN_MS = 20;
 const PAUSE_MAX_MS = 1000;
 /**
- * Connections in a row that may end instead of a handshake: with the pauses, ten seconds. Rank 0 says nothing to a process
- * without its key, so that is the only sign of another key. A program on the way may close some, until rank 0 listens.
+ * Connections in a row that may end instead of a handshake: ten seconds with the pauses. Rank 0 says nothing to a process with
+ * another key, so such ends are the only sign of a wrong key. Until rank 0 listens, a proxy may also close connections.
  */
 const CLOSED_MAX = 16;
 /** Connections above the number of ranks that have not said their rank. The oldest is closed for a new one. */
@@ -41,7 +41,7 @@ const TOLD_REFUSALS = 3;
 export interface RendezvousOptions extends LocalPlace {
   readonly rank: number;
   readonly size: number;
-  /** Where rank 0 listens. A job of one process needs none. */
+  /** Where rank 0 listens. A job of one process needs no address. */
   readonly address: HostPort | undefined;
   /** Local address at which rank 0 listens, if it is not the address' host. */
   readonly bind?: string | undefined;
@@ -62,8 +62,9 @@ export interface RendezvousOptions extends LocalPlace {
 }
 
 /**
- * Opens a rendezvous. On rank 0 it resolves once all others have connected, elsewhere once rank 0 has accepted this process.
- * @throws PAMIR_KEY without a key, unless `insecure` is true; if rank 0 ends each handshake, as it does for another key
+ * Opens a rendezvous. On rank 0 the promise resolves once all other ranks have connected, elsewhere once rank 0 has accepted
+ * this process.
+ * @throws PAMIR_KEY without a key, unless `insecure` is true; if rank 0 ends each handshake, as for another key
  * @throws PAMIR_TIMEDOUT with the ranks that are missing, or the address that was not reached, and why
  * @throws PAMIR_BOOTSTRAP if rank 0 can't listen, or refuses this process
  */
@@ -123,7 +124,7 @@ async function serveRendezvous(
       );
     }
   } catch (error) {
-    // Those that have come are told which ranks are missing.
+    // Ranks that have come are told which ranks are missing.
     server.fail("timedout", server.missing, `did not come within ${secondsText(timeout)}`);
     client.destroy();
     close();
@@ -162,7 +163,7 @@ async function begin(client: PmiClient): Promise<void> {
   await client.getMyKvsname();
 }
 
-/** @param from the connection's address, if the reason does not have it */
+/** @param from the connection's address, if the reason does not name it */
 type Refuse = (why: string, from?: string) => void;
 
 /** The socket where rank 0 listens, and the connections that have not said their rank. */
@@ -200,7 +201,7 @@ class Listener {
       made.#listener.once("error", onError);
       made.#listener.listen({ ...local, backlog: 511 }, () => {
         made.#listener.off("error", onError);
-        // A connection that broke before it was accepted, or too many descriptors: the others go on.
+        // A connection that broke before it was accepted, or too many descriptors: other connections go on.
         made.#listener.on("error", (error) => onRefused(error.message));
         resolve();
       });
@@ -340,7 +341,7 @@ export function connectSocket(address: HostPort, timeout: number): Promise<Socke
     socket.once("connect", () => {
       stop();
       socket.off("error", onError);
-      // Until lines are made of it: they see that it is destroyed.
+      // Until lines are made of the socket: then the lines see that it is destroyed.
       socket.on("error", () => {});
       prepare(socket);
       socket.unref();

@@ -47,7 +47,9 @@ const CIPHER_NONCE_BYTES = 12;
 /** Why a handshake failed, in words that follow the name of the other side. */
 export class HandshakeError extends Error {}
 
-/** The other side ended the connection instead of answering. An acceptor does so to an initiator with another key. */
+/**
+ * The other side ended the connection instead of answering. An acceptor ends the connection if the initiator has another key.
+ */
 export class ClosedError extends HandshakeError {}
 
 function keyOf(jobKey: Uint8Array, salt: Uint8Array, label: string): Uint8Array {
@@ -152,7 +154,7 @@ function nonceOf(number: number): Uint8Array {
   return nonce;
 }
 
-/** What bytes came before a handshake message was whole; the stream is paused then. */
+/** Bytes that have come before a handshake message is whole; afterwards the stream is paused. */
 function readHandshake(stream: Stream, timeout: number): Promise<{ message: Uint8Array; rest: Uint8Array }> {
   return new Promise((resolve, reject) => {
     const received = new PmiReceived();
@@ -188,10 +190,10 @@ function readHandshake(stream: Stream, timeout: number): Promise<{ message: Uint
 }
 
 /**
- * Proves the job key to the other side of a connection, and lets it prove the same.
+ * Proves the job key to the other side of a connection, and checks the other side's proof.
  * @param role the initiator opened the connection
  * @param timeout of each wait, in milliseconds
- * @returns sealed lines. They own the stream, which is destroyed if this rejects.
+ * @returns sealed lines, which own the stream. If the promise rejects, the stream is destroyed.
  * @throws HandshakeError: the text says what the other side did
  */
 export async function sealLines(

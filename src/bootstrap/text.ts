@@ -1,4 +1,4 @@
-// Values in the texts of errors. What they show came from other programs, so its length is bounded.
+// Values in the texts of errors. The values come from other programs, so their length is bounded.
 import { printable } from "../support/printable.js";
 
 /** Longest value that an error shows whole, in characters. */

@@ -31,7 +31,7 @@ const EARLY_LINES_MAX = 8;
 
 const CLIENT_KEY = /^[\w.:-]+$/;
 
-/** What a job's server says at `initack`. */
+/** A server's answer to `initack`. */
 export interface Seat {
   readonly rank: number;
   readonly size: number;
@@ -67,8 +67,8 @@ export class PmiClient {
   #maxes: PmiMaxes = { kvsname: KVSNAME_MAX, key: KEY_MAX, value: VALUE_MAX };
 
   /**
-   * @param lines a connection to the server; the client owns it
-   * @param server its name in errors, such as "the PMI server at host:4242"
+   * @param lines a connection to the server, which the client owns
+   * @param server the server's name in errors, such as "the PMI server at host:4242"
    * @param timeout of each request, in milliseconds
    * @param onWait called every five seconds while the answer to a request is awaited
    */
@@ -138,7 +138,7 @@ export class PmiClient {
   /**
    * Stores a value, for all processes behind the next barrier.
    * @param key 1 to 24 characters: letters, digits, "_", ".", ":" and "-"; no process stores it twice
-   * @param value at most 64 KiB. It travels as base64url, in several parts if it is long.
+   * @param value at most 64 KiB, which travels as base64url, in several parts if it is long.
    * @throws PAMIR_INVAL before anything is sent; PAMIR_PMI if the server refuses it
    */
   async put(key: string, value: Uint8Array): Promise<void> {
@@ -169,8 +169,8 @@ export class PmiClient {
 
   /**
    * A value that some process stored before the last barrier.
-   * @returns undefined if there is none
-   * @throws PAMIR_PMI if another program stored it, in another form
+   * @returns undefined if no process stored a value
+   * @throws PAMIR_PMI if another program stored the value, in another form
    */
   async get(key: string): Promise<Uint8Array | undefined> {
     checkKey(key);
@@ -198,7 +198,7 @@ export class PmiClient {
     });
   }
 
-  /** A text as some process, or the launcher, stored it; undefined if there is none. */
+  /** A text as some process, or the launcher, stored it; undefined if the key has no text. */
   getText(key: string): Promise<string | undefined> {
     return this.#inTurn(async () => {
       const what = `get of ${key}`;
@@ -236,7 +236,7 @@ export class PmiClient {
     });
   }
 
-  /** What a barrier waits for, where the server alone knows which processes are not in it. */
+  /** Names the awaited processes of a barrier if only the server knows which processes are missing. */
   barrierText(processes: number): string {
     return `a barrier of ${processes} processes at ${this.#server}`;
   }
@@ -246,7 +246,7 @@ export class PmiClient {
     return this.#kvsname.startsWith(OWN_KVSNAME);
   }
 
-  /** Says that this process has failed, and ends the connection. @param why a longer one is cut */
+  /** Says that this process has failed, and ends the connection. @param why the reason; a long reason is cut */
   abort(why: string): Promise<void> {
     return this.#inTurn(async () => {
       if (this.#failure !== undefined) return;
@@ -263,12 +263,12 @@ export class PmiClient {
     this.#lines.destroy();
   }
 
-  /** The same, but a launcher's connection stays for a second, in which this process can say why it ends. */
+  /** Like abort(), but a launcher's connection stays open for a second, in which this process can say why it ends. */
   destroySoon(): void {
     this.#failWith(new PamiError("PAMIR_CLOSED", `the connection to ${this.#server} was closed`));
   }
 
-  /** Characters of a part of a value: what the server takes, and what old clients and servers read as one line. */
+  /** Characters of a part of a value: as many as the server takes, and as old clients and servers read in one line. */
   #partLength(key: string): number {
     const { key: keyMax, value } = this.#maxes;
     const longest = `${key}/${PARTS_MAX}`;
@@ -368,7 +368,7 @@ export class PmiClient {
     return this.#failWith(new PamiError("PAMIR_PMI", `${this.#server} ${did}`));
   }
 
-  /** The first failure counts. @returns it */
+  /** The first failure counts. @returns the first failure */
   #failWith(error: PamiError): PamiError {
     if (this.#failure !== undefined) return this.#failure;
     this.#failure = error;
@@ -379,7 +379,7 @@ export class PmiClient {
   }
 }
 
-/** A short value as put() stores it, in one part. */
+/** A short value in the form that put() stores, in one part. */
 export function storedText(value: Uint8Array): string {
   return `1.${base64url(value)}`;
 }
@@ -405,7 +405,7 @@ function refused(server: string, what: string, fields: ReadonlyMap<string, strin
   return fields.has("pamir") ? new RefusedError("PAMIR_BOOTSTRAP", text) : new PamiError("PAMIR_PMI", text);
 }
 
-/** Why a barrier failed, as pamir's server says it. */
+/** Why a barrier failed, from the answer of pamir's server. */
 function barrierError(fields: ReadonlyMap<string, string>): PamiError {
   const given = fields.get("why");
   const why =

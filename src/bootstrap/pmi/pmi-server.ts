@@ -1,8 +1,8 @@
 // A server of PMI-1: a key-value space and barriers for the processes of one job. `pamir run` serves its children, and
 // rank 0 of a rendezvous serves the other ranks.
 //
-// Whatever comes over a connection is checked. A line that is malformed or out of turn closes its connection, and so does
-// silence before a connection has said its rank. What a rank stores is bounded, and so are the answers that wait for it.
+// The server checks all input of a connection. A line that is malformed or out of turn closes its connection, as does silence
+// before a connection has said its rank. Values that a rank stores, and answers that wait for a rank, are bounded.
 //
 // Answers of this server that say more than PMI-1 asks for have a field `pamir`, which other clients ignore.
 import { PamiError } from "../../core/error.js";
@@ -26,25 +26,31 @@ const FIRST_LINE_MS = 10_000;
 export interface PmiServerOptions {
   /** Processes with which the job begins: all of them come to each barrier. */
   readonly size: number;
-  /** Processes that may come later, with ranks from `size` on. They pass barriers at once: the others have passed them. */
+  /**
+   * Processes that may come later, with ranks from `size` on. Later processes pass barriers at once: all other processes have
+   * passed them.
+   */
   readonly later?: number | undefined;
   /** Name of the key-value space: printable ASCII without spaces, at most 256 characters. */
   readonly kvsname: string;
-  /** How long the first process in a barrier waits for the last, in milliseconds; without it, for ever. */
+  /** How long the first process in a barrier waits for the last, in milliseconds (default: for ever). */
   readonly barrierTimeout?: number;
-  /** Called with the ranks that did not come to a barrier in time, before the others hear of it. */
+  /** Called with the ranks that did not come to a barrier in time, before other ranks hear of the failure. */
   readonly onTimedOut?: (missing: readonly number[]) => void;
-  /** The launcher's name for the job. A process that has another one is refused; one without any is not. */
+  /** The launcher's name for the job. A process with another name is refused; a process without a name is accepted. */
   readonly job?: string | undefined;
   /** Values that the launcher stores before the processes start. */
   readonly values?: Readonly<Record<string, string>>;
-  /** A process that spoke PMI has ended its connection before `finalize`, or has aborted. @param why it follows "rank 3" */
+  /**
+   * A process that spoke PMI has ended its connection before `finalize`, or has aborted. @param why a text that follows "rank
+   * 3"
+   */
   readonly onLost?: (rank: number, why: string) => void;
-  /** A connection was closed by this server. @param why in a sentence @param from what serve() was told */
+  /** This server has closed a connection. @param why in a sentence @param from the address that serve() got */
   readonly onRefused?: (why: string, from: string) => void;
 }
 
-/** What the server knows of a connection. */
+/** The server's state of a connection. */
 interface Connection {
   readonly lines: Lines;
   readonly from: string;
@@ -54,7 +60,7 @@ interface Connection {
   isFinalized: boolean;
   /** Lines of an `mcmd` that are skipped so far; undefined outside of one. */
   skipped: number | undefined;
-  /** Requests that belong to the `mcmd` and have not come: one answer is for all of them. */
+  /** Requests that belong to the `mcmd` and have not come: all requests of an `mcmd` get one answer. */
   more: number;
   keys: number;
   stored: number;
@@ -140,7 +146,7 @@ export class PmiServer {
     return this.#broken?.pamir === "lost" ? Number.parseInt(this.#broken.ranks, 10) : undefined;
   }
 
-  /** Calls something now, and after each change of `joined` and `done`, until it returns true. */
+  /** Calls a function now, and after each change of `joined` and `done`, until the function returns true. */
   watch(look: () => boolean): void {
     if (look()) return;
     const again = (): void => {
@@ -151,9 +157,9 @@ export class PmiServer {
 
   /**
    * Serves a process.
-   * @param lines its connection; the server owns it
-   * @param rank known from the connection itself, or undefined: then the process says it first, by `initack`
-   * @param onJoined called once with the rank, at once if it is given
+   * @param lines the process's connection, which the server owns
+   * @param rank known from the connection itself, or undefined: then the process says its rank first, by `initack`
+   * @param onJoined called once with the rank, at once if `rank` is given
    * @param from where the process is, for onRefused
    * @throws PAMIR_INVAL if the rank is out of range or is served already
    */
@@ -210,7 +216,7 @@ export class PmiServer {
     this.#changed();
   }
 
-  /** Makes all barriers fail: those that processes wait in, and those to come. The first reason counts. */
+  /** Makes all barriers fail: barriers in which processes wait, and later barriers. The first reason counts. */
   fail(pamir: Broken["pamir"], ranks: readonly number[], why: string): void {
     this.#break({ pamir, ranks: runsOf(ranks), msg: messageOf(why) });
   }
@@ -258,7 +264,7 @@ export class PmiServer {
     if (!this.#connections.delete(connection)) return;
     const { rank, isFinalized } = connection;
     if (rank === undefined || isFinalized) return;
-    // It gets no answer any more.
+    // The process gets no answer any more.
     connection.isInBarrier = false;
     this.#lose(connection, rank, `${why} before it finalized`);
   }

@@ -5,7 +5,7 @@
 //   cmd=put kvsname=kvs_7_0 key=address-0 value=MTI3LjAuMC4xOjcxMTc
 //
 // The first field is `cmd`. A name has letters, digits, "_", "." and "-". A value has printable ASCII characters without
-// spaces. Requests of several lines begin with `mcmd`; of those, this file knows the first line alone.
+// spaces. Requests of several lines begin with `mcmd`; this file knows only the first line of such a request.
 import { PamiError } from "../../core/error.js";
 import { quote } from "../text.js";
 
@@ -32,7 +32,7 @@ export interface PmiLine {
   readonly cmd: string;
   /** Whether more lines of the same request follow, up to `endcmd`. */
   readonly isMultiple: boolean;
-  /** All fields behind the first one. */
+  /** All fields after the first field. */
   readonly fields: ReadonlyMap<string, string>;
 }
 
@@ -65,7 +65,7 @@ function checked(name: string, value: string): string {
 /**
  * The fields of a line.
  * @param line without line feed, one character for each byte
- * @throws PAMIR_PMI if it is malformed. No other error, whatever the line is.
+ * @throws PAMIR_PMI if the line is malformed, and no other error.
  */
 export function parseLine(line: string): PmiLine {
   if (line.length > LINE_MAX) throw malformed(line, `it has ${line.length} bytes, not at most ${LINE_MAX}`);
@@ -113,9 +113,9 @@ export function messageOf(text: string): string {
   return text.replace(/[^!-~]+/g, "_").slice(0, VALUE_MAX);
 }
 
-/** How lines lie in a stream of bytes. It serves one direction of one connection each way. */
+/** How lines lie in a stream of bytes. An object serves one connection: one direction for reading, the other for writing. */
 export interface Framing {
-  /** Takes bytes as they come. They are copied. */
+  /** Takes bytes as they come, and copies them. */
   push(bytes: Uint8Array): void;
   /**
    * The next whole line; undefined if more bytes are needed.
@@ -175,7 +175,7 @@ export function bytesOf(text: string): Uint8Array {
   return Uint8Array.from(text, (character) => character.charCodeAt(0));
 }
 
-/** Lines as PMI-1 has them: readable, each with a line feed behind it. */
+/** Lines in the form of PMI-1: readable, each with a line feed at its end. */
 export class PlainFraming implements Framing {
   readonly #received = new PmiReceived();
 
