@@ -1,12 +1,13 @@
-// The agent: works for a node besides its tasks. It is the engine of all their injection FIFOs and rget FIFOs, and it
-// carries what goes to tasks of other nodes. Contexts and kernels are those of shared memory.
+// The agent works for a node besides the node's tasks. It is the engine of all their injection FIFOs and rget FIFOs, and
+// carries records and descriptors to tasks of other nodes. Contexts and kernels are the same as with shared memory.
 //
 //   memory of node A                                              memory of node B
 //   context 0.0 ─► lane ─► block of 2.0 ─► agent ══ pipe: records ═══► agent ─► lane ─► block of 2.0 ─► context 2.0
 //   injection FIFO of 0.0 ───────────────► agent ══ pipe: descriptor ► agent ─► does it on a region of task 2
 //
-// Records that were committed since go in one frame for each pair of contexts (egress.ts, ingress.ts). A pair that is held
-// back delays no other. remote-rma.ts handles descriptors of injection FIFOs, and remote-rendezvous.ts those of rget FIFOs.
+// Records that were committed since go in one frame for each pair of contexts (egress.ts, ingress.ts). A pair that is held back
+// delays no other pair. remote-rma.ts handles descriptors of injection FIFOs, and remote-rendezvous.ts handles descriptors of
+// rget FIFOs.
 //
 // The agent runs on a thread of its own, or inline, within each advance() of the node's contexts: see turn().
 //
@@ -44,7 +45,9 @@ import { Purge } from "./purge.js";
 import { RemoteRendezvous } from "./remote-rendezvous.js";
 import { RemoteRma } from "./remote-rma.js";
 
-/** Bytes of records of a batch after which the tasks are rung, so that they take them while the agent goes on. */
+/**
+ * Bytes of records of a batch after which the agent rings the tasks, so that they take these records while the agent goes on.
+ */
 const RING_BYTES = 131_072;
 /** The most turns in which an agent sends the last records of tasks that go on. */
 const LAST_TURNS = 100;
@@ -53,7 +56,9 @@ export class Agent implements RemoteAgent {
   readonly addresses: SlotTable;
   /** Its host sets it. */
   receive: RemoteAgent["receive"];
-  /** Whether confirm() follows each end, sooner or later: a launcher reports those of processes. Its host sets it. */
+  /**
+   * Whether confirm() follows each end, sooner or later: a launcher reports the ends of processes. The agent's host sets it.
+   */
   isTold = false;
   readonly #kernel: Kernel;
   readonly #map: MemoryMap;
@@ -70,18 +75,15 @@ export class Agent implements RemoteAgent {
   /** Tasks of other nodes that have ended, and contexts of theirs that have closed. */
   readonly #ended = new Set<number>();
   readonly #retired = new Set<Endpoint>();
-  /** Those of them that have ended for certain. Nothing is heard of the others, which may go on. */
+  /** Ended tasks of other nodes whose end is certain. The rest of `#ended` is only silent, and may go on. */
   readonly #certain = new Set<number>();
   /** Tasks of other nodes that have ended, and have no slot by which this node's contexts could be told. */
   readonly #unannounced = new Set<number>();
-  /** Nodes that know of this one, and wait for ends. */
+  /** Nodes that know of this node, and wait for ends. */
   readonly #greeters = new Set<number>();
-  /**
-   * By node, then by own endpoint: the streams to that node in which something was said. A node is named by its first
-   * task.
-   */
+  /** By node, then by own endpoint: the streams to that node in which a frame was sent. A node is named by its first task. */
   readonly #streams = new Map<number, Map<Endpoint, Set<Endpoint>>>();
-  /** Nodes with which a frame was exchanged: they know of all ends here. */
+  /** Nodes with which a frame was exchanged: these nodes know of all ends here. */
   readonly #met = new Set<number>();
   /**
    * By endpoint of a closed context of this node: the nodes that were told. A task that has ended stands under context 0.
@@ -90,11 +92,11 @@ export class Agent implements RemoteAgent {
   /** Own tasks that have ended, by slot, and their contexts that have closed, by ordinal. */
   readonly #endedHere = new Set<number>();
   readonly #closedHere = new Set<number>();
-  /** Own tasks, by slot, that go on without this agent, whose process ends. */
+  /** Own tasks, by slot, that go on after the process of this agent has ended. */
   readonly #cutOff = new Set<number>();
   /** By slot of an own task that goes on: wakes the waits of this thread. */
   readonly #wakes = new Map<number, () => void>();
-  /** Whether more frames come with those that have come, and bytes of records since the tasks were rung. */
+  /** Whether a batch of frames is coming, and bytes of its records since the tasks were rung. */
   #isBatch = false;
   #unrung = 0;
   #noticeSeen = -1;
@@ -135,7 +137,7 @@ export class Agent implements RemoteAgent {
   /**
    * A task of this node has created its client, or the agent's thread runs.
    * @param slot of the task, or of the engine
-   * @param wake wakes the waits of its thread, if that is this one
+   * @param wake wakes the waits of the task's thread, if the agent is on the same thread
    */
   serve(slot: number, wake: () => void): void {
     this.#wakes.set(slot, wake);
@@ -150,7 +152,7 @@ export class Agent implements RemoteAgent {
     return this.#pipe.failureDetection;
   }
 
-  /** One turn, in which every queue advances by what it may. Returns whether it has done something. */
+  /** One turn, in which every queue advances as far as its limits allow. Returns whether the turn did any work. */
   turn(): boolean {
     if (this.#hasLeft) return false;
     let isAny = this.#look();
@@ -178,7 +180,7 @@ export class Agent implements RemoteAgent {
     return this.#isDue || this.#egress.hasWork || this.#ingress.hasWork;
   }
 
-  /** Whether it awaits something for which no thread rings: it tries again after RESTLESS_MS. */
+  /** Whether the agent awaits an event for which no thread rings: then it tries again after RESTLESS_MS. */
   get isRestless(): boolean {
     return !this.#hasLeft && this.#ingress.isRestless;
   }
@@ -192,7 +194,7 @@ export class Agent implements RemoteAgent {
     return false;
   }
 
-  /** A record was committed on this thread: sends it, or wakes its target, even if no context advances. */
+  /** A record was committed on this thread: sends the record, or wakes its target, even if no context advances. */
   posted(): void {
     if (this.#isPosted) return;
     this.#isPosted = true;
@@ -204,12 +206,12 @@ export class Agent implements RemoteAgent {
     });
   }
 
-  /** Ordinals of this node's own contexts are below this. */
+  /** Ordinals of this node's own contexts are below this number. */
   get #own(): number {
     return this.#map.locals * this.#map.contexts;
   }
 
-  // ── What comes ────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── Incoming frames ───────────────────────────────────────────────────────────────────────────────────────────
 
   /** A frame has come. */
   #onFrame(from: Endpoint, to: Endpoint, frame: Frame): boolean {
@@ -233,7 +235,9 @@ export class Agent implements RemoteAgent {
     return isRight;
   }
 
-  /** A task of another node is there. If it is one that comes later, the first frame of its node says so, or its host. */
+  /**
+   * A task of another node is there. The first frame of its node reports a task that comes later, or this agent's host does.
+   */
   hasStarted(task: number): void {
     const at = this.#map.job + JOB_STARTED_OFFSET;
     let known = this.#kernel.loadWord(at);
@@ -246,7 +250,7 @@ export class Agent implements RemoteAgent {
     announceStart(this.#kernel, this.#map);
   }
 
-  /** This node comes later than others: makes itself known to the node of a task. */
+  /** This node comes later than other nodes: makes itself known to the node of a task. */
   greet(task: number): void {
     this.#send(this.addresses.endpointAt(ordinalOf(this.#map, 0, 0)), endpointOf(task, 0), { credit: 0 });
   }
@@ -257,7 +261,7 @@ export class Agent implements RemoteAgent {
     this.#wake();
   }
 
-  /** Frames come together from now on: the tasks are rung for all of them, by endBatch(). */
+  /** Frames come together from now on: endBatch() rings the tasks once for all frames. */
   beginBatch(): void {
     this.#isBatch = true;
   }
@@ -293,13 +297,13 @@ export class Agent implements RemoteAgent {
     return this.#ingress.ends(from, frame.end !== "context", frame.streams);
   }
 
-  /** The slot of a task of another node; binds one if it has none. */
+  /** The slot of a task of another node; binds a slot if the task has none. */
   #bind(task: number): number {
     const isNew = this.addresses.slotOf(task) < 0;
     const mayBind = !isNew || !this.#purge.isTurnOfTasks;
     const slot = mayBind ? this.addresses.bind(task, this.#map.tasks) : UNBOUND;
     if (slot < 0) {
-      // A thread that has the lock rings once it releases it.
+      // The thread that holds the lock rings once it releases the lock.
       if (!mayBind || !this.addresses.isLocked) this.#purge.isWanted = true;
       return UNBOUND;
     }
@@ -336,12 +340,12 @@ export class Agent implements RemoteAgent {
     this.#uses.delete(task);
   }
 
-  // ── Ends of others ────────────────────────────────────────────────────────────────────────────────────────────
+  // ── Ends of other nodes' tasks ────────────────────────────────────────────────────────────────────────────────
 
   /**
    * A task of another node has ended.
-   * @param hasLeft whether it closed its client: then its earlier frames are still delivered
-   * @param isCertain false: nothing is heard of it, and it may go on
+   * @param hasLeft whether the task closed its client: then its earlier frames are still delivered
+   * @param isCertain false: the task is only silent, and may go on
    */
   ended(task: number, hasLeft: boolean, isCertain = true): void {
     if (isCertain) this.confirm(task);
@@ -350,7 +354,7 @@ export class Agent implements RemoteAgent {
       this.#pipe.drop(task);
       return;
     }
-    // Its last frames come through its own port, and its end behind them.
+    // The task's last frames come through its own port, and its end behind them.
     if (hasLeft && this.#pipe.receivesFrom(task)) return;
     this.#end(task);
   }
@@ -362,7 +366,7 @@ export class Agent implements RemoteAgent {
     const slot = this.addresses.slotOf(task);
     if (slot < this.#map.locals || !this.#ended.has(task)) return;
     this.#kernel.storeWord(taskSlot(this.#map, slot) + TASK_CERTAIN_OFFSET, END_CERTAIN);
-    // A shrink() may wait for this.
+    // A shrink() may wait for a certain end.
     announceStart(this.#kernel, this.#map);
     this.#wake();
   }
@@ -381,7 +385,7 @@ export class Agent implements RemoteAgent {
     this.#wake();
   }
 
-  /** Binds slots for tasks that have ended without one, so that this node's contexts learn of it. */
+  /** Binds slots for tasks that have ended without a slot, so that this node's contexts learn of the end. */
   #announce(): void {
     for (const task of this.#unannounced) if (this.#bind(task) >= 0) this.#unannounced.delete(task);
   }
@@ -440,7 +444,7 @@ export class Agent implements RemoteAgent {
     return isAny;
   }
 
-  /** Handles newly bound slots of tasks of other nodes: they may have ended, and their nodes may not know this one. */
+  /** Handles newly bound slots of tasks of other nodes: these tasks may have ended, and their nodes may not know this node. */
   #lookAtSlots(): void {
     const binds = this.#kernel.loadWord(this.#map.job + JOB_BINDS_OFFSET); // SYNC endpoint (look)
     if (binds === this.#bindsSeen) return;
@@ -460,7 +464,7 @@ export class Agent implements RemoteAgent {
         if (isRetired && !isKnown) announceClose(this.#kernel, this.#map, ordinal);
       }
       if (this.#hasStream(task) || this.#pipe.receivesFrom(task)) continue;
-      // Opens a stream, so that this node gets its END, too. Not from an ended task: its frames would be dropped.
+      // Opens a stream, so that this node also gets the stream's END. Not from an ended task: its frames would be dropped.
       let own = 0;
       while (own < locals - 1 && this.#endedHere.has(own)) own++;
       this.#send(this.addresses.endpointAt(ordinalOf(this.#map, own, 0)), endpointOf(task, 0), { credit: 0 });
@@ -474,7 +478,7 @@ export class Agent implements RemoteAgent {
     return this.#kernel.loadWord(contextBlock(this.#map, ordinal) + CONTEXT_STATE_OFFSET) === CONTEXT_CLOSED;
   }
 
-  /** A context of this node has closed: tells other nodes, behind all that it has sent. */
+  /** A context of this node has closed: tells other nodes, after all frames of the context. */
   #contextClosed(ordinal: number): void {
     this.#letGo(ordinal);
     const endpoint = this.addresses.endpointAt(ordinal);
@@ -482,11 +486,11 @@ export class Agent implements RemoteAgent {
     for (const node of this.#known()) this.#tellOnce(endpoint, node);
   }
 
-  /** An own task has ended: tells other nodes, behind all that it has sent. */
+  /** An own task has ended: tells other nodes, after all frames of the task. */
   #taskEnded(slot: number): void {
     this.#wakes.delete(slot);
     for (let context = 0; context < this.#map.contexts; context++) this.#letGo(ordinalOf(this.#map, slot, context));
-    // The engine may have acknowledged the end before, so that the others have found the task's memory in use.
+    // The engine may have acknowledged the end before, so that other tasks have found the task's memory in use.
     announceStart(this.#kernel, this.#map);
     this.#tellOfTask(slot);
   }
@@ -502,7 +506,7 @@ export class Agent implements RemoteAgent {
     for (const node of [...this.#pipe.talkedTo, ...this.#greeters]) this.#tellOnce(endpoint, node);
   }
 
-  /** Nodes that know of this one, or that it knows. */
+  /** Nodes that know this node, and nodes that this node knows. */
   #known(): Set<number> {
     const known = new Set([...this.#streams.keys(), ...this.#pipe.talkedTo, ...this.#greeters]);
     for (let slot = this.#map.locals; slot < this.#map.tasks; slot++) {
@@ -520,7 +524,7 @@ export class Agent implements RemoteAgent {
     return false;
   }
 
-  /** A task has ended: sends it no more frames. */
+  /** A task has ended: sends the task no more frames. */
   #forgetStreams(task: number): void {
     const node = this.#pipe.firstTaskOf(task);
     const streams = this.#streams.get(node);
@@ -532,11 +536,11 @@ export class Agent implements RemoteAgent {
     if (streams.size === 0) this.#streams.delete(node);
   }
 
-  /** Sends what a context of this node that has closed had sent, and takes back the lanes to and from it. */
+  /** A context of this node has closed: sends its committed records, and takes back the lanes to and from the context. */
   #letGo(ordinal: number): void {
     this.#closedHere.add(ordinal);
     this.#egress.flushAllOf(ordinal);
-    // Records for it are dropped. If a lane had no room for the switch record, no other thread frees that lane.
+    // Records for the context are dropped. If a lane had no room for the switch record, no other thread frees that lane.
     this.#ingress.reclaim(ordinal);
     for (let other = this.#own; other < this.#map.tasks * this.#map.contexts; other++) {
       const block = contextBlock(this.#map, other);
@@ -561,7 +565,7 @@ export class Agent implements RemoteAgent {
     this.#tellOnce(hasEnded ? endpointOf(taskOf(to), 0) : to, this.#pipe.firstTaskOf(task));
   }
 
-  /** Tells a node of an end in `#told`, unless it was told. */
+  /** Tells a node of an end, unless `#told` says that the node knows. */
   #tellOnce(own: Endpoint, node: number): void {
     const told = this.#told.get(own);
     if (told === undefined || told.has(node)) return;
@@ -584,8 +588,8 @@ export class Agent implements RemoteAgent {
   }
 
   /**
-   * The agent ends, and the process of the node's first task with it. For other nodes, tasks that go on end too, behind all that
-   * they have sent.
+   * The agent ends, and the process of the node's first task with it. For other nodes, tasks that go on end too, after all
+   * frames that they have sent.
    */
   end(): void {
     for (let turn = 0; turn < LAST_TURNS && this.turn(); turn++);
@@ -604,14 +608,14 @@ export class Agent implements RemoteAgent {
     return this.#hasLeft;
   }
 
-  /** All tasks have left: sends their last frames, and takes none any more. */
+  /** All tasks have left: sends their last frames, and takes no more frames. */
   #leave(): void {
     this.#hasLeft = true;
     this.#pipe.leave();
     this.#pipe.flush();
   }
 
-  /** Sends a frame, and notes the stream in which it goes. The node of a task that has ended still gets ENDs, for its other tasks. */
+  /** Sends a frame, and notes its stream. The node of a task that has ended still gets ENDs, for its other tasks. */
   #send(from: Endpoint, to: Endpoint, frame: Frame): void {
     if (this.#noteStream(from, to) || "end" in frame) this.#pipe.send(from, to, frame);
   }

@@ -1,6 +1,6 @@
-// Rings the node's tasks once for what comes together. A wake-up takes the waking thread 14 to 23 µs: as long as what the
-// agent does for a packet. A task that has taken one record sleeps again before the next is written. So the agent takes the
-// flags of sleeping tasks down itself, and rings once it has nothing more to write.
+// Rings the node's tasks once for frames that come together. A wake-up takes the waking thread 14 to 23 µs: as long as the
+// agent's work for a packet. A task that has taken one record sleeps again before the next record is written. So the agent
+// takes the flags of sleeping tasks down itself, and rings once it has nothing more to write.
 import { TASK_PARKED_OFFSET } from "../../../assembly/layout.js";
 import type { Kernel } from "../../kernel/kernel.js";
 import { type MemoryMap, taskSlot } from "../../memory/map.js";
@@ -16,11 +16,11 @@ export class Bells {
     this.#map = map;
   }
 
-  /** What is written to a task now does not ring it, if it is asleep: ring() follows. @param slot of the task */
+  /** From now on, records written to a sleeping task do not ring it: ring() follows. @param slot of the task */
   hold(slot: number): void {
     const task = taskSlot(this.#map, slot);
     if (this.#kernel.loadWord(task + TASK_PARKED_OFFSET) === 0) return;
-    // SYNC park (hold): as in ring(), the flag goes down before the ring. Another thread may have taken it down first.
+    // SYNC park (hold): as in ring(), the flag goes down before the ring. Another thread may have taken the flag down first.
     if (this.#kernel.exchangeIf(task + TASK_PARKED_OFFSET, 1, 0) === 1) this.#held.add(task);
   }
 

@@ -1,6 +1,6 @@
 // Egress: takes the records of the node's contexts out of the blocks that stand for tasks of other nodes. It sends newly
 // committed records in frames, each of one pair of contexts, and writes them into the packets in which they leave. CREDIT_BYTES
-// may be on their way for a pair. Then its lane is not read until the target gives some back.
+// may be on their way for a pair. Then its lane is not read until the target gives credit back.
 //
 // A turn looks at the blocks of all bound slots. So a frame that comes causes no turn, and a credit in it a look at one block.
 
@@ -37,11 +37,11 @@ export class Egress {
   readonly #map: MemoryMap;
   readonly #addresses: SlotTable;
   readonly #endpoints: number;
-  /** Ordinals of own contexts are below it. */
+  /** Ordinals of own contexts are below this number. */
   readonly #own: number;
   readonly #pipe: Pipe;
   readonly #note: (from: Endpoint, to: Endpoint) => boolean;
-  /** By own endpoint, then by target: bytes of records on their way. They outlive the target's slot. */
+  /** By own endpoint, then by target: bytes of records on their way. The counts outlive the target's slot. */
   readonly #inFlight = new Map<Endpoint, Map<Endpoint, number>>();
   /** Pairs whose lane is not read, because their credit is used up. */
   readonly #heldBack = new Set<number>();
@@ -73,8 +73,8 @@ export class Egress {
   }
 
   /**
-   * Takes back credit for bytes that have gone into the target's lanes, and sends what lacked it. False: fewer bytes were on
-   * their way.
+   * Takes back credit for bytes that have gone into the target's lanes, and sends records that lacked credit. False: fewer
+   * bytes were on their way.
    */
   credited(from: Endpoint, to: Endpoint, bytes: number): boolean {
     const targets = this.#inFlight.get(from);
@@ -92,7 +92,7 @@ export class Egress {
     return true;
   }
 
-  /** A task has ended: it gives back no more credit. */
+  /** A task has ended, and gives back no more credit. */
   ended(task: number): void {
     for (const targets of this.#inFlight.values()) {
       for (const to of targets.keys()) if (taskOf(to) === task) targets.delete(to);
@@ -106,7 +106,7 @@ export class Egress {
     }
   }
 
-  /** Whether lanes to a target hold records: such that lack credit, or `hasAny`: any. */
+  /** Whether lanes to a target hold records that lack credit; with `hasAny`, any records. */
   isBusy(target: number, hasAny: boolean): boolean {
     for (let origin = 0; origin < this.#own; origin++) {
       if (this.#heldBack.has(this.#pairOf(origin, target))) return true;
@@ -164,7 +164,7 @@ export class Egress {
     return false;
   }
 
-  /** Whether a lane to a block is to be attended: most blocks have none. Only own contexts have lanes to it. */
+  /** Whether a lane to a block is to be attended: most blocks have no such lane. Only own contexts have lanes to a block. */
   #hasSome(block: number): boolean {
     for (let word = 0; word << 5 < this.#own; word++) {
       // SYNC ready (look): pairs with publish() of the kernels.
@@ -192,7 +192,7 @@ export class Egress {
     return isClosed(this.#kernel, this.#map, target);
   }
 
-  /** As turn(), for the block of one target. */
+  /** Like turn(), for the block of one target. */
   #flush(target: number, ending = NO_ORIGIN): boolean {
     const block = contextBlock(this.#map, target);
     if (!this.#isReady(target, block)) return false;
@@ -207,7 +207,7 @@ export class Egress {
     return hasSent;
   }
 
-  /** Sends a batch of events of a block and takes their records, except those of pairs that are held back now. */
+  /** Sends a batch of events of a block and takes their records, except records of pairs that are held back now. */
   #sendBatch(block: number, count: number, target: number, ending: number): void {
     const { words } = this.#memory;
     const end = ((block + CONTEXT_EVENTS_OFFSET) >>> 2) + count * EVENT_WORDS;
@@ -268,7 +268,8 @@ export class Egress {
   }
 
   /**
-   * Bytes of an event's record in a frame. The other side replaces its lanes by itself: only the end of a lane is sent.
+   * Bytes of an event's record in a frame. The other node replaces its lanes by itself: of switch records, only the end of a
+   * lane is sent.
    * @param skip bytes of its body that have gone
    */
   #sizeOf(event: number, skip: number): number {

@@ -1,5 +1,5 @@
-// The encoding of frames on a link. It has its own version, and does not mirror the memory layout. It names each field, so
-// that the layout of descriptors and requests may change without it. `encoding.test.ts` pins the bytes.
+// The encoding of frames on a link. The encoding has its own version, and does not mirror the memory layout. It names each
+// field, so that the layout of descriptors and requests may change while the encoding stays. `encoding.test.ts` pins the bytes.
 //
 // A frame is a head of 32-bit words, little-endian, and data behind it. Its type is the kind of its segment (docs/wire.md).
 //
@@ -75,7 +75,7 @@ const VERBS = [
   DESCRIPTOR_MOVE,
   DESCRIPTOR_NOTICE,
 ];
-/** Words of an operation that every verb has, and those of an rmw. */
+/** Words of an operation that every verb has, and further words of an rmw. */
 const OPERATION_FIELDS = [
   DESCRIPTOR_BYTES_OFFSET,
   DESCRIPTOR_REMOTE_INDEX_OFFSET,
@@ -105,7 +105,7 @@ const COUNT_SHIFT = 16;
 /** Words of the longest head: a chain frame that fills an rget FIFO. */
 export const HEAD_WORDS_MAX = 1 + 2 * RGET_FIFO_WORDS + RGET_FIFO_SLOTS * DESCRIPTOR_WORDS_ON_LINK;
 
-/** What has ended, by its number on a link. */
+/** The kinds of ends, by number on a link. */
 const ENDS = ["context", "task", "cutOff"] as const;
 const NO_BYTES: Uint8Array = new Uint8Array(0);
 /** The head of a frame without words. */
@@ -127,9 +127,7 @@ export function encode(frame: Frame): Encoded {
   return encoded(FRAME_CHAIN, [chain, ...words.subarray(0, plain), ...descriptors], data);
 }
 
-/**
- * The frame of a segment's kind and content. It keeps a view of the content. Undefined: malformed, or of another version.
- */
+/** The frame of a segment's kind and content, with a view of the content. Undefined: malformed, or of another version. */
 export function decode(kind: number, content: Uint8Array): Frame | undefined {
   const view = new DataView(content.buffer, content.byteOffset, content.length);
   if (content.length < 4) return undefined;
@@ -170,7 +168,7 @@ export function isVerb(kind: number): boolean {
 function verbOf(words: Int32Array, at: number): number {
   const kind = words[at + (DESCRIPTOR_KIND_OFFSET >>> 2)] as number;
   const verb = VERBS.indexOf(kind);
-  // Its receiver would drop the whole frame.
+  // The receiver would drop the whole frame.
   if (verb < 1) throw new Error(`a descriptor of kind ${kind} does not go to another node`);
   return verb;
 }

@@ -1,5 +1,5 @@
 // Ingress writes records from other nodes into the lanes that stand for their origins in this memory. Records without room
-// wait. The sender's credit bounds them; ingress gives it back as records go into lanes.
+// wait. The sender's credit bounds their bytes; ingress gives the credit back as records go into lanes.
 
 import { KIND_MORE, KIND_RTS, KIND_SWITCH } from "../../../assembly/layout.js";
 import { contextOf, type Endpoint, taskOf } from "../../core/endpoint.js";
@@ -27,21 +27,21 @@ import {
   wordBehind,
 } from "./records.js";
 
-/** Credit that a target collects before it gives it back, in bytes. */
+/** Credit in bytes that a target collects before giving it back. */
 const CREDIT = CREDIT_BYTES / 4;
 
-/** What has come in one stream, from a context of another node to one of this node. */
+/** The incoming data of one stream, from a context of another node to a context of this node. */
 interface Stream {
   readonly from: Endpoint;
   readonly to: Endpoint;
-  /** Of frames, the records that had no room yet, and their bytes. All of them are right. */
+  /** Checked records of frames that had no room yet, and their bytes. */
   readonly frames: Int32Array[];
   bytes: number;
-  /** What is left of the first of them, if it goes into its lane in packets. */
+  /** The rest of the first waiting record, if it goes into its lane in packets. */
   cut: LaneRecord | undefined;
   /** Bytes that have gone into the lane, whose credit is not given back yet. */
   credit: number;
-  /** What is still to come of a message in packets. */
+  /** The part of a message in packets that has not come. */
   rest: Rest;
   /**
    * The lane that had no room for the next record or packet, and the bytes it needs. 0: the stream does not wait for room.
@@ -50,11 +50,13 @@ interface Stream {
   needs: number;
 }
 
-/** What has come from one task. */
+/** The incoming data of one task. */
 interface Incoming {
   /** By origin's context, then by target. */
   readonly streams: Map<Endpoint, Map<Endpoint, Stream>>;
-  /** By endpoint of its contexts, and under ALL for the task itself: number of streams whose END frame has not come yet. */
+  /**
+   * By endpoint of the task's contexts, and under ALL for the task itself: number of streams whose END frame has not come yet.
+   */
   readonly ends: Map<number, number>;
 }
 
@@ -62,9 +64,9 @@ const ALL = -1;
 /** Bytes of the body of a record that names the next lane, or none. */
 const SWITCH_BYTES = 8;
 
-/** What ingress tells the agent. */
+/** The calls of ingress to the agent. */
 export interface IngressHost {
-  /** The slot of a task; binds one if the task has no slot. Negative: no slot is free now. */
+  /** The slot of a task; binds a slot if the task has none. Negative: no slot is free now. */
   bind(task: number): number;
   /** A task has ended, and all its records are in lanes. */
   end(task: number): void;
@@ -80,24 +82,24 @@ export class Ingress {
   readonly #map: MemoryMap;
   readonly #addresses: SlotTable;
   /**
-   * Bytes of a stream's waiting records above which further records are refused. A sender that observes its credit stays
-   * below.
+   * Bytes of a stream's waiting records above which further records are refused. A sender that observes its credit stays below
+   * this limit.
    */
   readonly #waitingMax: number;
   readonly #send: SendFrame;
   readonly #host: IngressHost;
   readonly #incoming = new Map<number, Incoming>();
-  /** Tasks of which an END has come, and that have not ended for this node. */
+  /** Tasks from which an END has come, and that have not yet ended for this node. */
   readonly #ending = new Set<number>();
   /**
-   * Streams whose records wait for room, or for a slot, each once. No Set: one that becomes empty allocates another table, and
-   * most frames wait only until deliver().
+   * Streams whose records wait for room, or for a slot, each once. No Set: a Set that becomes empty allocates another table,
+   * and most frames wait only until deliver().
    */
   #waiting: Stream[] = [];
-  /** The stream of the frame that file() took last, whose bytes are not its own. */
+  /** The stream of the frame that file() took last. The stream does not own that frame's bytes. */
   #borrower: Stream | undefined;
   readonly #buffers = new FrameBuffers();
-  /** Whether records wait for memory or for a lock: no thread rings when there is some, or when it is free. */
+  /** Whether records wait for memory or for a lock: no thread rings when memory or the lock becomes free. */
   isRestless = false;
   /** The lane that had no room last, and the bytes of the record. */
   #full = 0;
@@ -117,7 +119,8 @@ export class Ingress {
     this.#memory = memory;
     this.#map = map;
     this.#addresses = addresses;
-    // A credit, plus the contents of two lanes: one for a batch beyond the credit, one for what a closing context flushes.
+    // A credit, plus the contents of two lanes: one for a batch beyond the credit, one for the records that a closing context
+    // flushes.
     this.#waitingMax = CREDIT_BYTES + 2 * Math.max(map.laneBytes, LANE_BYTES_AGENT);
     this.#send = send;
     this.#host = host;
@@ -147,7 +150,7 @@ export class Ingress {
     return true;
   }
 
-  /** The slot of a task is given back: forgets its streams, unless records of one of them wait for another slot. */
+  /** The slot of a task is given back: forgets the task's streams, unless records of a stream wait for another slot. */
   prune(task: number): void {
     if (!this.#waiting.some(({ from }) => taskOf(from) === task)) this.#incoming.delete(task);
   }
@@ -165,8 +168,8 @@ export class Ingress {
   }
 
   /**
-   * Ends the lanes of a context of another node. False: some have no room for the switch record; their targets ring once they
-   * have. Records that come later wait.
+   * Ends the lanes of a context of another node. False: some lanes have no room for the switch record; their targets ring once
+   * there is room. Records that come later wait.
    */
   close(ordinal: number): boolean {
     const lanes = this.#lanes[ordinal];
@@ -205,12 +208,12 @@ export class Ingress {
     }
   }
 
-  /** A context of this node has closed: frees those lanes to it that no other thread frees. */
+  /** A context of this node has closed: frees the lanes to it that no other thread frees. */
   reclaim(ordinal: number): void {
     for (const lanes of this.#lanes) lanes?.reclaim(ordinal);
   }
 
-  /** Appends records that have come to their stream. False: the bytes are no valid records. */
+  /** Appends incoming records to their stream. False: the bytes are no valid records. */
   file(from: Endpoint, to: Endpoint, bytes: Uint8Array): boolean {
     const { streams } = this.#from(taskOf(from));
     const targets = streams.get(from) ?? new Map<Endpoint, Stream>();
@@ -240,7 +243,7 @@ export class Ingress {
     return true;
   }
 
-  /** The bytes of the frame that file() took last are valid no more: copies those that still wait. */
+  /** The bytes of the frame that file() took last are about to become invalid: copies the bytes of waiting records. */
   keep(): void {
     const frames = this.#borrower?.frames ?? [];
     const last = frames.pop();
@@ -310,7 +313,7 @@ export class Ingress {
     for (const { from, to, full, needs } of this.#waiting) {
       if (full === 0) continue;
       const [origin, target] = [this.#addresses.ordinalOf(from), this.#addresses.ordinalOf(to)];
-      // Another lane may have taken its place.
+      // Another lane may have replaced this lane.
       const lane = origin < 0 || this.#addresses.isLeaving(origin) ? 0 : this.#lanes[origin]?.open[target];
       if (lane === full && this.#kernel.laneRoom(full) >= needs) return true;
     }
@@ -379,7 +382,7 @@ export class Ingress {
     for (;;) {
       const { body } = record;
       if (!this.#put(target, lane, { ...record, body: body.subarray(0, most) })) {
-        // The rest of what is cut already has bytes of its own: a record of 6 MiB may be cut 130,000 times.
+        // The rest of a record that is being cut has bytes of its own: a record of 6 MiB may be cut 130,000 times.
         stream.cut = stream.cut === undefined ? { ...record, body: body.slice() } : record;
         return false;
       }
@@ -388,7 +391,7 @@ export class Ingress {
     }
   }
 
-  /** Writes a record into a lane that takes it; false: there is no room. */
+  /** Writes a record into a lane that takes it whole; false: there is no room. */
   #put(target: number, lane: number, { kind, meta, body }: LaneRecord): boolean {
     const pointer = this.#kernel.laneReserve(lane, body.length);
     if (pointer === 0) return this.#noRoom(lane, body.length);
@@ -410,7 +413,7 @@ export class Ingress {
     return false;
   }
 
-  /** Adds to the credit that a stream is due, and gives it back once it has reached CREDIT. */
+  /** Adds to the credit that a stream's origin is due, and gives the sum back once it has reached CREDIT. */
   #giveBack(stream: Stream, bytes: number): void {
     stream.credit += bytes;
     if (stream.credit < CREDIT) return;

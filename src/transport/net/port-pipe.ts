@@ -1,4 +1,4 @@
-// Carries frames through message channels: one for each direction between two nodes, made for its first frame.
+// Carries frames through message channels: a channel for each direction between two nodes, made for its first frame.
 import { type Endpoint, taskOf } from "../../core/endpoint.js";
 import { type FillRecords, FRAME_BYTES, type Frame, type OnFrame, type Pipe } from "./frames.js";
 
@@ -108,8 +108,8 @@ export class PortPipe implements Pipe {
   }
 
   /**
-   * The side that stays closes the channels, once all tasks of the other node have ended. Firefox drops what is under way in
-   * a channel that its writer closes.
+   * The node that stays closes the channels, once all tasks of the other node have ended. Firefox drops messages under way in a
+   * channel that its writer closes.
    */
   drop(task: number): boolean {
     const node = this.#nodeOf(task);

@@ -34,7 +34,7 @@ import { gracePeriods, mayBeInUse } from "../../node/liveness.js";
 /** Most slots that are on their way back at a time. */
 const LEAVING_MAX = 4;
 
-/** What the agent does and knows for a purge. */
+/** The part of the agent that a purge needs. */
 export interface PurgeHost {
   /** Whether an operation with the task in a slot is under way. @param hasAny whether records that may go at once count */
   isBusy(slot: number, hasAny: boolean): boolean;
@@ -46,18 +46,18 @@ export interface PurgeHost {
   forget(slot: number, task: number): void;
 }
 
-/** A slot on its way back. */
+/** A slot that is being given back. */
 interface Leaving {
   readonly slot: number;
   readonly task: number;
   /**
    * `closed`: there are no lanes any more. `stays`, then `rests`: two grace periods in which the agent does not ask for the
-   * slot again. In the first one, each context begins a round, and retries with the slot what has waited; in the second one, it
-   * acknowledges that. Else an operation that holds the slot might never get to send the message that ends it.
+   * slot again. In the first period, each context begins a round, and retries waiting messages with the slot; in the second, it
+   * acknowledges that round. Otherwise an operation that holds the slot might never send the message that ends the operation.
    */
   phase: "asked" | "closing" | "closed" | "freed" | "stays" | "rests";
   grace: GracePeriod;
-  /** Whether a task that held it may have ended since it was asked for: that task does not ring. */
+  /** Whether a task that held the slot may have ended since the agent asked for the slot: an ended task does not ring. */
   mayBeLeft: boolean;
 }
 
@@ -69,13 +69,13 @@ export class Purge {
   readonly #host: PurgeHost;
   readonly #grace: GracePeriods;
   #leaving: Leaving[] = [];
-  /** Slots that a context held at the last attempt, with their last use then, until a slot is wanted anew. */
+  /** Slots that a context held at the last attempt, with their last use at that time, until a slot is wanted anew. */
   readonly #held = new Map<number, number>();
-  /** Those of them with which tasks wanted to begin something. */
+  /** Held slots with which tasks wanted to begin a transfer. */
   readonly #reached = new Set<number>();
   /** By slot: the task that has it, as far as it was the agent's, or was left alone once. */
   readonly #known = new Map<number, number>();
-  /** Whose turn it is to have a slot that gets free, where both tasks and frames wait for one. */
+  /** Whether the next free slot goes to tasks or to frames, if both wait for a slot. */
   #turnOf: "all" | "tasks" | "frames" = "all";
   /** A frame waits for a slot. */
   isWanted = false;
@@ -90,8 +90,8 @@ export class Purge {
   }
 
   /**
-   * One step for each slot on its way back, and the choice of others while slots are wanted. Contexts ring for what is
-   * awaited: see protocol/slots.ts. Returns whether a slot is free now, or stays.
+   * One step for each slot on its way back, and the choice of further slots while slots are wanted. Contexts ring when an
+   * awaited step is done: see protocol/slots.ts. Returns whether a slot is free now, or stays.
    */
   turn(): boolean {
     const wanted = this.#map.job + JOB_SLOTS_WANTED_OFFSET;
@@ -132,8 +132,9 @@ export class Purge {
   }
 
   /**
-   * Whether frames leave the free slots to tasks that wait. A task needs two of them, and tries in its own rounds, so the agent
-   * would always come first. It waits while slots are on their way back, or have been free for two grace periods at most.
+   * Whether frames leave the free slots to tasks that wait. A task needs two free slots, and tries in its own rounds, so the
+   * agent would always come first. The agent waits while slots are on their way back, or have been free for at most two grace
+   * periods.
    */
   get isTurnOfTasks(): boolean {
     if (this.#turnOf !== "tasks") return false;
@@ -157,7 +158,7 @@ export class Purge {
     return this.#kernel.loadWord(taskSlot(this.#map, slot) + TASK_STATE_OFFSET);
   }
 
-  /** Asks for the slot that was used longest ago, of those that are idle as far as the agent knows. */
+  /** Asks for the slot that was used longest ago, among slots that the agent believes idle. */
   #choose(): void {
     let [best, bestUse] = [UNBOUND, Number.POSITIVE_INFINITY];
     for (let slot = this.#map.locals; slot < this.#map.tasks; slot++) {
@@ -168,7 +169,7 @@ export class Purge {
         continue;
       }
       if (this.#known.get(slot) !== task) {
-        // A task has bound it, and uses it in a later round: until then, it would be the one that was used longest ago.
+        // A task has bound this slot, and uses it in a later round: until then, this slot would count as used longest ago.
         this.#known.set(slot, task);
         this.#turnOf = "frames";
         this.#rest(slot, task);
@@ -180,7 +181,8 @@ export class Purge {
       if (isBest && !this.#host.isBusy(slot, false)) [best, bestUse] = [slot, use];
     }
     if (best === UNBOUND) {
-      // A context that holds a slot rings once it does not. One that wanted to begin something with it does not ring.
+      // A context that holds a slot rings once it holds the slot no more. A context that wanted to begin a transfer with the
+      // slot does not ring.
       for (const slot of this.#reached) this.#held.delete(slot);
       this.#reached.clear();
       return;
@@ -232,10 +234,10 @@ export class Purge {
     return true;
   }
 
-  /** A slot stays where it is. */
+  /** A slot stays bound to its task. */
   #stay({ slot, task }: Leaving): void {
     this.#kernel.storeWord(taskSlot(this.#map, slot) + TASK_LEAVING_OFFSET, 0);
-    // Makes each context retry what has waited meanwhile.
+    // Makes each context retry messages that have waited meanwhile.
     this.#rest(slot, task);
   }
 
@@ -257,7 +259,7 @@ export class Purge {
     return false;
   }
 
-  /** No context uses a slot any more: frees it. Each context forgets its task at the next notice. */
+  /** No context uses a slot any more: frees the slot. Each context forgets the slot's task at the next notice. */
   #takeBack(slot: number, task: number): void {
     this.#host.forget(slot, task);
     this.#known.delete(slot);

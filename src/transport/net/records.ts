@@ -1,5 +1,5 @@
-// The encoding of records in frames between nodes. Records from other nodes may be wrong. They are checked here, before any
-// of them goes into a lane.
+// The encoding of records in frames between nodes. Records from other nodes may be wrong. All records of a frame are checked
+// here, before the first goes into a lane.
 //
 //   word 0   length of the body (bits 0 … 23), kind (bits 24 … 31): its number is that of KINDS_ON_LINK
 //   word 1   dispatch id (bits 0 … 15), bytes of the header (bits 16 … 31)
@@ -37,8 +37,8 @@ import { copyInto } from "../../support/copy.js";
 import type { FrameMemory } from "./frames.js";
 
 /**
- * Bytes of records that may be on their way from a context to another. A batch may exceed it. With a quarter, a stream of
- * 1 MiB messages between two processes reached 0.9 of the rate, and half of it without threads of the agents' own.
+ * Bytes of records that may be on their way from a context to another. A batch may exceed this credit. With a quarter of it, a
+ * stream of 1 MiB messages between two processes reached 0.9 of the rate, and 0.5 with inline agents.
  */
 export const CREDIT_BYTES = 4_194_304;
 /** Words before each record in a frame. */
@@ -69,7 +69,7 @@ const REQUEST_FIELDS = [
 /** Bytes of the header of a message to each of pamir's own dispatch ids, from DISPATCH_ID_CALL on: at least so many are read. */
 const HEADER_LEAST = [8, 8, 24, 24, 20, COLLECTIVE_HEADER_SIZE, 8];
 
-/** Longest body that is copied word by word: up to that, making a view of it takes longer than the copy (Node 20, Zen 5). */
+/** Longest body that is copied word by word: up to this length, making a view takes longer than the copy (Node 20, Zen 5). */
 const SHORT_BYTES = 256;
 
 /** A record taken out of a frame. A request to send has its words in the order of a lane. */
@@ -159,18 +159,18 @@ export function kindAt(words: Int32Array, at: number): number | undefined {
   return KINDS_ON_LINK[(words[at] as number) >>> LENGTH_BITS];
 }
 
-/** Bytes of its body. */
+/** Bytes of the record's body. */
 export function lengthAt(words: Int32Array, at: number): number {
   return (words[at] as number) & LENGTH_MAX;
 }
 
-/** Its dispatch id and header bytes, as in a lane. */
+/** The record's dispatch id and header bytes, as in a lane. */
 export function metaAt(words: Int32Array, at: number): number {
   const second = words[at + 1] as number;
   return ((second >>> HEADER_SHIFT) << META_HEADER_SHIFT) | (second & DISPATCH_MASK & META_DISPATCH_MASK);
 }
 
-/** The word of the record behind it. */
+/** The word of the next record. */
 export function wordBehind(words: Int32Array, at: number): number {
   return at + (recordBytes(lengthAt(words, at)) >>> 2);
 }
@@ -260,7 +260,7 @@ function isOffer(words: Int32Array, at: number): boolean {
   return bytes > 0 && bytes <= MESSAGE_BYTES_MAX && Math.ceil(bytes / fragment) <= LINK_COUNT_MAX;
 }
 
-/** A record as the first of the packets that it is cut into. */
+/** A record as the first of its packets. */
 export function begun(record: LaneRecord): LaneRecord {
   const { kind, meta, body } = record;
   if (kind !== KIND_MESSAGE) return record;

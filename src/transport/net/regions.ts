@@ -10,7 +10,7 @@ import {
 import type { Kernel } from "../../kernel/kernel.js";
 import { type MemoryMap, taskSlot } from "../../memory/map.js";
 
-/** Pointer to bytes of a region of this memory, or why there is none: TRANSFER_…. */
+/** Pointer to bytes of a region of this memory, or the result TRANSFER_… if the region has no such bytes. */
 export interface Resolved {
   readonly result: number;
   readonly pointer: number;
@@ -34,7 +34,7 @@ export function resolveRegion(
   return { result: pointer === 0 ? TRANSFER_LOCAL_BOUNDS : TRANSFER_DONE, pointer };
 }
 
-/** The result for the other side: its local region is the remote region of this one. */
+/** The result for the other side, where local and remote regions change places. */
 export function remoteResult(result: number): number {
   return result === TRANSFER_LOCAL_BOUNDS ? TRANSFER_REMOTE_BOUNDS : result;
 }

@@ -1,6 +1,6 @@
-// Self-pacing transfers between nodes. The agent sends the descriptors themselves. Rget FIFOs and links stay as they are,
-// each in the memory of its side. Where the engine of a shared memory injects into the other rget FIFO, the agent sends the
-// descriptors there.
+// Self-pacing transfers between nodes. The agent sends the descriptors themselves. Rget FIFOs and links stay unchanged, each in
+// the memory of its side. Where the engine of a shared memory injects into the other rget FIFO, the agent sends the descriptors
+// there.
 //
 //   origin                                               target
 //   rget FIFO: [RGET i, REFILL, MOVE i] …                rget FIFO: [FETCH i + 1] …
@@ -101,7 +101,7 @@ type ChainFrame = Extract<Frame, { readonly chain: number }>;
 
 /** Words that name an rget FIFO: region of its block, the region's generation, offset in it, the rget FIFO's generation. */
 const PLACE_WORDS = 4;
-/** Words of a frame behind these. */
+/** Words of a frame after the words of the rget FIFO. */
 const MOVE_WORDS = 5;
 const BEGIN_WORDS_MAX = PLACE_WORDS + DEPTH_MAX * DESCRIPTOR_WORDS;
 
@@ -260,7 +260,7 @@ export class RemoteRendezvous {
     const first = this.#turn++ % rgetFifos.length;
     for (let i = 0; i < rgetFifos.length; i++) {
       const rgetFifo = rgetFifos[(first + i) % rgetFifos.length] as number;
-      // Read first: the other side hears of a chain before the FETCHes behind that send its links.
+      // Read first: the other side hears of a chain before the FETCHes after it send its links.
       const tail = this.#tailOf(rgetFifo);
       this.#tellOfCore(rgetFifo, ordinal);
       if (this.#runRgetFifo(rgetFifo, ordinal, tail)) remaining++;
@@ -326,13 +326,13 @@ export class RemoteRendezvous {
     this.#note(rgetFifo, RGET_FIFO_RESULT_OFFSET, result);
     this.#set(rgetFifo, RGET_FIFO_MOVED_OFFSET, isLast ? 0 : moved + part);
     if (!isLast) return false;
-    // SYNC passed (passed): pairs with the origin's core, which may wait to stage the next fragment in this one's place.
+    // SYNC passed (passed): pairs with the origin's core, which may wait to stage the next fragment in place of this fragment.
     this.#kernel.storeWord(rgetFifo + RGET_FIFO_PASSED_OFFSET, this.#get(rgetFifo, RGET_FIFO_PASSED_OFFSET) + 1);
     if (this.#kernel.loadWord(rgetFifo + RGET_FIFO_ALLOWED_OFFSET) >>> 0 !== NONE) this.#ringOwner(ordinal);
     return true;
   }
 
-  /** The bytes of a payload where they are, or why there are none. */
+  /** The bytes of a payload, not copied, or the result if there are none. */
   #read(rgetFifo: number, index: number, generation: number, offset: number, bytes: number): Read {
     const stop = this.#stopOf(rgetFifo);
     if (stop !== TRANSFER_DONE) return { result: stop, data: undefined };
@@ -400,7 +400,7 @@ export class RemoteRendezvous {
     const words: number[] = [];
     for (let slot = 0; slot < slots; slot++) {
       const descriptor = this.#take(pointer, slot << DESCRIPTOR_SHIFT, DESCRIPTOR_WORDS);
-      // The other side says where to take it from. Nothing was ever written to some of these places.
+      // The other side says from where to take the descriptor. Some of these places were never written.
       if (!isVerb(descriptor[DESCRIPTOR_KIND_OFFSET >>> 2] as number)) return;
       words.push(...descriptor);
     }
@@ -409,7 +409,10 @@ export class RemoteRendezvous {
 
   // ── What comes ────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Takes a frame for a context of this node, by its ordinal. False: the frame is wrong. One that comes too late is not. */
+  /**
+   * Takes a frame for a context of this node, by the context's ordinal. False: the frame is wrong. A frame that comes too late
+   * is not wrong.
+   */
   onFrame(from: Endpoint, to: number, { chain, words, data }: ChainFrame): boolean {
     if (words.length < PLACE_WORDS || (data !== undefined && chain !== CHAIN_MOVE)) return false;
     const rgetFifo = this.#find(from, to, words);

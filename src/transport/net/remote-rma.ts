@@ -2,11 +2,11 @@
 // node for it, in slices of its bytes. At the target, the agent does each part.
 //
 // The agent asks ahead in a FIFO: for AHEAD_BYTES of puts, or AHEAD_BYTES_GET of gets, that go to one task. So the rate of a
-// stream does not depend on the round trip. The target does them in the order asked, and its answers come in that order.
-// What is behind them, of another kind or for another task, waits: a put sends what a get before it has brought.
+// stream does not depend on the round trip. The target does the operations in the order asked, and its answers come in that
+// order. Later operations of another kind, or for another task, wait: a put may send bytes that a get before it has brought.
 //
-// Many small transfers on one region take one frame. A frame that could take more waits while another such frame is on its
-// way.
+// Many small transfers on one region take one frame. A frame with room for more operations waits while another such frame is on
+// its way.
 import {
   AWAY_FOUND,
   AWAY_TAKEN,
@@ -70,22 +70,22 @@ type Ask = Extract<Frame, { readonly ask: number }>;
 export const RUNS_MAX = 64;
 
 /**
- * Bytes of puts of a FIFO that are on their way before the first is answered: a lost packet holds up what is behind it for
- * two round trips. With 1 MiB, 1 % of losses on loopback left 0.67 of the rate, with 4 MiB 0.93.
+ * Bytes of puts of a FIFO that are on their way before the first is answered: a lost packet holds up later packets for two
+ * round trips. With 1 MiB, 1 % of losses on loopback left 0.67 of the rate, with 4 MiB 0.93.
  */
 export const AHEAD_BYTES = CREDIT_BYTES;
-/** The same of gets, of which the target keeps copies, for each FIFO that asks it. */
+/** Bytes of gets of a FIFO that are on their way. The target keeps copies of their answers, for each FIFO that asks it. */
 export const AHEAD_BYTES_GET = CREDIT_BYTES / 4;
 
 /** An operation that was asked for, or parts of it. */
 interface Operation {
-  /** Slot of its descriptor, modulo 2^32. */
+  /** Slot of the operation's descriptor, modulo 2^32. */
   readonly slot: number;
   /** TRANSFER_…: DONE until a part fails. */
   result: number;
 }
 
-/** What a frame asks for of one operation. The bytes lie in the local region. */
+/** The part of one operation that a frame asks for. The bytes lie in the local region. */
 interface Part {
   readonly operation: Operation;
   readonly index: number;
@@ -101,24 +101,26 @@ interface Asked {
   readonly number: number;
   readonly parts: readonly Part[];
   readonly bytes: number;
-  /** Whether it could have taken more. */
+  /** Whether the frame could have taken more operations. */
   readonly isShort: boolean;
 }
 
 /** An injection FIFO whose descriptor at the head goes to another node. */
 interface Away {
   readonly fifo: number;
-  /** Ordinal of the context whose FIFO it is. */
+  /** Ordinal of the context that owns the FIFO. */
   readonly origin: number;
   readonly from: Endpoint;
   readonly to: Endpoint;
-  /** Kind of the descriptors that are away; of an rmw, its code. */
+  /** Kind of the descriptors that are on their way; of an rmw, its code. */
   readonly kind: number;
   readonly code: number;
   /** In the order in which their answers come. */
   readonly asked: Asked[];
   bytes: number;
-  /** Slot that is next, modulo 2^32; and if a part of it was asked for, its bytes, and what becomes of it. */
+  /**
+   * The next slot, modulo 2^32. If a part of its operation was asked for: the bytes of that part, and the operation's result.
+   */
   next: number;
   moved: number;
   begun: Operation | undefined;
@@ -130,7 +132,7 @@ function partOf(kind: number, code: number, moved: number): number {
   return Math.min(code - moved, SLICE_BYTES);
 }
 
-/** What descriptors have in common that share a frame. */
+/** The common fields of descriptors that share a frame. */
 const SHARED = [DESCRIPTOR_KIND_OFFSET, DESCRIPTOR_REMOTE_INDEX_OFFSET, DESCRIPTOR_REMOTE_GENERATION_OFFSET];
 
 const NO_BYTES: Uint8Array = new Uint8Array(0);
@@ -158,7 +160,7 @@ export class RemoteRma {
     this.#send = send;
   }
 
-  /** A task of another node has ended: ends the operations that are away to it. */
+  /** A task of another node has ended: ends the operations that are on their way to that task. */
   ended(number: number): void {
     for (const away of this.#aways.values()) {
       if (taskOf(away.to) !== number) continue;
@@ -182,7 +184,10 @@ export class RemoteRma {
     return (this.#memory.words[pointer >>> 2] as number) >>> 0;
   }
 
-  /** Takes over the descriptors at which the engine has stopped, and what may go behind others. Returns whether there were any. */
+  /**
+   * Takes over the descriptors at which the engine has stopped, and asks for later descriptors that need not wait. Returns
+   * whether there were any.
+   */
   turn(): boolean {
     const { locals, contexts, fifos } = this.#map;
     const { words } = this.#memory;
@@ -191,7 +196,7 @@ export class RemoteRma {
     for (let origin = 0; origin < locals * contexts; origin++) {
       for (let number = 0; number < fifos; number++) {
         const fifo = injectionFifo(this.#map, origin, number);
-        // plain: the agent's thread is the engine. It may have got to a descriptor that was asked for ahead.
+        // plain: the agent's thread is the engine. The engine may have reached a descriptor that was asked for ahead.
         if (words[(fifo + INJECTION_AWAY_OFFSET) >>> 2] !== AWAY_FOUND || this.#aways.has(fifo)) continue;
         words[(fifo + INJECTION_AWAY_OFFSET) >>> 2] = AWAY_TAKEN;
         isAny = true;
@@ -236,7 +241,8 @@ export class RemoteRma {
   /** Operations are done, or can't be. The engine goes on with the FIFO. */
   #end({ fifo, origin }: Away, operations: Iterable<Operation>): void {
     for (const { slot, result } of operations) {
-      // It goes on to the next one, or ends that itself, because its local region was closed meanwhile.
+      // The engine goes on to the next descriptor, or ends that descriptor itself, because its local region was closed
+      // meanwhile.
       this.#kernel.engineRun(this.#map.job, fifo, SLICE_BYTES);
       if (this.#word(fifo + INJECTION_HEAD_OFFSET) === slot) this.#kernel.engineCarried(fifo, result);
     }
@@ -251,7 +257,7 @@ export class RemoteRma {
     return result === TRANSFER_DONE ? this.#memory.bytes.subarray(pointer, pointer + bytes) : result;
   }
 
-  /** Asks for what may be away besides. Returns whether there was any. */
+  /** Asks for operations that may join the operations on their way. Returns whether there was any. */
   #askAhead(away: Away): boolean {
     let isAny = false;
     const most = away.kind === DESCRIPTOR_GET ? AHEAD_BYTES_GET : AHEAD_BYTES;
@@ -260,13 +266,13 @@ export class RemoteRma {
     return isAny;
   }
 
-  /** Whether a descriptor may be away together with those that are. */
+  /** Whether a descriptor may be on its way together with the descriptors that are. */
   #goesAlong({ kind, to, asked }: Away, descriptor: number): boolean {
     if (this.#word(descriptor) !== kind || this.#targetOf(descriptor) !== to) return false;
     return kind !== DESCRIPTOR_RMW || asked.length === 0;
   }
 
-  /** Asks for the next part of an operation, or for the whole of it and of others behind it. False: not now. */
+  /** Asks for the next part of an operation, or for the whole operation together with later ones. False: not now. */
   #ask(away: Away): boolean {
     const { fifo, kind, from, to, asked } = away;
     // SYNC inject (look): pairs with inject().
@@ -277,7 +283,7 @@ export class RemoteRma {
     if (next === tail || !this.#goesAlong(away, first)) return false;
     const begun = away.begun ?? { slot: next, result: TRANSFER_DONE };
     if (begun.result !== TRANSFER_DONE) {
-      // A part of it has failed: it ends once the others are answered.
+      // A part of the operation has failed: the operation ends once its other parts are answered.
       if (asked.length === 0) this.#end(away, [begun]);
       return false;
     }
@@ -300,7 +306,8 @@ export class RemoteRma {
     for (const part of kind === DESCRIPTOR_PUT ? parts : []) {
       const run = this.#localOf(part);
       if (typeof run === "number") {
-        // The first one ends in its turn; those before another one go without it.
+        // If the first put's local region is bad, that put fails in its turn. If a later put's region is bad, only the puts
+        // before it are sent.
         if (runs.length === 0 && asked.length === 0) this.#end(away, [{ slot: next, result: run }]);
         if (runs.length === 0) return false;
         parts = parts.slice(0, runs.length);
@@ -378,7 +385,7 @@ export class RemoteRma {
     return isRight;
   }
 
-  /** Notes the results of parts, and writes what they bring. False: the answer is malformed, and all of them have failed. */
+  /** Notes the results of parts, and writes their data. False: the answer is malformed, and all parts have failed. */
   #note(
     { kind, code }: Away,
     parts: readonly Part[],
@@ -407,7 +414,7 @@ export class RemoteRma {
 
   // ── At the target ─────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Does what a frame of another node's context asks for. False: it is malformed. */
+  /** Does the operations that a frame of another node's context asks for. False: the frame is malformed. */
   answer(from: Endpoint, to: Endpoint, { ask, descriptor, moved, more, data = NO_BYTES }: Ask): boolean {
     const map = this.#map;
     if (descriptor.length !== DESCRIPTOR_WORDS) return false;
@@ -424,7 +431,7 @@ export class RemoteRma {
     const slot = this.#addresses.slotOf(taskOf(to));
     const index = slot * map.regions + word(DESCRIPTOR_REMOTE_INDEX_OFFSET);
     const generation = word(DESCRIPTOR_REMOTE_GENERATION_OFFSET);
-    // What pamir keeps there, such as pointers of rget FIFOs, is no other node's: for it, there is no such region.
+    // Regions that pamir itself uses, for instance for pointers of rget FIFOs, do not exist for other nodes.
     const isOwn = this.#word(map.regionsBase + index * REGION_SIZE + REGION_OWN_OFFSET) !== 0;
     const results: number[] = [];
     const back: Uint8Array[] = [];
@@ -459,7 +466,8 @@ export class RemoteRma {
   }
 
   /**
-   * Changes a word of a region, as change() of the kernels. Returns the old value's bytes; undefined: it is no valid RMW.
+   * Changes a word of a region, like change() of the kernels. Returns the old value's bytes; undefined: the operation is no
+   * valid RMW.
    */
   #change(pointer: number, descriptor: Int32Array): Uint8Array | undefined {
     const word = (offset: number): number => descriptor[offset >>> 2] as number;

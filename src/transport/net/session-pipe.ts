@@ -1,10 +1,10 @@
 // Carries frames through the sessions of a network. A frame becomes one segment of the stream between its two contexts. A
-// longer frame is cut into segments that follow each other there.
+// longer frame is cut into segments that follow each other in the stream.
 //
 //   send() ─► queue of a node ─► segments ─► sessions ══ wire ══ sessions ─► streams ─► frame of a pair ─► onFrame()
 //
-// The agents bound what a queue holds. It is a credit for each pair (egress.ts), a slice for each FIFO (remote-rma.ts), and
-// depth + 1 fragments for each transfer (remote-rendezvous.ts).
+// The agents bound what a queue holds. The bound is a credit for each pair (egress.ts), a slice for each FIFO (remote-rma.ts),
+// and depth + 1 fragments for each transfer (remote-rendezvous.ts).
 
 import {
   FRAME_MORE,
@@ -26,7 +26,7 @@ import type { FillRecords, Frame, FrameMemory, OnFrame, Pipe } from "./frames.js
 
 const NO_BYTES: Uint8Array = new Uint8Array(0);
 const PROBE: Encoded = { kind: FRAME_PROBE, head: NO_BYTES, data: NO_BYTES };
-/** Bytes of a frame for which it is worth to begin a segment in a packet that has others already. */
+/** Least bytes of a frame for which a segment begins in a packet that has other segments already. */
 const PIECE_MIN = 256;
 
 /** Microseconds after the last frame to a node until the pipe probes it; then twice as many, and so on, within bounds. */
@@ -34,8 +34,8 @@ const PROBE_FIRST = 1_000_000;
 const PROBE_DOUBLED_MAX = 5;
 
 /**
- * A frame on its way out. A class, since all must have one shape: copies by spread had new ones, and took a tenth of the time
- * of an agent that sends messages of 1 MiB.
+ * A frame on its way out. A class, so that all frames have one shape: copies by spread had new shapes, and took a tenth of the
+ * time of an agent that sends messages of 1 MiB.
  */
 class OutgoingFrame {
   readonly from: Endpoint;
@@ -55,7 +55,7 @@ class OutgoingFrame {
   }
 }
 
-/** Bytes from one offset to another. Of a frame that goes as a whole, there is a view already. */
+/** Bytes from one offset to another. A frame that goes as a whole has a view already. */
 function part(bytes: Uint8Array, begin: number, end: number): Uint8Array {
   return begin === 0 && end >= bytes.length ? bytes : bytes.subarray(begin, end);
 }
@@ -70,7 +70,9 @@ export interface ClaimedPacket extends FrameMemory {
 
 /** The bytes of an incomplete frame that have come. */
 interface Partial {
-  /** At most four times as long as `bytes`, however small the pieces are: a frame takes memory only for what has come. */
+  /**
+   * At most four times as long as `bytes`, however small the pieces are: a frame takes memory only for bytes that have come.
+   */
   content: Uint8Array;
   bytes: number;
 }
@@ -102,9 +104,9 @@ export interface SegmentSender {
   roomFor(node: number): number;
   /** Queues a segment, whose content of so many bytes is to be written at once. Undefined: there is no room. */
   claim(node: number, origin: Endpoint, target: Endpoint, kind: number, bytes: number): ClaimedPacket | undefined;
-  /** Sends now what was submitted for a node, as far as its session may. */
+  /** Sends now the segments that were submitted for a node, as far as the node's session may. */
   pump(node: number): void;
-  /** Drops what was submitted for a node. */
+  /** Drops the segments that were submitted for a node. */
   abandon(node: number, isAbsent: boolean): void;
 }
 
@@ -166,7 +168,7 @@ export class SessionPipe implements Pipe {
     const task = taskOf(to);
     const node = this.#places.nodeOf(task);
     const outgoing = new OutgoingFrame(from, to, encode(frame));
-    // Its bytes go into packets at once. Behind others, or without room, they wait in a buffer for flush().
+    // The frame's bytes go into packets at once. If other frames wait, or without room, the bytes wait in a buffer for flush().
     if (this.#queues.has(node) || !this.#send(node, outgoing)) {
       this.#keep(outgoing);
       this.#push(node, outgoing);
@@ -204,14 +206,14 @@ export class SessionPipe implements Pipe {
     this.#noteSent(node, task);
   }
 
-  /** Claims a segment. A packet that has no room for it is full: it need not wait for those that follow. */
+  /** Claims a segment. A packet without room for the segment is full, and need not wait for later segments. */
   #claim(node: number, from: Endpoint, to: Endpoint, kind: number, bytes: number): ClaimedPacket | undefined {
     const room = this.#segments.roomFor(node);
     if (room >= 0 && room < bytes) this.#segments.pump(node);
     return this.#segments.claim(node, from, to, kind, bytes);
   }
 
-  /** Gives what has not gone of a frame bytes of its own. */
+  /** Copies the unsent bytes of a frame. */
   #keep(frame: OutgoingFrame): void {
     const { head, data, at } = frame;
     const gone = Math.max(0, at - head.length);
@@ -256,8 +258,8 @@ export class SessionPipe implements Pipe {
   }
 
   /**
-   * Probes nodes from which nothing came for long. A node that has died may have acknowledged all that it got, and will
-   * never answer. If it does not acknowledge the probe, the sessions report it as lost.
+   * Probes nodes from which no packet came for long. A node that has died may have acknowledged all packets, and will never
+   * answer. If the node does not acknowledge the probe, the sessions report it as lost.
    */
   #probeAll(): void {
     const now = this.#now();
@@ -296,7 +298,7 @@ export class SessionPipe implements Pipe {
     const { contentMax } = this.#segments;
     do {
       const left = size - frame.at;
-      // A frame of several packets fills the one that is there, too.
+      // A frame of several packets also fills the packet that has begun.
       const room = this.#segments.roomFor(node);
       const bytes = Math.min(left, left > contentMax && room >= PIECE_MIN ? room : contentMax);
       const isLast = frame.at + bytes === size;
@@ -325,7 +327,7 @@ export class SessionPipe implements Pipe {
     // The task may be slow rather than dead.
     if (this.#dropped.has(task)) return;
     this.#talkedTo.add(node);
-    // A node that only hears another learns by its own probe that the other has ended, or has given it up.
+    // A node that only receives from another node learns by its own probe that the other node has ended, or has given it up.
     const { task: probed, doubled } = this.#probes.get(node) ?? { task, doubled: 0 };
     if (!this.#hasLeft) this.#probe(node, probed, doubled, this.#now());
     const code = word(SEGMENT_LENGTH_OFFSET);
@@ -405,7 +407,7 @@ export class SessionPipe implements Pipe {
     return true;
   }
 
-  /** Drops what was sent to a node, and not acknowledged. @param isAbsent whether it is not there any more */
+  /** Drops segments that were sent to a node, and not acknowledged. @param isAbsent whether the node is not there any more */
   abandon(node: number, isAbsent: boolean): void {
     this.#queues.delete(node);
     this.#segments.abandon(node, isAbsent);
