@@ -105,15 +105,15 @@ export function putRecord(
   pointer: number,
   length: number,
 ): number {
-  const { words } = frame;
+  const into = frame.words;
   const number = KINDS_ON_LINK.indexOf(kind);
   // Its receiver would drop the whole frame.
   if (number < 0) throw new Error(`a record of kind ${kind} does not go to another node`);
-  words[at] = (number << LENGTH_BITS) | length;
-  words[at + 1] = (meta & META_DISPATCH_MASK) | ((meta >>> META_HEADER_SHIFT) << HEADER_SHIFT);
+  into[at] = (number << LENGTH_BITS) | length;
+  into[at + 1] = (meta & META_DISPATCH_MASK) | ((meta >>> META_HEADER_SHIFT) << HEADER_SHIFT);
   putBody(frame, at + PREFIX_WORDS, memory, pointer, length);
-  if (kind === KIND_RTS) putRequest(words, at + PREFIX_WORDS, memory.words, pointer >>> 2);
-  return wordBehind(words, at);
+  if (kind === KIND_RTS) putRequest(into, at + PREFIX_WORDS, memory.words, pointer >>> 2);
+  return wordBehind(into, at);
 }
 
 /** Writes a body, and zeros to the next word: the frame's buffer may have held bytes for another node. */
