@@ -1,8 +1,8 @@
 // The results as one picture: an SVG, made without a browser.
 import { init } from "echarts";
 
-/** @typedef {import("../src/cli/perf/report.js").Report} Report */
-/** @typedef {import("../src/cli/perf/report.js").PerfResult} Result */
+/** @typedef {import("./perf/report.js").Report} Report */
+/** @typedef {import("./perf/report.js").PerfResult} Result */
 /** @typedef {{ value: number, unit: string, lower: boolean }} Figure */
 
 const WIDTH = 1000;

@@ -475,7 +475,7 @@ async function comparePerf(rows) {
   const args = ["perf", "--json", ...tests, ...systems, ...(quick ? ["--quick"] : ["--runs", String(rounds)])];
   const { code, out } = await node(["dist/cli.js", ...args], undefined, 10);
   if (code !== 0 && code !== EXIT_VOID) throw new Error(`pamir ${args.join(" ")} ended with ${code}`);
-  /** @type {import("../src/cli/perf/report.js").Report} */
+  /** @type {import("./perf/report.js").Report} */
   const report = JSON.parse(out);
   isPerfVoid = report.void;
   handoffs.push(...report.handoff_ns);
@@ -525,7 +525,7 @@ async function compareRest(base) {
         10,
       );
       if (code !== 0 && code !== EXIT_VOID) throw new Error(`${command.join(" ")} ended with ${code}`);
-      /** @type {import("../src/cli/perf/report.js").Report} */
+      /** @type {import("./perf/report.js").Report} */
       const report = JSON.parse(out);
       isPerfVoid ||= report.void;
       handoffs.push(...report.handoff_ns);
@@ -545,7 +545,7 @@ async function compareRest(base) {
   }
 }
 
-/** The figure of a result that its test is about. @param {import("../src/cli/perf/report.js").PerfResult | undefined} result */
+/** The figure of a result that its test is about. @param {import("./perf/report.js").PerfResult | undefined} result */
 function figureOf(result) {
   if (result === undefined) return "";
   const { test, p50_ns, messages_per_s, bytes_per_s } = result;

@@ -16,7 +16,7 @@ const quick = args.includes("--quick");
 
 /**
  * The report of `pamir perf`, and its exit code: 3 says that the numbers are void.
- * @returns {Promise<{ report: import("../src/cli/perf/report.js").Report, code: number }>}
+ * @returns {Promise<{ report: import("./perf/report.js").Report, code: number }>}
  */
 function perf() {
   return new Promise((resolve, reject) => {

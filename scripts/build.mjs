@@ -297,8 +297,10 @@ const commands = mkdtempSync(join(tmpdir(), "pamir-cli-"));
 for (const { entryPoints, outdir, path } of [
   { entryPoints: ["src/cli/cli.ts"], outdir: commands, path: "." },
   {
-    entryPoints: readdirSync("src/cli/tasks").map((name) => `src/cli/tasks/${name}`),
-    outdir: "dist",
+    entryPoints: ["src/cli/tasks", "bench/perf/tasks"].flatMap((folder) =>
+      readdirSync(folder).map((name) => `${folder}/${name}`),
+    ),
+    outdir: "dist/tasks",
     path: "..",
   },
 ]) {
@@ -306,7 +308,7 @@ for (const { entryPoints, outdir, path } of [
     ...common,
     platform: "node",
     entryPoints,
-    outbase: "src/cli",
+    entryNames: "[name]",
     outdir,
     splitting: outdir === commands,
     chunkNames: "cli-[name]-[hash]",

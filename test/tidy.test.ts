@@ -172,14 +172,14 @@ describe("imports point one way", () => {
 
   // A launcher speaks PMI-1 and has a job key, which programs never need: an entry of the package would be for it alone.
   rule(
-    "src/cli uses the package by the name 'pamir'; src/link/registry names the links; only src/cli/run imports more: src/bootstrap, labels, exit codes, input, the guard, what Node loads first, and checks of options; and limits of starting, timers, private folders, texts, and where packages are found, which need no package",
+    "src/cli uses the package by the name 'pamir', and bench/perf, which measures; src/link/registry names the links; only src/cli/run imports more: src/bootstrap, labels, exit codes, input, the guard, what Node loads first, and checks of options; and limits of starting, timers, private folders, texts, and where packages are found, which need no package",
     () =>
       files("src/cli", /\.ts$/)
         .flatMap(imports)
-        .filter(({ name, to }) => name.startsWith(".") && !to.startsWith("src/cli/"))
+        .filter(({ name, to }) => name.startsWith(".") && !/^(src\/cli|bench\/perf)\//.test(to))
         .filter(
           ({ from, to }) =>
-            !/^src\/(start\/start-limits|link\/(kind|registry)|support\/(timers|printable|text|node\/(packages|(private|temporary)-folder)))$/.test(
+            !/^src\/(start\/process\/start-limits|link\/(kind|registry)|support\/(timers|printable|text|node\/(packages|(private|temporary)-folder)))$/.test(
               to,
             ) &&
             !(
@@ -206,11 +206,7 @@ describe("imports point one way", () => {
 
   rule(
     'outside src/link and src/web, no code has the name or the scheme of a link, such as "udp", as a text of its own',
-    () =>
-      // sockets.ts is the bare sockets that are measured beside links.
-      ofLinks
-        .filter((path) => path !== "src/cli/tasks/sockets.ts")
-        .flatMap((path) => matches(path, code(path), /(["'`])(udp|websocket|(udp|wss?):[^"'`]*)\1/)),
+    () => ofLinks.flatMap((path) => matches(path, code(path), /(["'`])(udp|websocket|(udp|wss?):[^"'`]*)\1/)),
   );
 
   rule(
@@ -260,10 +256,9 @@ describe("some things have one home", () => {
       .flatMap((path) => matches(path, code(path), /\b(Date\.now|Math\.random|performance\.now)\b/)),
   );
 
-  // cli/tasks/sockets.ts measures Node's own sockets: it restarts one timer of Node for each message.
   rule("src/support/timers.ts makes all timers: a host takes any delay beyond 2^31 - 1 ms as 1 ms", () =>
     src
-      .filter((path) => path !== "src/support/timers.ts" && path !== "src/cli/tasks/sockets.ts")
+      .filter((path) => path !== "src/support/timers.ts")
       .flatMap((path) => matches(path, code(path), /\b(setTimeout|setInterval|AbortSignal\.timeout)\b/)),
   );
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // The command line: finds the command, and turns wrong input into one line and exit code 2.
-import { descriptorsText } from "../start/start-limits.js";
+import { descriptorsText } from "../start/process/start-limits.js";
 import { say, UsageError } from "./usage.js";
 
 const HELP = `: calls, messages and shared memory between the threads and processes of a JavaScript program
@@ -30,7 +30,7 @@ const COMMANDS: Record<string, () => Promise<Command>> = {
   tour: async () => (await import("./tour.js")).tour,
   run: async () => (await import("./run/run.js")).run,
   stream: async () => (await import("./stream/stream.js")).stream,
-  perf: async () => (await import("./perf.js")).perf,
+  perf: async () => (await import("../../bench/perf/perf.js")).perf,
   top: async () => (await import("./top.js")).top,
   info: async () => (await import("./info.js")).printInfo,
 };

@@ -22,7 +22,7 @@ import { environment, isNode, type NodePort, nodeModule } from "../support/host.
 import type { MessagePortLike } from "../support/like.js";
 import { after } from "../support/timers.js";
 import { makeClient } from "./client.js";
-import type { Joined } from "./join/by-launcher.js";
+import type { Joined } from "./join/join.js";
 import type { PortsNode } from "./node/private-node.js";
 import type { InlineParts } from "./node/started-agent.js";
 import {

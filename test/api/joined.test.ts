@@ -131,7 +131,7 @@ async function start(
 }
 
 const endsOf = (...tasks: number[]): object => Object.fromEntries(tasks.map((task) => [task, SHUTDOWN]));
-/** Milliseconds for which a node that leaves waits for one that is stopped: as in src/start/join/by-launcher.ts. */
+/** Milliseconds for which a node that leaves waits for one that is stopped: as in src/start/node/started-agent.ts. */
 const LEAVE_MS = 10_000;
 
 /** How a process ends that can't say goodbye. */

@@ -17,8 +17,8 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, inject, it, vi } from "vitest";
+import { compile } from "../../bench/perf/compile.js";
 import { pathOf } from "../../src/cli/commands.js";
-import { compile } from "../../src/cli/perf/compile.js";
 import { programArguments } from "../../src/start/process/process-program.js";
 import { type ProcessesSetup, startProcess } from "../../src/start/process/task-process.js";
 import type { Lifecycle } from "../../src/start/tasks/lifecycle.js";

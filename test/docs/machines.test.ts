@@ -94,7 +94,14 @@ const isRequired = process.env.PAMIR_REQUIRE_LAUNCHERS === "1";
 
 describe.skipIf(process.platform !== "linux")("docs/machines.md", { timeout: 100_000 }, () => {
   it("has a row for each variable that attach() reads, and for each option of PAMIR_OPTIONS", () => {
-    const sources = ["bootstrap/environment", "bootstrap/key", "start/join/join-options", "start/join/by-launcher"];
+    const sources = [
+      "bootstrap/environment",
+      "bootstrap/key",
+      "start/join/join-options",
+      "start/join/introduce",
+      "start/join/join",
+      "start/join/by-launcher",
+    ];
     const words = sources.flatMap((name) => readFileSync(`src/${name}.ts`, "utf8").match(/\bPAMIR_[A-Z_]+/g) ?? []);
     const errors = readFileSync("docs/errors.md", "utf8");
     // The code of the warning has a sentence there, not a heading.

@@ -16,7 +16,7 @@ const HOP = 100;
 const ROUND_TRIP = 2 * HOP;
 /** For which a node answers sessions that their nodes have not ended. */
 const LINGER = 500_000;
-/** For which an agent waits at the most: see src/start/join/by-launcher.ts. */
+/** For which an agent waits at the most: see src/start/node/started-agent.ts. */
 const LEAVE = 10_000_000;
 /** Of tasks: the first one sends to the second one. */
 const PAIRS = [

@@ -2,7 +2,7 @@
 
 import { type Labels, labelLines, passOn, takeRest } from "../../start/output/labels.js";
 import { codeBy, GRACE_MS, unsettledText } from "../../start/process/exit-code.js";
-import { codeIn } from "../../start/start-limits.js";
+import { codeIn } from "../../start/process/start-limits.js";
 import { after, pause } from "../../support/timers.js";
 import { say } from "../usage.js";
 import type { AskSignal, EndSignal, RunTask, TaskEnd, UserSignal } from "./task.js";

@@ -4,7 +4,7 @@ import { type Duplex, Readable, type Writable } from "node:stream";
 import { drained, outputsOf } from "../../start/output/labels.js";
 import type { Guard } from "../../start/process/guard.js";
 import { withPreload } from "../../start/process/preload.js";
-import { descriptorsText, processesText } from "../../start/start-limits.js";
+import { descriptorsText, processesText } from "../../start/process/start-limits.js";
 import { UsageError } from "../usage.js";
 import { PRELOAD } from "./options.js";
 import type { EndSignal, RunTask, TaskEnd, UserSignal } from "./task.js";

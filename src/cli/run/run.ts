@@ -8,7 +8,7 @@ import { info, type Job, launch, type TaskExit } from "pamir";
 import { serveInput } from "../../start/output/input.js";
 import { OUTPUT_MS } from "../../start/output/labels.js";
 import { EXIT_PIPE, GRACE_MS } from "../../start/process/exit-code.js";
-import { codeIn, fewDescriptorsText } from "../../start/start-limits.js";
+import { codeIn, fewDescriptorsText } from "../../start/process/start-limits.js";
 import { printable } from "../../support/printable.js";
 import { after, pause } from "../../support/timers.js";
 import { say, UsageError } from "../usage.js";

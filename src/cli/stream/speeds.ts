@@ -1,8 +1,8 @@
 // Latency and rate of small messages, in short: `pamir perf` measures them at length, and beside more systems.
 import { Table } from "console-table-printer";
-import { conduct, ONCE } from "../perf/conduct.js";
-import { type PerfOptions, parsePerf } from "../perf/options.js";
-import { reportOf } from "../perf/report.js";
+import { conduct, ONCE } from "../../../bench/perf/conduct.js";
+import { type PerfOptions, parsePerf } from "../../../bench/perf/options.js";
+import { reportOf } from "../../../bench/perf/report.js";
 
 /** What was measured of one system, with messages of 8 bytes. */
 export interface Speed {

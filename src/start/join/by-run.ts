@@ -13,7 +13,7 @@ import { EXIT_PIPE } from "../process/exit-code.js";
 import { recordOwnProcess } from "../process/process-record.js";
 import { recordErrors } from "../process/record-errors.js";
 import { LAUNCHED, type LaunchedTask } from "../start-message.js";
-import type { Joined } from "./by-launcher.js";
+import type { Joined } from "./join.js";
 
 /** Ends this process without Node's error once its output has no reader. Its launcher sees the exit code alone. */
 function endWithReader(output: Writable): void {

@@ -4,7 +4,7 @@ import { TASK_ABSENT, TASK_STATE_OFFSET } from "../../../assembly/layout.js";
 import { sharedAtomics } from "../../kernel/atomics.js";
 import { readMap, taskSlot } from "../../memory/map.js";
 import { hasLeft, interruptTask, markDead } from "../../node/liveness.js";
-import { type Joined, joinBy, type LinkedNode } from "../join/by-launcher.js";
+import { type Joined, joinBy, type LinkedNode } from "../join/join.js";
 import { BootstrapChannel } from "../join/link-bootstrap.js";
 import { sharedOutput } from "../output/whole-lines.js";
 import { processLifecycle } from "../process/process-lifecycle.js";

@@ -1,7 +1,7 @@
 // Threads that serve a node: its agent, its watch, and the thread that answers `pamir top`. Only for Node.
 import { PamiError } from "../../core/error.js";
 import { type NodeWorker, nodeModule } from "../../support/host.js";
-import { descriptorsReason } from "../start-limits.js";
+import { descriptorsReason } from "../process/start-limits.js";
 
 type Options = ConstructorParameters<typeof import("node:worker_threads")["Worker"]>[1];
 

@@ -2,8 +2,8 @@
 import type { KernelName } from "../../core/kernel-name.js";
 import { checkMaySpawn, ProcessMemories, whyNoProcesses } from "../../process/process-memory.js";
 import { noteProcesses } from "../info.js";
-import { leastBytes } from "../least-memory.js";
 import type { NodeOptions, ProcessNodes } from "../node/process-nodes.js";
+import { leastBytes } from "./least-memory.js";
 
 /** A memory or a link; undefined fields if the job's tasks are threads of this process. */
 export interface SharedProcesses {

@@ -12,7 +12,6 @@ import { after } from "../../support/timers.js";
 import type { BootstrapAnswer, BootstrapRequest } from "../join/link-bootstrap.js";
 import type { LinkedNodes, LinkSetup, NodeEnd } from "../node/linked-nodes.js";
 import { drained, type Labels, labelLines, outputsOf, passOn, takeRest } from "../output/labels.js";
-import { codeIn, startText } from "../start-limits.js";
 import { LAUNCHED, type LaunchedTask, type TaskBootstrap, type TaskNews, type TaskReport } from "../start-message.js";
 import type { Lifecycle } from "../tasks/lifecycle.js";
 import type { MonitorOrders, TaskExit } from "../tasks/monitor.js";
@@ -20,6 +19,7 @@ import { codeBy } from "./exit-code.js";
 import { Guard } from "./guard.js";
 import { withPreload } from "./preload.js";
 import { programArguments } from "./process-program.js";
+import { codeIn, startText } from "./start-limits.js";
 
 /** Data common to the processes of a job. */
 export interface ProcessesSetup {

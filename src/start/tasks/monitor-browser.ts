@@ -1,10 +1,9 @@
-// The monitor in a browser. The monitor runs on the thread that launched the job, a page's or a worker's, whose event loop goes
-// on. No event reports that a worker was killed or has closed itself, but then the Web Lock of its task is free.
+// The monitor in a browser. It runs on the thread that launched the job, a page's or a worker's, whose event loop goes on.
+// No event reports that a worker was killed or has closed itself, but then the Web Lock of its task is free.
 
 import { PamiError, show } from "../../core/error.js";
-import type { ErrorParts, TaskErrors } from "../../core/task-errors.js";
-import { sharedAtomics } from "../../kernel/atomics.js";
-import type { Memory } from "../../kernel/kernel.js";
+import type { TaskErrors } from "../../core/task-errors.js";
+import type { SharedAtomics } from "../../kernel/atomics.js";
 import type { MemoryMap } from "../../memory/map.js";
 import { hasLeft, interruptTask, markDead, markEngineDead } from "../../node/liveness.js";
 import { after } from "../../support/timers.js";
@@ -12,7 +11,7 @@ import { BOOTSTRAP, type TaskBootstrap, type TaskNews, type TaskReport } from ".
 import type { EngineSetup } from "./engine-worker.js";
 import { watchStart } from "./late-start.js";
 import { Lifecycle } from "./lifecycle.js";
-import type { Monitor, MonitorEvents, MonitorOrders, TaskEntry, TaskExit } from "./monitor.js";
+import type { AdoptTarget, Monitor, MonitorEvents, MonitorOrders, TaskEntry, TaskExit } from "./monitor.js";
 import type { Switchboard } from "./switchboard.js";
 import { portsOf } from "./task-ports.js";
 
@@ -24,9 +23,8 @@ const NO_REASON =
 const WORD_MS = 100;
 
 /**
- * Makes the workers of tasks with these names, which begin to load. launch() makes the workers first, because loading takes
- * longest.
- * @throws PAMIR_ENTRY; then no worker exists
+ * Makes the workers of tasks with these names, which begin to load. launch() does this first, because it takes longest.
+ * @throws PAMIR_ENTRY; then it has made none
  */
 export function makeWorkers(
   entry: TaskEntry,
@@ -82,145 +80,170 @@ function startEngine({ source, ...setup }: EngineOrder, ended: (error: string) =
   return stop;
 }
 
-/**
- * @param workers one for each bootstrap
- * @param errors where the errors of dead tasks are written, if tasks share memory
- * @param board brings tasks news of each other, if they share no memory
- */
-export function startBrowserMonitor(
-  { entry, bootstraps }: MonitorOrders,
-  workers: readonly Worker[],
-  events: MonitorEvents,
-  map: MemoryMap,
-  memory: Memory,
-  errors: TaskErrors | undefined,
-  engine: EngineOrder | undefined,
-  board: Switchboard | undefined,
-): Monitor {
-  const sync = sharedAtomics(memory);
-  const running = new Map<number, Worker | MessagePort>();
-  /** Tasks whose worker the program has started. */
-  const adopted = new Set<number>();
-  const attached = new Set<number>();
-  /** Tasks whose worker is being terminated, with the exit that they get. */
-  const dying = new Map<number, TaskExit>();
-  /** By task: stops listening to its worker. */
-  const unlisten = new Map<number, () => void>();
-  const interrupt = (task: number): void => {
+/** What the monitor of a browser's job knows of it. */
+export interface BrowserJob {
+  readonly map: MemoryMap;
+  readonly sync: SharedAtomics;
+  /** Where the errors of dead tasks are written, if tasks share memory. */
+  readonly errors: TaskErrors | undefined;
+  /** Brings tasks news of each other, if they share no memory. */
+  readonly board: Switchboard | undefined;
+  readonly engine: EngineOrder | undefined;
+}
+
+export class BrowserMonitor implements Monitor {
+  readonly #job: BrowserJob;
+  readonly #events: MonitorEvents;
+  readonly #tasks = new Map<number, BrowserTask>();
+  readonly #lifecycle: Lifecycle;
+  readonly #stopEngine: (() => void) | undefined;
+  /** Only where tasks share no memory. */
+  readonly interrupt?: (task: number) => void;
+  readonly nodes?: Switchboard;
+
+  /** @param workers one for each task of the orders */
+  constructor(
+    { entry, bootstraps }: MonitorOrders,
+    workers: readonly Worker[],
+    events: MonitorEvents,
+    job: BrowserJob,
+  ) {
+    const { board, engine, errors, sync, map } = job;
+    this.#job = job;
+    this.#events = events;
+    this.#lifecycle = new Lifecycle(errors, {
+      hasLeft: (task) => board?.hasLeft(task) ?? hasLeft(sync, map, task),
+      interrupt: (task) => this.#interrupt(task),
+      markDead: (task) => this.#markDead(task),
+      stays: (task, why) => events.stays(task, why),
+      ended(exit, error) {
+        board?.ended(exit.task, error);
+        events.ended(exit, error);
+      },
+    });
+    if (board !== undefined) {
+      this.interrupt = (task) => board.interrupt(task);
+      this.nodes = board;
+    }
+    this.#stopEngine = engine && startEngine(engine, (error) => this.#engineEnded(error));
+    this.#watch(bootstraps);
+    for (const [i, bootstrap] of bootstraps.entries()) this.#add(bootstrap, workers[i] as Worker, entry);
+    queueMicrotask(() => events.started());
+  }
+
+  start({ entry, bootstraps, workerOptions }: MonitorOrders): void {
+    this.#watch(bootstraps);
+    const names = bootstraps.map(({ lock }) => lock);
+    const made = makeWorkers(entry as TaskEntry, workerOptions, names);
+    for (const [i, bootstrap] of bootstraps.entries()) this.#add(bootstrap, made[i] as Worker, entry);
+  }
+
+  adopt(bootstrap: TaskBootstrap, target: AdoptTarget): void {
+    this.#watch([bootstrap]);
+    this.#add(bootstrap, target as Worker | MessagePort, undefined);
+    if ("start" in target) (target as MessagePort).start();
+  }
+
+  close(): void {
+    this.#askEngine();
+    this.#stopEngine?.();
+    this.#events.over("");
+  }
+
+  terminate(which: number | "all" | "engine"): void {
+    if (which === "engine") this.#askEngine();
+    else this.#lifecycle.terminate(which);
+  }
+
+  ref(): void {}
+  unref(): void {}
+
+  /** @param entry of its worker; undefined: the program has started the worker */
+  #add(bootstrap: TaskBootstrap, worker: Worker | MessagePort, entry: TaskEntry | null | undefined): void {
+    const task = new BrowserTask(bootstrap, worker, { ...this.#job, lifecycle: this.#lifecycle });
+    this.#tasks.set(bootstrap.task, task);
+    task.begin(entry);
+  }
+
+  #interrupt(task: number): void {
+    const { board, sync, map } = this.#job;
     if (board === undefined) interruptTask(sync, map, task);
     else board.interrupt(task);
-  };
-
-  /** Stops listening to a worker. An adopted worker may join another job. */
-  const forget = (task: number): void => {
-    running.delete(task);
-    unlisten.get(task)?.();
-    unlisten.delete(task);
-  };
-
-  const host = {
-    hasLeft: (task: number): boolean => board?.hasLeft(task) ?? hasLeft(sync, map, task),
-    interrupt,
-    markDead(task: number) {
-      const worker = running.get(task);
-      forget(task);
-      if (!adopted.delete(task)) (worker as Worker).terminate();
-      if (board === undefined) markDead(sync, map, task);
-    },
-    stays: (task: number, why: string): void => events.stays(task, why),
-    ended(exit: TaskExit, error: ErrorParts | undefined) {
-      board?.ended(exit.task, error);
-      events.ended(exit, error);
-    },
-  };
-  const lifecycle = new Lifecycle(errors, host);
-
-  /**
-   * Terminates a task's worker. The task has ended once the worker is gone. Chromium lets a busy or blocked worker go on for
-   * 2 s, in which it would write into memory that another task uses. A sleeping task is woken, so that its worker goes
-   * sooner.
-   */
-  function kill(exit: TaskExit, lock: string): void {
-    const { task } = exit;
-    const worker = running.get(task);
-    if (worker === undefined || dying.has(task)) return;
-    if (board !== undefined || navigator.locks === undefined) {
-      lifecycle.end(exit);
-      return;
-    }
-    dying.set(task, exit);
-    (worker as Worker).terminate();
-    interruptTask(sync, map, task);
-    void navigator.locks.request(lock, () => gone(task));
   }
 
-  /** The task's lock is free: it has closed its client, or its worker is gone. */
-  function gone(task: number): void {
-    const exit = dying.get(task) ?? lifecycle.silentExit(task);
-    // The message "left" comes another way, maybe later.
-    if (board === undefined || dying.has(task)) lifecycle.end(exit);
-    else after(WORD_MS, () => board.hasLeft(task) || lifecycle.end(exit));
+  #markDead(task: number): void {
+    const { board, sync, map } = this.#job;
+    this.#tasks.get(task)?.end();
+    this.#tasks.delete(task);
+    if (board === undefined) markDead(sync, map, task);
   }
 
-  /** @param entry of its worker, for the text of a failure */
-  function start(bootstrap: TaskBootstrap, worker: Worker | MessagePort, entry: TaskEntry | null): void {
-    const { task, lock } = bootstrap;
-    running.set(task, worker);
-    const tell = (news: TaskNews, ports: MessagePort[] = []): void => worker.postMessage({ [BOOTSTRAP]: news }, ports);
-    board?.add(task, tell);
-    let listens = false;
-    let isToLeave = false;
-    const askToLeave = (): void => {
-      if (listens) tell({ leave: true });
-      isToLeave = true;
-    };
+  #engineEnded(error: string): void {
+    const { sync, map } = this.#job;
+    markEngineDead(sync, map);
+    this.#events.engineEnded(error);
+  }
+
+  /** Chromium lets a busy or blocked worker go on for 2 s after terminate(). So the engine thread is asked to return. */
+  #askEngine(): void {
+    const { engine, sync, map } = this.#job;
+    if (engine) interruptTask(sync, map, map.tasks);
+  }
+
+  /** Tells of tasks that do not attach. */
+  #watch(tasks: readonly TaskBootstrap[]): void {
+    const isAbsent = (task: number): boolean =>
+      this.#lifecycle.isRunning(task) && this.#tasks.get(task)?.isAttached === false;
+    const numbers = tasks.map(({ task }) => task);
+    watchStart(numbers, isAbsent, (text) => console.warn(text), true);
+  }
+}
+
+/** A task's worker, from its start to its end. */
+class BrowserTask {
+  /** Whether the task holds its lock, and hears news. */
+  isAttached = false;
+
+  readonly #bootstrap: TaskBootstrap;
+  readonly #worker: Worker | MessagePort;
+  readonly #job: BrowserJob & { readonly lifecycle: Lifecycle };
+  /** The exit that the task gets, while its worker is being terminated. */
+  #dying: TaskExit | undefined;
+  /** Whether the program has started the worker. */
+  #isAdopted = false;
+  #isToLeave = false;
+  #isPortGiven = false;
+  readonly #hear = (event: Event): void => this.#heard(event as MessageEvent);
+
+  constructor(bootstrap: TaskBootstrap, worker: Worker | MessagePort, job: BrowserJob & { lifecycle: Lifecycle }) {
+    this.#bootstrap = bootstrap;
+    this.#worker = worker;
+    this.#job = job;
+  }
+
+  /** @param entry of its worker, for the text of a failure; undefined: the program has started the worker */
+  begin(entry: TaskEntry | null | undefined): void {
+    const { task, lock, port } = this.#bootstrap;
+    const { board, lifecycle } = this.#job;
+    const worker = this.#worker;
+    this.#isAdopted = entry === undefined;
+    board?.add(task, (news, ports) => this.#tell(news, ports));
     const terminated: TaskExit = { task, code: 1, cause: "terminated" };
     lifecycle.add(
       task,
-      adopted.has(task)
-        ? { askToLeave, terminate: () => forget(task) }
-        : // Where all tasks end, the memory goes to no other task.
-          { terminate: (isAll) => (isAll ? lifecycle.end(dying.get(task) ?? terminated) : kill(terminated, lock)) },
+      this.#isAdopted
+        ? { askToLeave: () => this.#askToLeave(), terminate: () => this.#forget() }
+        : {
+            // Where all tasks end, the memory goes to no other task.
+            terminate: (isAll) => (isAll ? lifecycle.end(this.#dying ?? terminated) : this.#kill(terminated, lock)),
+          },
     );
-    let isPortGiven = false;
-    const give = (): void => {
-      // A worker that gets its bootstrap twice has taken the first one.
-      if (isPortGiven) return;
-      const ports = portsOf([bootstrap]);
-      isPortGiven = ports.length > 0;
-      worker.postMessage({ [BOOTSTRAP]: bootstrap }, ports);
-    };
-    const hear = (given: Event): void => {
-      const event = given as MessageEvent;
-      const report = (event.data as { [BOOTSTRAP]?: TaskReport } | null)?.[BOOTSTRAP];
-      if (report === undefined) return;
-      event.stopImmediatePropagation();
-      if (report === "attach") give();
-      else if (report === "held") {
-        void navigator.locks?.request(lock, () => gone(task));
-        listens = true;
-        attached.add(task);
-        board?.listens(task);
-        if (isToLeave) tell({ leave: true });
-      } else if (report === "left") {
-        if (board === undefined) return;
-        board.left(task, () =>
-          lifecycle.end({ task, code: 0, cause: lifecycle.isTerminated(task) ? "terminated" : "exit" }),
-        );
-      } else if (!("message" in report)) board?.hear(task, report, event.ports);
-      else {
-        const { name, message, code, stack } = report;
-        const cause = name === "RangeError" && /memory/i.test(message) ? "memory" : "error";
-        kill({ task, code: 1, cause, error: `${name}: ${message}`, errorCode: code, stack }, lock);
-      }
-    };
-    (worker as EventTarget).addEventListener("message", hear);
-    unlisten.set(task, () => (worker as EventTarget).removeEventListener("message", hear));
+    (worker as EventTarget).addEventListener("message", this.#hear);
     // Errors in a worker that the program has started are the program's.
-    if (adopted.has(task)) {
-      if (bootstrap.port === undefined || "start" in worker) give();
+    if (this.#isAdopted) {
+      if (port === undefined || "start" in worker) this.#give();
       // The worker may not listen yet, and its own report may have come too early.
-      else tell({ offer: true });
+      else this.#tell({ offer: true });
       return;
     }
     worker.addEventListener("error", (event) => {
@@ -229,56 +252,87 @@ export function startBrowserMonitor(
       const text = message
         ? `${message} (${filename}:${lineno})`
         : `${typeof entry === "function" ? `task ${task}` : entry}: ${NO_REASON}`;
-      kill({ task, code: 1, cause: "error", error: text }, lock);
+      this.#kill({ task, code: 1, cause: "error", error: text }, lock);
     });
   }
 
-  const stopEngine = engine && startEngine(engine, engineEnded);
-
-  function engineEnded(error: string): void {
-    markEngineDead(sync, map);
-    events.engineEnded(error);
+  /** The task is dead: its worker ends, unless the program has started it. */
+  end(): void {
+    this.#forget();
+    if (!this.#isAdopted) (this.#worker as Worker).terminate();
   }
 
-  /** Chromium lets a busy or blocked worker go on for 2 s after terminate(). So this asks the engine thread to return. */
-  function askEngine(): void {
-    if (engine) interruptTask(sync, map, map.tasks);
+  /** Listens to the worker no more. An adopted one may join another job. */
+  #forget(): void {
+    (this.#worker as EventTarget).removeEventListener("message", this.#hear);
   }
 
-  /** Tells of tasks that do not attach. */
-  function watch(tasks: readonly TaskBootstrap[]): void {
-    const isAbsent = (task: number): boolean => lifecycle.isRunning(task) && !attached.has(task);
-    const numbers = tasks.map(({ task }) => task);
-    watchStart(numbers, isAbsent, (text) => console.warn(text), true);
+  #tell(news: TaskNews, ports: MessagePort[] = []): void {
+    this.#worker.postMessage({ [BOOTSTRAP]: news }, ports);
   }
 
-  watch(bootstraps);
-  for (const [i, bootstrap] of bootstraps.entries()) start(bootstrap, workers[i] as Worker, entry);
-  queueMicrotask(() => events.started());
-  return {
-    start({ entry: other, bootstraps: more, workerOptions }) {
-      watch(more);
-      const names = more.map(({ lock }) => lock);
-      const made = makeWorkers(other as TaskEntry, workerOptions, names);
-      for (const [i, bootstrap] of more.entries()) start(bootstrap, made[i] as Worker, other);
-    },
-    adopt(bootstrap, target) {
-      watch([bootstrap]);
-      adopted.add(bootstrap.task);
-      start(bootstrap, target as Worker | MessagePort, null);
-      if ("start" in target) (target as MessagePort).start();
-    },
-    close: () => {
-      askEngine();
-      stopEngine?.();
-      events.over("");
-    },
-    ...(board !== undefined && { interrupt, nodes: board }),
-    terminate(which) {
-      if (which === "engine") askEngine();
-      else lifecycle.terminate(which);
-    },
-    ref() {},
-    unref() {},
-  };
+  #askToLeave(): void {
+    if (this.isAttached) this.#tell({ leave: true });
+    this.#isToLeave = true;
+  }
+
+  #give(): void {
+    // A worker that hears its bootstrap twice has taken the first.
+    if (this.#isPortGiven) return;
+    const ports = portsOf([this.#bootstrap]);
+    this.#isPortGiven = ports.length > 0;
+    this.#worker.postMessage({ [BOOTSTRAP]: this.#bootstrap }, ports);
+  }
+
+  #heard(event: MessageEvent): void {
+    const report = (event.data as { [BOOTSTRAP]?: TaskReport } | null)?.[BOOTSTRAP];
+    if (report === undefined) return;
+    event.stopImmediatePropagation();
+    const { board, lifecycle } = this.#job;
+    const { task, lock } = this.#bootstrap;
+    if (report === "attach") this.#give();
+    else if (report === "held") {
+      void navigator.locks?.request(lock, () => this.#gone());
+      this.isAttached = true;
+      board?.listens(task);
+      if (this.#isToLeave) this.#tell({ leave: true });
+    } else if (report === "left") {
+      if (board === undefined) return;
+      board.left(task, () =>
+        lifecycle.end({ task, code: 0, cause: lifecycle.isTerminated(task) ? "terminated" : "exit" }),
+      );
+    } else if (!("message" in report)) board?.hear(task, report, event.ports);
+    else {
+      const { name, message, code, stack } = report;
+      const cause = name === "RangeError" && /memory/i.test(message) ? "memory" : "error";
+      this.#kill({ task, code: 1, cause, error: `${name}: ${message}`, errorCode: code, stack }, lock);
+    }
+  }
+
+  /**
+   * Terminates the worker. The task has ended once the worker is gone. Chromium lets a busy or blocked worker go on for 2 s, in
+   * which it would write into memory that another task uses. A sleeping task is woken, so that its worker goes sooner.
+   */
+  #kill(exit: TaskExit, lock: string): void {
+    const { board, lifecycle, sync, map } = this.#job;
+    if (!lifecycle.isRunning(exit.task) || this.#dying !== undefined) return;
+    if (board !== undefined || navigator.locks === undefined) {
+      lifecycle.end(exit);
+      return;
+    }
+    this.#dying = exit;
+    (this.#worker as Worker).terminate();
+    interruptTask(sync, map, exit.task);
+    void navigator.locks.request(lock, () => this.#gone());
+  }
+
+  /** The task's lock is free: it has closed its client, or its worker is gone. */
+  #gone(): void {
+    const { task } = this.#bootstrap;
+    const { board, lifecycle } = this.#job;
+    const exit = this.#dying ?? lifecycle.silentExit(task);
+    // Its message "left" comes another way, maybe later.
+    if (board === undefined || this.#dying !== undefined) lifecycle.end(exit);
+    else after(WORD_MS, () => board.hasLeft(task) || lifecycle.end(exit));
+  }
 }

@@ -20,6 +20,7 @@ import { LinkedNodes } from "../node/linked-nodes.js";
 import { type Labels, OUTPUT_MS } from "../output/labels.js";
 import { GRACE_MS } from "../process/exit-code.js";
 import { recordProcess } from "../process/process-record.js";
+import { codeIn } from "../process/start-limits.js";
 import {
   blocks,
   type NodeOrder,
@@ -29,7 +30,6 @@ import {
   startProcess,
   startTaskProcess,
 } from "../process/task-process.js";
-import { codeIn } from "../start-limits.js";
 import type { LastWord, TaskBootstrap } from "../start-message.js";
 import type { EngineSetup } from "./engine-worker.js";
 import { failureText, isFailure, type OnError } from "./failure.js";

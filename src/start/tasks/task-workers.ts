@@ -7,7 +7,7 @@ import { systemClock } from "../../support/clock.js";
 import { type NodePort, type NodeWorker, nodeModule } from "../../support/host.js";
 import { after } from "../../support/timers.js";
 import { type Labels, labelLines } from "../output/labels.js";
-import { codeIn, descriptorsText } from "../start-limits.js";
+import { codeIn, descriptorsText } from "../process/start-limits.js";
 import { BOOTSTRAP, type TaskBootstrap } from "../start-message.js";
 import type { Lifecycle } from "./lifecycle.js";
 import type { MonitorOrders } from "./monitor.js";

@@ -5,7 +5,7 @@ import { finished } from "node:stream/promises";
 import { VERSION } from "pamir";
 import { takeRest } from "../../../start/output/labels.js";
 import type { Guard } from "../../../start/process/guard.js";
-import { descriptorsText, startText } from "../../../start/start-limits.js";
+import { descriptorsText, startText } from "../../../start/process/start-limits.js";
 import { after } from "../../../support/timers.js";
 import { say, UsageError } from "../../usage.js";
 import type { EndSignal, RunTask, TaskEnd, UserSignal } from "../task.js";

@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { MessageChannel, type MessagePort, Worker } from "node:worker_threads";
 import { info, type KernelName, launch } from "pamir";
-import { after } from "../../support/timers.js";
+import { after } from "../../src/support/timers.js";
 import { withFolder } from "./clean-up.js";
 import {
   blocksOf,

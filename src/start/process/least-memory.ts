@@ -1,7 +1,7 @@
-// The least size of a memory that the tasks of a job can share. Only for Node.
-import { memoryMap } from "../memory/map.js";
-import { HEAP_BYTES_LEAST } from "../node/memory.js";
-import { checkLimits, type LimitOptions } from "./limits.js";
+// The least memory with which the tasks of a job can share one. Only for Node.
+import { memoryMap } from "../../memory/map.js";
+import { HEAP_BYTES_LEAST } from "../../node/memory.js";
+import { checkLimits, type LimitOptions } from "../limits.js";
 
 /** Bytes of the smallest memory that will do. @throws PAMIR_INVAL, PAMIR_MEMORY */
 export function leastBytes(

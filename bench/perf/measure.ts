@@ -2,8 +2,8 @@
 import { execFileSync } from "node:child_process";
 import { readlinkSync } from "node:fs";
 import { PerformanceObserver } from "node:perf_hooks";
-import { pause } from "../../support/timers.js";
-import { needPath } from "../commands.js";
+import { needPath } from "../../src/cli/commands.js";
+import { pause } from "../../src/support/timers.js";
 import { CACHE_LINE, type Figures, type PerfWork, SAMPLES_MAX, WINDOW } from "./work.js";
 
 /** Nanoseconds, monotonic. */

@@ -1,9 +1,9 @@
 // The peers in JavaScript: the same work without pamir, on two workers. Thread 0 leads.
 import { type MessagePort, workerData } from "node:worker_threads";
-import { bareWasm } from "../perf/bare-wasm.js";
-import { now, pinThread, RateMeter, Stopwatch, touch } from "../perf/measure.js";
-import type { PeerData } from "../perf/peers.js";
-import { BATCH, type Figures, meet, placesOf, WINDOW, writeResults } from "../perf/work.js";
+import { bareWasm } from "../bare-wasm.js";
+import { now, pinThread, RateMeter, Stopwatch, touch } from "../measure.js";
+import type { PeerData } from "../peers.js";
+import { BATCH, type Figures, meet, placesOf, WINDOW, writeResults } from "../work.js";
 
 const { peer, thread, threads, work, port, memory, module, ringbuf } = workerData as PeerData;
 const { bytes, seconds, test } = work;

@@ -2,7 +2,7 @@
 // machine changed is repeated.
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { pause } from "../../support/timers.js";
+import { pause } from "../../src/support/timers.js";
 import type { Native } from "./native.js";
 import type { PerfOptions } from "./options.js";
 import { Missing, type Order } from "./peers.js";

@@ -2,7 +2,7 @@
 // either.
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { needPath } from "../commands.js";
+import { needPath } from "../../src/cli/commands.js";
 
 /** "0-2,5" as numbers. */
 export function parseList(list: string): number[] {

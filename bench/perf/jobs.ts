@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { pause } from "../../support/timers.js";
+import { pause } from "../../src/support/timers.js";
 import { cleaned } from "./clean-up.js";
 import { now } from "./measure.js";
 import { limitOf, Missing, type Order, within } from "./peers.js";

@@ -10,7 +10,7 @@ import {
   type SendParameters,
   SUCCESS,
 } from "pamir";
-import { CollectionCounter, midmean, now, pinThread, RateMeter, Stopwatch, touch } from "../perf/measure.js";
+import { CollectionCounter, midmean, now, pinThread, RateMeter, Stopwatch, touch } from "../measure.js";
 import {
   BATCH,
   type Figures,
@@ -21,7 +21,7 @@ import {
   WINDOW,
   windowOf,
   writeResults,
-} from "../perf/work.js";
+} from "../work.js";
 
 const DATA = 1;
 const ANSWER = 2;

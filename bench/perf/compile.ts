@@ -5,8 +5,8 @@ import { createHash } from "node:crypto";
 import { chmodSync, lstatSync, mkdtempSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
-import { makePrivateFolder } from "../../support/node/private-folder.js";
-import { makeTemporaryFolder } from "../../support/node/temporary-folder.js";
+import { makePrivateFolder } from "../../src/support/node/private-folder.js";
+import { makeTemporaryFolder } from "../../src/support/node/temporary-folder.js";
 
 const FLAGS = ["-O3", "-march=native", "-pthread"];
 

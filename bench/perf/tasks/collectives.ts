@@ -1,8 +1,8 @@
 // The task of `pamir perf` for collective operations: the work of bench/peers/collectives.c, as a user of the package would
 // write it. Vectors of more than INLINE_BYTES lie in regions, which all members read in place; with `plain`, in ordinary arrays.
 import { attach, type Client, type Geometry, type Result, SUCCESS } from "pamir";
-import { now, percentiles, pinThread, timerCost } from "../perf/measure.js";
-import { BATCH, meet, type PerfWork, SAMPLES_MAX, writeResults } from "../perf/work.js";
+import { now, percentiles, pinThread, timerCost } from "../measure.js";
+import { BATCH, meet, type PerfWork, SAMPLES_MAX, writeResults } from "../work.js";
 
 /** Operations that are timed together if they are as short as this. */
 const BATCH_BYTES = 4096;

@@ -1,7 +1,7 @@
 // What can be measured: tests, systems, sizes, and which system does which test. Nothing is started here.
 
-import type { LinkKind, LinkWay } from "../../link/kind.js";
-import { linkKinds, linkModule } from "../../link/registry.js";
+import type { LinkKind, LinkWay } from "../../src/link/kind.js";
+import { linkKinds, linkModule } from "../../src/link/registry.js";
 import { runBareProcesses, runIdle, runStart } from "./jobs.js";
 import { runNodes } from "./link.js";
 import { type Native, nativeC, nativeMpi, nativeUcx, type Runner } from "./native.js";

@@ -1,10 +1,10 @@
 // `pamir perf`.
 
-import { printable } from "../support/printable.js";
-import { conduct } from "./perf/conduct.js";
-import { parsePerf, perfHelp } from "./perf/options.js";
-import { jsonOf, reportOf, textOf } from "./perf/report.js";
-import { say, UsageError } from "./usage.js";
+import { say, UsageError } from "../../src/cli/usage.js";
+import { printable } from "../../src/support/printable.js";
+import { conduct } from "./conduct.js";
+import { parsePerf, perfHelp } from "./options.js";
+import { jsonOf, reportOf, textOf } from "./report.js";
 
 const VOID = 3;
 

@@ -2,7 +2,7 @@
 import { availableParallelism, cpus } from "node:os";
 import { Table } from "console-table-printer";
 import { VERSION } from "pamir";
-import { printableJson } from "../../support/printable.js";
+import { printableJson } from "../../src/support/printable.js";
 import { type Cell, median, type Outcome } from "./conduct.js";
 import { figureOf, type Ratio, ratiosOf } from "./goals.js";
 import { TESTS } from "./plan.js";

@@ -4,9 +4,9 @@ import { once } from "node:events";
 import { createConnection, createServer, type Socket } from "node:net";
 import { type MessagePort, workerData } from "node:worker_threads";
 import type { WebSocket } from "ws";
-import { RateMeter, Stopwatch } from "../perf/measure.js";
-import type { PeerData } from "../perf/peers.js";
-import { type Figures, meet, windowOf, writeResults } from "../perf/work.js";
+import { RateMeter, Stopwatch } from "../measure.js";
+import type { PeerData } from "../peers.js";
+import { type Figures, meet, windowOf, writeResults } from "../work.js";
 
 const { peer, thread, threads, work, module, port: channel } = workerData as PeerData & { port: MessagePort };
 const { bytes, test } = work;

@@ -5,14 +5,14 @@ import { createServer } from "node:net";
 import { availableParallelism } from "node:os";
 import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
-import { pause } from "../../support/timers.js";
-import { needPath, pathOf } from "../commands.js";
+import { needPath, pathOf } from "../../src/cli/commands.js";
+import { pause } from "../../src/support/timers.js";
 import { compile } from "./compile.js";
 import { Missing, type Order } from "./peers.js";
 import { type Figures, isCollective } from "./work.js";
 
 /** Beside dist/ in the package. */
-const SOURCES = fileURLToPath(new URL("../bench/peers/", import.meta.url));
+const SOURCES = fileURLToPath(new URL("../../src/cli/bench/peers/", import.meta.url));
 const C_RING_BYTES = 1024 * 1024;
 
 /** Output of a command, or undefined where it can't be run. @param command an absolute path; undefined: it is not installed */

@@ -1,6 +1,6 @@
 // The options of `pamir perf`, and its help.
 import { parseArgs } from "node:util";
-import { oneOf, UsageError, wholeNumber } from "../usage.js";
+import { oneOf, UsageError, wholeNumber } from "../../src/cli/usage.js";
 import { LINK_SYSTEMS, ON_REQUEST, PROCESS_SYSTEMS, SYSTEMS, type System, TESTS, type Test } from "./plan.js";
 import { blocksOf, COLLECTIVE_TESTS, isCollective } from "./work.js";
 
