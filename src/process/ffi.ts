@@ -119,6 +119,22 @@ export function noProcesses(why: string, cause?: unknown): PamiError {
   return new PamiError("PAMIR_NO_PROCESSES", `processes can't share memory here: ${why}`, { cause });
 }
 
+/** Whether this process can open no more descriptors. */
+function isFull(): boolean {
+  const { closeSync, openSync } = nodeModule("fs") as typeof import("node:fs");
+  try {
+    closeSync(openSync("/dev/null", "r"));
+    return false;
+  } catch (error) {
+    return (error as { code?: string }).code === "EMFILE";
+  }
+}
+
+function noDescriptor(what: string, cause?: unknown): PamiError {
+  const text = `${what} fails: this process has no descriptor left, raise ulimit -n`;
+  return new PamiError("PAMIR_DESCRIPTORS", text, { cause });
+}
+
 /** What Node throws if it does not load a package. */
 interface LoadError {
   readonly code?: string;
@@ -166,7 +182,7 @@ function byNode(): CLibrary {
   };
 }
 
-/** Loads koffi, or node:ffi. @throws PAMIR_NO_PROCESSES */
+/** Loads koffi, or node:ffi. @throws PAMIR_NO_PROCESSES, PAMIR_DESCRIPTORS */
 export function openFfi(path: string): Ffi {
   const number = FUTEX_NUMBERS[process.arch];
   if (process.platform !== "linux" || number === undefined) {
@@ -176,6 +192,8 @@ export function openFfi(path: string): Ffi {
   try {
     c = path === NODE_FFI ? byNode() : byKoffi(path);
   } catch (cause) {
+    // koffi tries several files, and may throw the error of another one than that which can't be opened.
+    if (/too many open files/i.test((cause as LoadError).message) || isFull()) throw noDescriptor("koffi", cause);
     throw noProcesses(whyNotLoaded(path, cause as LoadError), cause);
   }
   const memfd = c.func("memfd_create", "int", ["str", "uint"]);
@@ -196,8 +214,7 @@ export function openFfi(path: string): Ffi {
   const check = (call: string, result: number): number => {
     if (result >= 0) return result;
     const errno = c.errno();
-    if (errno === EMFILE)
-      throw new PamiError("PAMIR_DESCRIPTORS", `${call} fails: this process has no descriptor left, raise ulimit -n`);
+    if (errno === EMFILE) throw noDescriptor(call);
     throw noProcesses(`${call} fails with errno ${errno}`);
   };
   const openFile = (path: string): number => open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);

@@ -1,4 +1,4 @@
-// The least memory with which the tasks of a job can share one. Only for Node.
+// The least size of a memory that the tasks of a job can share. Only for Node.
 import { memoryMap } from "../../memory/map.js";
 import { HEAP_BYTES_LEAST } from "../../node/memory.js";
 import { checkLimits, type LimitOptions } from "../limits.js";

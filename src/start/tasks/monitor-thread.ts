@@ -4,6 +4,7 @@
 import { PamiError } from "../../core/error.js";
 import { type NodePort, type NodeWorker, nodeModule } from "../../support/host.js";
 import type { ProcessNodes } from "../node/process-nodes.js";
+import { descriptorsText } from "../process/start-limits.js";
 import { BOOTSTRAP } from "../start-message.js";
 import type { Monitor, MonitorEvents } from "./monitor.js";
 import type { MonitorOrder, MonitorReport, MonitorSetup } from "./monitor-node.js";
@@ -76,8 +77,10 @@ export function startNodeMonitor(
       events.ended(report.ended, report.error);
     }
   });
-  monitor.on("error", (error) => {
-    failure = String(error);
+  monitor.on("error", (error: Error & { code?: string }) => {
+    // The code decides how `pamir run` exits.
+    if (/EMFILE/.test(error.message)) failure = descriptorsText("tasks");
+    else failure = error.code?.startsWith("PAMIR_") ? `${error.message} (${error.code})` : String(error);
   });
   monitor.on("exit", () => events.over(failure));
   monitor.on("close", () => events.over(failure));
