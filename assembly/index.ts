@@ -40,7 +40,18 @@ export {
   laneSendWords,
   laneWantRoom,
 } from "./lane";
-export { advance, laneOf, lanePause, lanePeek, laneReady, laneResume, laneSwitch, peek, release } from "./reception";
+export {
+  advance,
+  laneOf,
+  lanePause,
+  lanePeek,
+  laneReady,
+  laneResume,
+  laneSwitch,
+  lastLook,
+  peek,
+  release,
+} from "./reception";
 export { placeOf, regionClose, regionOpen } from "./region";
 export { engineServe } from "./serve";
 export { packetCheck } from "./session/packet";

@@ -47,7 +47,7 @@ import {
   STREAM_PAUSE,
   TASK_NOTICE_OFFSET,
 } from "./layout";
-import { clearBits, loadWord, setBits, storeWord } from "./sync";
+import { bellArm, clearBits, loadWord, setBits, storeWord } from "./sync";
 
 /** Pointer to the first entry of attended[]. */
 function attendedOf(context: usize): usize {
@@ -311,6 +311,15 @@ export function peek(context: usize): u32 {
     entry += ATTENDED_SIZE;
   }
   return found;
+}
+
+/**
+ * Before a task falls asleep, in one call: arms its bell, then looks as peek() does. The caller has read the bell before this
+ * call. An older value than that of the arming only ends the sleep at once.
+ */
+export function lastLook(context: usize): u32 {
+  bellArm(load<usize>(context, CONTEXT_TASK_OFFSET));
+  return peek(context);
 }
 
 /** Whether there is a record at the lane's next position. */

@@ -172,10 +172,12 @@ export function sharedAtomics({ words, buffer, futex }: Memory) {
 
 /**
  * Sleeps without blocking the thread: resolves once the bell no longer reads `seen`. Returns undefined if the bell reads
- * something else already. A thread keeps one such promise and shares it, because an abandoned one stays in the queue. Not
- * in a kernel, because wasm has no instruction for it.
+ * something else already, null if this host has no Atomics.waitAsync. A thread keeps one such
+ * promise and shares it, because an abandoned one stays in the queue. Not in a kernel, because wasm has no instruction for it.
  */
-export function bellWaitAsync({ words }: Memory, task: number, seen: number): Promise<unknown> | undefined {
+export function bellWaitAsync({ words }: Memory, task: number, seen: number): Promise<unknown> | undefined | null {
+  // hasWaitAsync(), written out: each sleep asks.
+  if (typeof Atomics.waitAsync !== "function") return null;
   // SYNC park (sleep): pairs with ringAlways().
   const { async, value } = Atomics.waitAsync(words, (task + TASK_BELL_OFFSET) >>> 2, seen);
   return async ? value : undefined;

@@ -3,6 +3,7 @@
 import {
   CONTEXT_ASLEEP_OFFSET,
   TASK_BELL_OFFSET,
+  TASK_PARKED_OFFSET,
   TASK_SINCE_OFFSET,
   TASK_SLEEPS_OFFSET,
   TASK_SPINS_LOST_OFFSET,
@@ -10,7 +11,7 @@ import {
   TRACE_PARK,
   TRACE_WAKE,
 } from "../../assembly/layout.js";
-import { bellWaitAsync, hasWaitAsync } from "../kernel/atomics.js";
+import { bellWaitAsync } from "../kernel/atomics.js";
 import type { Bell, Kernel, Memory } from "../kernel/kernel.js";
 import type { MemoryMap } from "../memory/map.js";
 import { taskSlot } from "../memory/map.js";
@@ -32,8 +33,13 @@ export interface Awaited {
   poll(rounds: number): boolean;
   /** Set by poll() if it found something. */
   found: boolean;
-  /** The last look before falling asleep: whether there is anything to do. */
-  peek(): boolean;
+  /**
+   * The last look before falling asleep: arms the bell, then looks once more at all that other threads change. Returns whether
+   * there is anything to do; the bell may be armed then, or not.
+   */
+  lastLook(): boolean;
+  /** At 0, messages alone may be there already: the last look finds these. */
+  readonly activity: { readonly busy: number };
   /** Whether the wait includes an event for which no thread rings, so that sleeps must be short. */
   restless(): boolean;
   /** The record of the spins of this kind of wait. */
@@ -125,6 +131,11 @@ const TURN_MS = 4;
 export class Parker {
   readonly #kernel: Kernel;
   readonly #memory: Memory;
+  /** Words that other threads write too, read plainly: the bell, which the sleep compares atomically, and the flag. */
+  readonly #hintWords: Int32Array;
+  /** Places of the bell and of its flag in those words. */
+  readonly #bellAt: number;
+  readonly #parkedAt: number;
   readonly #map: MemoryMap;
   readonly #task: number;
   readonly #slot: number;
@@ -173,6 +184,8 @@ export class Parker {
   #awake = Number.NaN;
   /** Milliseconds of the last sleep. */
   #slept = 0;
+  /** Whether the last look before a sleep has found something. */
+  #hasFound = false;
 
   /**
    * @param whyPrivate the reason why no event comes while this thread blocks; empty if events do
@@ -192,9 +205,12 @@ export class Parker {
   ) {
     this.#kernel = kernel;
     this.#memory = memory;
+    this.#hintWords = memory.words;
     this.#map = map;
     this.#task = task;
     this.#slot = taskSlot(map, task);
+    this.#bellAt = (this.#slot + TASK_BELL_OFFSET) >>> 2;
+    this.#parkedAt = (this.#slot + TASK_PARKED_OFFSET) >>> 2;
     this.#cores = cores;
     this.#clock = clock;
     this.#origin = clock.origin;
@@ -275,9 +291,21 @@ export class Parker {
           });
         }
         // No further promise between the ring and the caller: with three more, a call on one core took 59.5 µs, not 56.5.
-        const rung = this.#armAsync(awaited);
+        let rung: Promise<unknown> | undefined;
+        // Read before the arming: a ring in between only ends the sleep at once.
+        const seen = this.#hintWords[this.#bellAt] as number;
+        this.#hasFound = awaited.lastLook();
+        if (!this.#hasFound) {
+          // The one sleep of this thread, shared by all of its waits.
+          if (this.#asleep === undefined) {
+            const asleep = this.#isBellAsync ? bellWaitAsync(this.#memory, this.#slot, seen) : null;
+            this.#asleep = asleep === null ? this.#bell(seen) : asleep;
+          }
+          rung = this.#asleep;
+        }
         hasSlept = rung !== undefined && !this.#isAlone;
         if (rung === undefined) {
+          if (this.sleepers === 0) this.#disarm();
           // There is work already, or the wait is stopped; other microtasks of the caller run first.
           await undefined;
         } else {
@@ -296,8 +324,8 @@ export class Parker {
             this.#turn = now;
             this.turns = (this.turns + 1) & TURNS_MASK;
           }
-          // A wait that has fallen asleep since keeps the flag up.
-          if (--this.sleepers === 0) this.#kernel.bellDisarm(this.#slot);
+          // A wait that has fallen asleep since keeps the flag up. As #disarm(), written out.
+          if (--this.sleepers === 0 && this.#hintWords[this.#parkedAt] !== 0) this.#kernel.bellDisarm(this.#slot);
         }
         if (awaited.poll(1)) return true;
         if (isStopped()) return false;
@@ -332,9 +360,10 @@ export class Parker {
 
   /** Sleeps, blocking the thread, until `end` or for `longest` milliseconds. @returns false: there is work already */
   #sleep(awaited: Awaited, end: number, longest = Number.POSITIVE_INFINITY): boolean {
-    const seen = this.#kernel.bellArm(this.#slot);
-    // Arms the bell, then looks once more: a ring from here on finds the flag up.
-    const hasWork = awaited.peek();
+    // Read before the arming: a ring in between only ends the sleep at once.
+    const seen = this.#hintWords[this.#bellAt] as number;
+    const hasWork = awaited.lastLook();
+    this.#hasFound = hasWork;
     if (!hasWork) {
       const now = this.#clock.now();
       const most = Math.min(end - now, awaited.restless() ? RESTLESS_MS : longest);
@@ -343,7 +372,7 @@ export class Parker {
       this.#woke(awaited, now);
     }
     // An asynchronous wait of this thread may still be asleep on the same bell.
-    if (this.sleepers === 0) this.#kernel.bellDisarm(this.#slot);
+    if (this.sleepers === 0) this.#disarm();
     return !hasWork;
   }
 
@@ -410,17 +439,9 @@ export class Parker {
     this.turns = (this.turns + 1) & TURNS_MASK;
   }
 
-  /** Arms the bell. Resolves when it rings; undefined: there is work already. */
-  #armAsync(awaited: Awaited): Promise<unknown> | undefined {
-    const seen = this.#kernel.bellArm(this.#slot);
-    if (!awaited.peek()) {
-      // The one sleep of this thread, shared by all of its waits.
-      this.#asleep ??=
-        this.#isBellAsync && hasWaitAsync() ? bellWaitAsync(this.#memory, this.#slot, seen) : this.#bell(seen);
-      if (this.#asleep !== undefined) return this.#asleep;
-    }
-    if (this.sleepers === 0) this.#kernel.bellDisarm(this.#slot);
-    return undefined;
+  /** Takes the flag down, unless the thread that rang has done so. Only this thread raises it. */
+  #disarm(): void {
+    if (this.#hintWords[this.#parkedAt] !== 0) this.#kernel.bellDisarm(this.#slot);
   }
 
   /** Resolves when the bell rings; undefined: it has rung already. */
@@ -431,7 +452,7 @@ export class Parker {
       });
     }
     const { futex, words } = this.#memory;
-    this.#doorbell ??= futex?.doorbell?.(this.#slot) ?? new Doorbell(words, (this.#slot + TASK_BELL_OFFSET) >>> 2);
+    this.#doorbell ??= futex?.doorbell?.(this.#slot) ?? new Doorbell(words, this.#bellAt);
     return this.#doorbell.wait(seen);
   }
 
@@ -470,14 +491,16 @@ export class Parker {
 
   /** Spins for a while. Returns whether the wait is over. */
   spin(awaited: Awaited, milliseconds: number): boolean {
+    // #isBusy(), which mayLook() asks, written out: a wait that falls asleep at once enters no more functions.
+    const isIdle =
+      !Number.isNaN(this.#awake) && (this.#slept >= this.#busy || this.#clock.now() - this.#awake >= this.#busy);
+    // Then the last look before the sleep is enough, unless the one before it has found something.
+    if (isIdle && !this.#hasFound && awaited.activity.busy === 0) return false;
     awaited.found = false;
     // An event that is there already does not predict when the next one comes. If the woken thread took the
     // sender's core, the sender finds its answer so. Calls, both sides asleep, callee blocking: 180 → 50 µs without a spin.
     if (awaited.poll(1)) return true;
-    // #isBusy(), which mayLook() asks, written out: a wait that falls asleep at once enters no more functions.
-    if (!awaited.found && !Number.isNaN(this.#awake)) {
-      if (this.#slept >= this.#busy || this.#clock.now() - this.#awake >= this.#busy) return false;
-    }
+    if (isIdle && !awaited.found) return false;
     if (!this.mayLook(awaited.spins, milliseconds, awaited.found)) return false;
     awaited.found = false;
     let end = 0;

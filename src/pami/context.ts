@@ -41,7 +41,7 @@ import type { Work } from "../core/work.js";
 import type { Awaited } from "../node/park.js";
 import type { WaitName } from "../node/wait-kinds.js";
 import { bytesOf, type PendingCall } from "../protocol/call.js";
-import { ContextCore } from "../protocol/context-core.js";
+import { ContextCore, type CoreOwner } from "../protocol/context-core.js";
 import { checkSendHints, type Receiver, type Taken } from "../protocol/eager/receiver.js";
 import { SEND_KEYS, type Sender, type SendParameters, type TypedSendParameters } from "../protocol/eager/sender.js";
 import {
@@ -216,18 +216,15 @@ export class Context {
     if (typeof spin !== "number" || !(spin >= 0)) {
       throw new PamiError("PAMIR_INVAL", `spin is ${show(spin)}, not a number of milliseconds from 0`);
     }
-    const core = new ContextCore(
-      task,
-      index,
-      { pendingBytes, unexpectedBytes, fragment, depth },
-      {
-        advanceSoon: (isSooner) => this.#waits.advanceForCalls(isSooner),
-        taskEnded: (ended) => {
-          if (diagnostics.ended.hasSubscribers) diagnostics.ended.publish({ context: this, task: ended });
-        },
-        closed: () => onClose(this),
+    const owner: CoreOwner = {
+      // Before the waits are made, no call begins.
+      advanceSoon() {},
+      taskEnded: (ended) => {
+        if (diagnostics.ended.hasSubscribers) diagnostics.ended.publish({ context: this, task: ended });
       },
-    );
+      closed: () => onClose(this),
+    };
+    const core = new ContextCore(task, index, { pendingBytes, unexpectedBytes, fragment, depth }, owner);
     this.index = index;
     this.endpoint = core.endpoint;
     this.#task = task;
@@ -245,6 +242,7 @@ export class Context {
       (rounds) => this.advance(rounds),
       mayBlock,
     );
+    owner.advanceSoon = this.#waits.advanceForCalls;
     const isClosed = (): boolean => this.#closed;
     this.#rooms = new RoomQueues({
       send: (parameters) => this.send(parameters),
@@ -1170,10 +1168,11 @@ export class Context {
         // An advance without events has seen the interrupt, and no task rings for it again.
         return satisfied || isStopped();
       },
-      // Once more, now that the bell is armed: it may be about what others do, as to another context that it advances.
       () => {
+        if (isStopped() || this.#core.lastLook()) return true;
+        // Once more, now that the bell is armed: it may be about what others do, as to another context that it advances.
         satisfied = isMet(CONDITION, condition());
-        return satisfied || isStopped() || this.#core.hasWork();
+        return satisfied || isStopped();
       },
       found,
     );

@@ -3,6 +3,7 @@
 import { checkKeys, checkSignal, type Keys, NO_OPTIONS } from "../core/check.js";
 import { type Endpoint, nameOf } from "../core/endpoint.js";
 import { PamiError, show } from "../core/error.js";
+import type { Activity } from "../core/progress.js";
 import { type Result, TIMEDOUT } from "../core/result.js";
 import type { Awaited } from "../node/park.js";
 import { Spins } from "../node/spins.js";
@@ -47,6 +48,7 @@ abstract class ContextWait implements Awaited {
   readonly block: number;
   readonly spins: Spins;
   readonly lasts: (() => void) | undefined;
+  readonly activity: Activity;
   readonly restless: () => boolean;
   found = false;
   /** Count of the task's interrupts that do not end it. */
@@ -60,6 +62,7 @@ abstract class ContextWait implements Awaited {
     this.kind = WAITS[name];
     this.block = core.block;
     this.spins = spins;
+    this.activity = core.activity;
     this.restless = core.isRestless;
     this.lasts = task.observers.isStrict ? task.observers.whenLasting(name, core.endpoint) : undefined;
     this.interrupts = task.interruptsTaken;
@@ -68,7 +71,7 @@ abstract class ContextWait implements Awaited {
   }
 
   abstract poll(rounds: number): boolean;
-  abstract peek(): boolean;
+  abstract lastLook(): boolean;
 }
 
 /** The wait for the replies to all calls of a context. */
@@ -87,11 +90,11 @@ class CallsWait extends ContextWait {
     }
   }
 
-  peek(): boolean {
+  lastLook(): boolean {
     const { core, host } = this;
     const { calls } = core;
     if (calls.settled > 0 || calls.size === 0 || core.isClosed) return true;
-    return calls.soonest < this.sleepEnd || host.task.interrupts !== this.interrupts || core.hasWork();
+    return calls.soonest < this.sleepEnd || host.task.interrupts !== this.interrupts || core.lastLook();
   }
 }
 
@@ -133,10 +136,10 @@ class ProgressWait extends EventWait<number> {
     return (core.isAdvancing ? host.advance(rounds) : core.advance(rounds)) > 0;
   }
 
-  peek(): boolean {
+  lastLook(): boolean {
     const { core, host } = this;
     if (core.events !== this.#before || this.#waits.settlings !== this.#settledBefore || core.isClosed) return true;
-    return host.task.interrupts !== this.interrupts || this.signal?.aborted === true || core.hasWork();
+    return host.task.interrupts !== this.interrupts || this.signal?.aborted === true || core.lastLook();
   }
 
   get value(): number {
@@ -144,7 +147,8 @@ class ProgressWait extends EventWait<number> {
   }
 
   end(): void {
-    this.#waits.progressed(this);
+    this.#waits.progressing--;
+    this.#waits.spare = this;
   }
 }
 
@@ -187,8 +191,9 @@ class ConditionWait extends EventWait<void> {
     }
   }
 
-  peek(): boolean {
-    return this.isStopped() || this.#isOver() || this.core.hasWork();
+  lastLook(): boolean {
+    // The condition may be about what other threads do, so it is asked behind the arming.
+    return this.isStopped() || this.core.lastLook() || this.#isOver();
   }
 
   end(): void {
@@ -207,15 +212,15 @@ export class Waits {
   readonly #host: WaitHost;
   /** Statistics of the spins of this context's waits. */
   readonly spins = new Spins();
-  /** Count of progress() calls that are under way. */
-  #progressing = 0;
+  /** @internal Count of progress() calls that are under way. */
+  progressing = 0;
   /** How many times progress() calls ended because another wait ended. */
   settlings = 0;
   #isSettling = false;
   /** The parker's `turns` when a promise was last settled while no progress() was under way. */
   #settledAt = -1;
-  /** The wait of an earlier progress(): a server needs only one. */
-  #spare: ProgressWait | undefined;
+  /** @internal The wait of an earlier progress(): a server needs only one. */
+  spare: ProgressWait | undefined;
   #callsWait: CallsWait | undefined;
   /** Whether #awaitCalls() is running. */
   #areCallsAwaited = false;
@@ -247,18 +252,12 @@ export class Waits {
 
   /** See `Context.progress`. */
   progress(options: ProgressOptions = NO_OPTIONS): Promise<number> {
-    this.#progressing++;
+    this.progressing++;
     if (this.#settledAt === this.#task.parker.turns) this.#settleSoon();
-    const wait = this.#spare ?? new ProgressWait(this.#host, this, this.#mayNap);
-    this.#spare = undefined;
+    const wait = this.spare ?? new ProgressWait(this.#host, this, this.#mayNap);
+    this.spare = undefined;
     wait.begin();
     return this.#await(wait, options);
-  }
-
-  /** @internal The wait of a progress() is over, and the next one takes it. */
-  progressed(wait: ProgressWait): void {
-    this.#progressing--;
-    this.#spare = wait;
   }
 
   /**
@@ -272,7 +271,7 @@ export class Waits {
 
   /** Called when a promise of this context is settled: code behind it may do what a progress() awaits, so that ends too. */
   settled(): void {
-    if (this.#progressing === 0) {
+    if (this.progressing === 0) {
       // A turn of the event loop for each call would cost more than the call: only where a progress() begins before the next.
       this.#settledAt = this.#task.parker.turns;
       return;
@@ -285,25 +284,23 @@ export class Waits {
     this.#isSettling = true;
     void nextTurn().then(() => {
       this.#isSettling = false;
-      if (this.#progressing === 0) return;
+      if (this.progressing === 0) return;
       this.settlings++;
       this.#task.parker.ring();
     });
   }
 
   /** Advances while calls are pending. @param isSooner the new call's deadline is before all others */
-  advanceForCalls(isSooner: boolean): void {
-    if (this.#areCallsAwaited) {
-      if (isSooner) this.#task.parker.ring();
-      return;
-    }
-    this.#areCallsAwaited = true;
-    // In a microtask: calls that are made together go out together.
-    void Promise.resolve().then(() => this.#awaitCalls());
-  }
+  readonly advanceForCalls = (isSooner: boolean): void => {
+    if (!this.#areCallsAwaited) void this.#awaitCalls();
+    else if (isSooner) this.#task.parker.ring();
+  };
 
   /** Advances until no call is pending. */
   async #awaitCalls(): Promise<void> {
+    this.#areCallsAwaited = true;
+    // Calls that are made together go out together.
+    await undefined;
     const { calls } = this.#core;
     const { parker, clock } = this.#task;
     this.#callsWait ??= new CallsWait(this.#host, "call()");
@@ -388,10 +385,11 @@ export class Waits {
   }
 
   /** Describes a wait to the parker. @param found whether earlier looks found an event */
-  awaited(wait: WaitName, poll: (rounds: number) => boolean, peek: () => boolean, found = false): Awaited {
+  awaited(wait: WaitName, poll: (rounds: number) => boolean, lastLook: () => boolean, found = false): Awaited {
     const lasts = this.#task.observers.whenLasting(wait, this.#core.endpoint);
-    const { block } = this.#core;
-    return { kind: WAITS[wait], block, poll, found, peek, restless: this.#core.isRestless, spins: this.spins, lasts };
+    const { activity, block, isRestless } = this.#core;
+    const { spins } = this;
+    return { kind: WAITS[wait], block, poll, found, lastLook, activity, restless: isRestless, spins, lasts };
   }
 }
 

@@ -263,9 +263,15 @@ export class Calls {
     // Only the task that was asked may answer: another one could guess the number.
     if (call?.to !== message.origin) return;
     if (status === REPLY_ERROR) this.giveUp(number, thrownIn(message.copy(), nameOf(message.origin)));
-    else if (status === REPLY_PARTS)
-      this.#settled(number)?.resolve(message.header.subarray(PREFIX_BYTES), message.payload);
-    else this.#settled(number)?.resolve(call.inPlace ? message.payload : message.copy());
+    else {
+      // #settled(), written out: the usual answer.
+      this.#pending.delete(number);
+      this.#host.memory.words[this.#host.countWord] = --this.size;
+      if (this.size === 0) this.soonest = Number.POSITIVE_INFINITY;
+      this.settled++;
+      if (status === REPLY_PARTS) call.resolve(message.header.subarray(PREFIX_BYTES), message.payload);
+      else call.resolve(call.inPlace ? message.payload : message.copy());
+    }
   };
 
   /** The handler of DISPATCH_ID_ABORT. */

@@ -116,7 +116,8 @@ export class ContextCore {
   isClosed = false;
   /** Events processed so far, modulo 2^32. */
   events = 0;
-  readonly #activity: Activity;
+  /** What its sources have to do. */
+  readonly activity: Activity;
   readonly #sources: ProgressSource[] = [];
   readonly #task: Task;
   readonly #owner: CoreOwner;
@@ -144,7 +145,7 @@ export class ContextCore {
     const engine = new ContextEngine(kernel, map, ordinal);
     const lanes = transport.lanes(ordinal);
     const activity = new Activity(task.parker);
-    this.#activity = activity;
+    this.activity = activity;
     this.endpoint = endpointOf(task.number, index);
     const parts = task.observers.parts(this.endpoint);
     const completions = parts.completions(activity);
@@ -225,7 +226,7 @@ export class ContextCore {
    * @param make gets the counter in which the protocol counts each change of its `busy`
    */
   add<Source extends ProgressSource>(make: (activity: Activity) => Source): Source {
-    const source = make(this.#activity);
+    const source = make(this.activity);
     this.#sources.push(source);
     return source;
   }
@@ -238,7 +239,7 @@ export class ContextCore {
    */
   advance(max: number): number {
     this.isAdvancing = true;
-    if (this.#activity.busy !== 0) return this.#advanceBusily();
+    if (this.activity.busy !== 0) return this.#advanceBusily();
     const errors = this.#errors;
     const found = this.receiver.advance(max, errors);
     // A batch may have emptied the lane of a task that has ended. A handler may have closed this context.
@@ -254,7 +255,7 @@ export class ContextCore {
     const errors = this.#errors;
     // The sources pass on callbacks of operations that were issued before this round. Operations that callbacks issue come
     // in a later round. Mostly, only callbacks are due.
-    let events = this.#activity.busy > this.completions.length ? this.#advanceSources(errors) : 0;
+    let events = this.activity.busy > this.completions.length ? this.#advanceSources(errors) : 0;
     if (this.completions.length > 0) events += this.completions.run(errors);
     if (this.receiver.busy > 0) events += this.receiver.deliverUnexpected(errors);
     const found = this.isClosed ? 0 : this.receiver.advance(1, errors);
@@ -311,7 +312,12 @@ export class ContextCore {
 
   /** Whether an advance would do something. */
   hasWork(): boolean {
-    return (this.#activity.busy !== 0 && this.#hasOwnWork()) || this.#kernel.peek(this.block) !== 0;
+    return (this.activity.busy !== 0 && this.#hasOwnWork()) || this.#kernel.peek(this.block) !== 0;
+  }
+
+  /** Arms the task's bell, then looks as hasWork() does. Not on a closed context: its lanes may be freed. */
+  lastLook(): boolean {
+    return this.#kernel.lastLook(this.block) !== 0 || (this.activity.busy !== 0 && this.#hasOwnWork());
   }
 
   #hasOwnWork(): boolean {
@@ -322,7 +328,10 @@ export class ContextCore {
   /** Whether the context awaits something for which no task rings the bell. */
   readonly isRestless = (): boolean => {
     if (this.#remote?.isRestless === true) return true;
-    return this.sender.takeRetrySoon() || (this.#activity.busy !== 0 && this.work.length > 0);
+    const { waiting } = this.sender;
+    const isSoon = waiting.retrySoon;
+    if (waiting.busy === 0) waiting.retrySoon = false;
+    return isSoon || (this.activity.busy !== 0 && this.work.length > 0);
   };
 
   /** Whether everything sent is out, and all its callbacks have run. */

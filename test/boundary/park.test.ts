@@ -36,7 +36,6 @@ function bench(build: Build, cores = 2, gift?: number) {
   let due = () => false;
   const kernel = {
     ...Object.fromEntries(Object.keys(producer).map((name) => [name, producer[name as keyof typeof producer]])),
-    bellArm: (slot: number) => producer.bellArm(slot),
     bellDisarm: (slot: number) => producer.bellDisarm(slot),
     ring: (slot: number) => producer.ring(slot),
     spinEnter: (job: number, task: number, tasks: number) => producer.spinEnter(job, task, tasks),
@@ -50,6 +49,8 @@ function bench(build: Build, cores = 2, gift?: number) {
   const clock = { now: () => now, origin: 0 };
   const witness = { tracer: undefined, patience: Number.POSITIVE_INFINITY };
   const parker = new Parker(kernel, memory, map, 0, cores, clock, new Keepalive(), witness);
+  const activity = { busy: 0 };
+  const restless = { is: false };
   const awaited: Awaited = {
     kind: 0,
     block: map.contextsBase,
@@ -58,12 +59,17 @@ function bench(build: Build, cores = 2, gift?: number) {
       if (rounds > 1) now += SPIN_MS / 8;
       return due();
     },
-    peek: () => false,
-    restless: () => false,
+    lastLook: () => {
+      producer.bellArm(taskSlot(map, 0));
+      return due();
+    },
+    activity,
+    restless: () => restless.is,
     spins: new Spins(),
     found: false,
   };
   return {
+    restless,
     /** Looks of one wait of so many milliseconds, for what comes at the look of that number, or never. */
     wait(milliseconds: number, at = Number.POSITIVE_INFINITY) {
       const first = looks;
@@ -90,6 +96,7 @@ function bench(build: Build, cores = 2, gift?: number) {
       clearInterval(watch);
       return { isOver, naps: sleeps - slept };
     },
+    activity,
     now: () => now,
     /** Spins won and lost, as the task's slot counts them. */
     spins() {
@@ -119,6 +126,8 @@ function bench(build: Build, cores = 2, gift?: number) {
 
 describe.each<Build>(["wasm", "twin"])("%s", (build) => {
   const ASLEEP = { looks: 2, sleeps: 1 };
+  /** One that looks behind the sleep alone, besides its last look before that. */
+  const AT_ONCE = { looks: 1, sleeps: 1 };
 
   it("who begins spins, then sleeps", () => {
     const { looks, sleeps } = bench(build).wait(10);
@@ -128,7 +137,8 @@ describe.each<Build>(["wasm", "twin"])("%s", (build) => {
 
   it("on one core nothing comes while a thread spins: it sleeps at once", () => {
     const parker = bench(build, 1);
-    for (let i = 0; i < 3; i++) expect(parker.wait(10)).toEqual(ASLEEP);
+    expect(parker.wait(10)).toEqual(ASLEEP);
+    for (let i = 0; i < 3; i++) expect(parker.wait(10)).toEqual(AT_ONCE);
     expect(parker.spins()).toEqual([0, 0]);
   });
 
@@ -185,10 +195,25 @@ describe.each<Build>(["wasm", "twin"])("%s", (build) => {
     });
   });
 
-  it("who has slept for long looks once and sleeps", () => {
+  it("who has slept for long sleeps at once", () => {
     const parker = bench(build);
     parker.wait(10);
+    expect(parker.wait(10)).toEqual(AT_ONCE);
+  });
+
+  it("who has slept for long looks first if there is more than messages to do", () => {
+    const parker = bench(build);
+    parker.wait(10);
+    parker.activity.busy = 1;
     expect(parker.wait(10)).toEqual(ASLEEP);
+    parker.activity.busy = 0;
+    expect(parker.wait(10)).toEqual(AT_ONCE);
+  });
+
+  it("who awaits what no thread rings for sleeps a millisecond at a time, also if there is nothing else to do", () => {
+    const parker = bench(build, 1);
+    parker.restless.is = true;
+    expect(parker.wait(10).sleeps).toBe(10);
   });
 
   it("a wait that may nap blocks its thread 10 ms at a time, up to its timeout", async () => {
@@ -290,9 +315,12 @@ describe.each<Build>(["wasm", "twin"])("%s", (build) => {
   it("what is there at the first look does not make one spin again", () => {
     const parker = bench(build);
     parker.wait(10);
+    expect(parker.wait(10, 0)).toEqual({ looks: 1, sleeps: 0 });
+    // The last look before a sleep has found something: the next wait looks before that.
     for (let i = 0; i < 3; i++) expect(parker.wait(10, 1)).toEqual({ looks: 1, sleeps: 0 });
     parker.pause(3);
     expect(parker.wait(10)).toEqual(ASLEEP);
+    expect(parker.wait(10)).toEqual(AT_ONCE);
   });
 
   it("who was woken soon spins for what comes next, unless it is long ago", () => {
@@ -302,7 +330,7 @@ describe.each<Build>(["wasm", "twin"])("%s", (build) => {
     expect(parker.wait(10).looks).toBeGreaterThan(8);
     parker.wait(0.1, 2);
     parker.pause(3);
-    expect(parker.wait(10)).toEqual(ASLEEP);
+    expect(parker.wait(10)).toEqual(AT_ONCE);
     parker.stayedAwake();
     expect(parker.wait(10).looks).toBeGreaterThan(8);
   });
@@ -345,7 +373,11 @@ function benchAlone(cores = 2, receive?: () => void) {
       now += 0.01;
       return looks >= due;
     },
-    peek: () => false,
+    lastLook: () => {
+      producer.bellArm(taskSlot(map, 0));
+      return false;
+    },
+    activity: { busy: 0 },
     restless: () => false,
     spins: new Spins(),
     found: false,

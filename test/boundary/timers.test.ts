@@ -73,7 +73,11 @@ describe.each<Build>(["wasm", "twin"])("%s", (build) => {
       kind: 0,
       block: map.contextsBase,
       poll: () => false,
-      peek: () => false,
+      lastLook: () => {
+        producer.bellArm(taskSlot(map, 0));
+        return false;
+      },
+      activity: { busy: 0 },
       restless: () => false,
       spins: new Spins(),
       found: false,

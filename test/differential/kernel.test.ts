@@ -371,10 +371,11 @@ function operations(reference: Rig): Operations<State> {
         const target = anyTarget(random);
         const lane = pick(random, state.lanes);
         if (state.hands.has(target)) return undefined; // peek() frees what is in the hand
+        const looksLast = random(2) === 0;
         return {
-          text: `peek(${target}), laneOf(), lanePeek()`,
+          text: `${looksLast ? "lastLook" : "peek"}(${target}), laneOf(), lanePeek()`,
           act: (rig) => [
-            rig.consumer.peek(rig.context(target)),
+            looksLast ? rig.consumer.lastLook(rig.context(target)) : rig.consumer.peek(rig.context(target)),
             rig.consumer.laneOf(rig.context(target), lane?.origin ?? 0),
             lane && !lane.closed ? rig.consumer.lanePeek(lane.pointer) : 0,
           ],

@@ -21,7 +21,7 @@ const here = (name: string): URL => new URL(name, import.meta.url);
 
 /** The sources that touch the job's memory: instrumented in the threads' code, where a mutant may change them. */
 export const TOUCHING =
-  /src[\\/]((kernel[\\/]twin|core|protocol|transport|observe|pami)[\\/].*|kernel[\\/]atomics|memory[\\/]regions|collective[\\/]shared[\\/]shared-(members|operation|steps)|node[\\/](address|bell|engine|liveness|serve)|process[\\/]pipe-words)\.ts$/;
+  /src[\\/]((kernel[\\/]twin|core|protocol|transport|observe|pami)[\\/].*|kernel[\\/]atomics|memory[\\/]regions|collective[\\/]shared[\\/]shared-(members|operation|steps)|node[\\/](address|bell|engine|liveness|park|serve)|process[\\/]pipe-words)\.ts$/;
 
 /** What becomes of the text of a source before it is instrumented. */
 export type Change = (path: string, text: string) => string;

@@ -305,6 +305,20 @@ export const MUTANTS: readonly Mutant[] = [
     replace: "    if (attending == 0xffffffff) return 1;\n",
   },
   {
+    name: "the last look before sleep comes before the bell is armed",
+    file: "reception.ts",
+    find: "  bellArm(load<usize>(context, CONTEXT_TASK_OFFSET));\n  return peek(context);\n",
+    replace: "  const found = peek(context);\n  bellArm(load<usize>(context, CONTEXT_TASK_OFFSET));\n  return found;\n",
+    scenarios: PARK_SCENARIOS,
+  },
+  {
+    name: "a thread reads its bell behind the last look before it sleeps",
+    file: "src/node/park.ts",
+    find: "    const seen = this.#hintWords[this.#bellAt] as number;\n    const hasWork = awaited.lastLook();\n",
+    replace: "    const hasWork = awaited.lastLook();\n    const seen = this.#hintWords[this.#bellAt] as number;\n",
+    scenarios: PARK_SCENARIOS,
+  },
+  {
     name: "a ring takes the flag down behind the wake",
     file: "sync.ts",
     find: "  atomic.store<u32>(task + TASK_PARKED_OFFSET, 0);\n  ringAlways(task);\n",

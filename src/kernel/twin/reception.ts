@@ -53,7 +53,7 @@ import type { Lane } from "./lane.js";
 const PAUSE_SHIFT = 3;
 
 export function twinReception({ words }: Memory, sync: SharedAtomics, { heapFree }: Heap, lanes: Lane) {
-  const { clearBits, loadWord, setBits, storeWord } = sync;
+  const { bellArm, clearBits, loadWord, setBits, storeWord } = sync;
   const { laneRelease, recordSize } = lanes;
   /** Other threads' words, read plainly. "Nothing yet" may be stale; any other value is loaded again atomically. */
   const hintWords = words;
@@ -296,6 +296,11 @@ export function twinReception({ words }: Memory, sync: SharedAtomics, { heapFree
     return found;
   }
 
+  function lastLook(context: number): number {
+    bellArm(words[(context + CONTEXT_TASK_OFFSET) >>> 2]);
+    return peek(context);
+  }
+
   function lanePeek(lane: number): number {
     const next = words[(lane + LANE_NEXT_OFFSET) >>> 2] & words[(lane + LANE_MASK_OFFSET) >>> 2];
     return loadWord(words[(lane + LANE_RING_OFFSET) >>> 2] + next) === 0 ? 0 : 1;
@@ -329,5 +334,5 @@ export function twinReception({ words }: Memory, sync: SharedAtomics, { heapFree
     repoint(context, origin);
   }
 
-  return { laneOf, advance, release, peek, lanePeek, lanePause, laneResume, laneReady, laneSwitch };
+  return { laneOf, advance, release, peek, lastLook, lanePeek, lanePause, laneResume, laneReady, laneSwitch };
 }

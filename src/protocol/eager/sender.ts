@@ -141,6 +141,8 @@ export class Sender {
   readonly #kernel: Kernel;
   readonly #lanes: Lanes;
   readonly #peerSet: PeerSet;
+  /** Whether a message waits for an event for which no task rings the bell. */
+  readonly waiting: { readonly busy: number; retrySoon: boolean };
   readonly #regions: RegionTable;
   readonly #completions: CompletionQueue;
   readonly #map: MemoryMap;
@@ -171,6 +173,7 @@ export class Sender {
     this.#lanes = lanes;
     this.#peerSet = new PeerSet(base, rendezvous, pendingMax);
     this.#direct = this.#peerSet.direct;
+    this.waiting = this.#peerSet;
     this.#completions = completions;
     this.#map = map;
     this.#addresses = addresses;
@@ -490,13 +493,6 @@ export class Sender {
     let found = false;
     for (const target of this.#peers) if (target?.hasRoom()) found = true;
     return found;
-  }
-
-  /** Whether a message waits for an event for which no task rings the bell; asked once before each sleep. */
-  takeRetrySoon(): boolean {
-    const soon = this.#peerSet.retrySoon;
-    if (this.#peerSet.busy === 0) this.#peerSet.retrySoon = false;
-    return soon;
   }
 
   /** An endpoint has ended: messages to it complete with SHUTDOWN. */

@@ -18,7 +18,13 @@ import type { World } from "../world.js";
 import { ORIGIN, PAGE, same } from "./support.js";
 
 /** What a wait tells beside; of no meaning here. */
-const WAIT = { kind: WAIT_ADVANCE_UNTIL, restless: () => false, spins: new Spins(), found: false };
+const WAIT = {
+  kind: WAIT_ADVANCE_UNTIL,
+  activity: { busy: 0 },
+  restless: () => false,
+  spins: new Spins(),
+  found: false,
+};
 const [READER, WRITER] = [0, 1];
 /** What the writer writes into the buffer first, and then. */
 const [FIRST, SECOND] = [11, 22];
@@ -57,10 +63,14 @@ export const BUFFER_SCENARIOS: readonly Scenario[] = [
       (world) => {
         const { kernel } = world;
         const isFree = (): boolean => kernel.loadWord(slotOf(world)) === BUFFER_FREE;
+        const lastLook = (): boolean => {
+          kernel.bellArm(world.task(WRITER));
+          return isFree();
+        };
         kernel.bufferWant(poolOf(world), 1);
         world
           .parker(WRITER)
-          .wait({ ...WAIT, poll: isFree, peek: isFree, block: world.context(ORIGIN) }, Number.POSITIVE_INFINITY, 0);
+          .wait({ ...WAIT, poll: isFree, lastLook, block: world.context(ORIGIN) }, Number.POSITIVE_INFINITY, 0);
         kernel.bufferWant(poolOf(world), 0);
         world.store(extentOf(world), SECOND);
       },

@@ -35,7 +35,16 @@ import {
 const SECOND = 2;
 const FOREVER = Number.POSITIVE_INFINITY;
 /** What a wait tells beside; of no meaning here. */
-const WAIT = { kind: WAIT_ADVANCE_UNTIL, restless: () => false, spins: new Spins(), found: false };
+const WAIT = {
+  kind: WAIT_ADVANCE_UNTIL,
+  activity: { busy: 0 },
+  restless: () => false,
+  spins: new Spins(),
+  found: false,
+};
+
+/** The last look before the target falls asleep, as that of a context. */
+const lastLookOf = (world: World): boolean => world.kernel.lastLook(world.context(TARGET)) !== 0;
 
 /** Waits until the target has taken `count` messages; whether it has. */
 function await_(world: World, count: number, timeout = FOREVER): boolean {
@@ -44,12 +53,13 @@ function await_(world: World, count: number, timeout = FOREVER): boolean {
     got += take(world);
     return got >= count;
   };
-  const peek = (): boolean => world.kernel.peek(world.context(TARGET)) !== 0;
-  return world.parker(0).wait({ poll, peek, ...WAIT, block: world.context(TARGET) }, timeout, 0);
+  return world
+    .parker(0)
+    .wait({ poll, lastLook: () => lastLookOf(world), ...WAIT, block: world.context(TARGET) }, timeout, 0);
 }
 
-/** Sends messages, asleep while there is no room. `lastLook`: what is done once more before it falls asleep. */
-function sendAll(world: World, from: number, count: number, lastLook: "room" | "send"): void {
+/** Sends messages, asleep while there is no room. `look`: what is done once more before it falls asleep. */
+function sendAll(world: World, from: number, count: number, look: "room" | "send"): void {
   const { kernel } = world;
   const lane = kernel.laneOf(world.context(TARGET), ORIGIN);
   let sent = from;
@@ -61,8 +71,11 @@ function sendAll(world: World, from: number, count: number, lastLook: "room" | "
     if (!trySend()) kernel.laneWantRoom(lane, 1);
     return sent === from + count;
   };
-  const peek = (): boolean => (lastLook === "send" ? trySend() : kernel.laneRoom(lane) >= 4);
-  world.parker(1).wait({ poll, peek, ...WAIT, block: world.context(ORIGIN) }, FOREVER, 0);
+  const lastLook = (): boolean => {
+    kernel.bellArm(world.task(1));
+    return look === "send" ? trySend() : kernel.laneRoom(lane) >= 4;
+  };
+  world.parker(1).wait({ poll, lastLook, ...WAIT, block: world.context(ORIGIN) }, FOREVER, 0);
   kernel.laneWantRoom(lane, 0);
 }
 
@@ -137,7 +150,11 @@ function tell(world: World): void {
 /** Task 0 sleeps until the word that tells is so much above its start. */
 function awaitWord(world: World, rise: number): void {
   const holds = (): boolean => world.kernel.loadWord(wordOf(world, TOLD_WORD)) >= TOLD_WORD + rise;
-  world.parker(0).wait({ poll: holds, peek: holds, ...WAIT, block: world.context(TARGET) }, FOREVER, 0);
+  const lastLook = (): boolean => {
+    world.kernel.bellArm(world.task(0));
+    return holds();
+  };
+  world.parker(0).wait({ poll: holds, lastLook, ...WAIT, block: world.context(TARGET) }, FOREVER, 0);
 }
 
 function wordAndMessage(name: string, sends: Sends): Scenario {
@@ -241,8 +258,9 @@ const THREAD_SCENARIOS: readonly Scenario[] = [
           take(world);
           return false;
         };
-        const peek = (): boolean => world.kernel.peek(context) !== 0;
-        world.parker(0).wait({ poll, peek, ...WAIT, block: world.context(TARGET) }, FOREVER, 0);
+        world
+          .parker(0)
+          .wait({ poll, lastLook: () => lastLookOf(world), ...WAIT, block: world.context(TARGET) }, FOREVER, 0);
       },
       (world) => {
         send(world, world.kernel.laneOf(world.context(TARGET), ORIGIN), 0);
@@ -284,8 +302,9 @@ const STOPPED: Scenario = {
         take(world);
         return world.notes.includes(SECOND);
       };
-      const peek = (): boolean => world.kernel.peek(world.context(TARGET)) !== 0;
-      world.parker(0).wait({ poll, peek, ...WAIT, block: world.context(TARGET) }, FOREVER, 0);
+      world
+        .parker(0)
+        .wait({ poll, lastLook: () => lastLookOf(world), ...WAIT, block: world.context(TARGET) }, FOREVER, 0);
     },
     (world) => void send(world, world.kernel.laneOf(world.context(TARGET), ORIGIN), 0),
     (world) => void send(world, world.kernel.laneOf(world.context(TARGET), OTHER), 1),
