@@ -9,13 +9,13 @@
  * waits that look for packets, 3 for errors with their fields and causes, and for handlers that hear of their callers, 3 for
  * loops over messages that end, sends that wait for room, how tasks ended, and calls that no handler takes, a half for texts,
  * views of regions and names that are nearest, 6 for values that are cloned, a half for what JSON would lose, a half for values
- * in two parts, a third for memory that is given back, a third for ports to tasks, a fifth for last looks in one kernel call. What is
- * loaded later has its own bound: the twin is there, since each task loads anew what is here.
+ * in two parts, a third for memory that is given back, a third for ports to tasks. Of these, launch() and the kernels' bytes
+ * are loaded with the first job, 21 KB: each task loads anew what is here, and launches none. So is the twin.
  */
-export const BUNDLE_MAX = 94_300;
+export const BUNDLE_MAX = 72_480;
 
 /**
- * Bytes of what is loaded when it is needed: 12 KB where tasks share no memory, 9 for the code of the monitor, by the thread
+ * Bytes of what is loaded when it is needed: 12 KB for launch(), 9 for the kernels' bytes, 12 KB where tasks share no memory, 9 for the code of the monitor, by the thread
  * that launches a job in Node, 8 for that of the engine thread, which has the engine's part of the twin, 35 for geometries
  * and collective operations, 3 of them for reductions in wasm, 1 for promises of which one advances for all, 1 for members
  * that end while others make a geometry or before they have closed it, or keep active messages, 1 for members that compare in
@@ -28,15 +28,14 @@ export const BUNDLE_MAX = 94_300;
  * bytes for ports to tasks, 50 for last looks, 13 for the twin. What only Node can use is not counted: bundlers for browsers get dist/absent.js for
  * it.
  */
-export const LATER_MAX = 115_232;
+export const LATER_MAX = 136_970;
 
 /**
- * Bytes that `pamir/web` adds on a page, minified and gzipped: 50 bytes for last looks in one kernel call, 8 KB for seals, 22 for sessions, links and the agent of a node,
+ * Bytes that `pamir/web` adds on a page to what launch() loads, minified and gzipped: 8 KB for seals, 22 for sessions, links and the agent of a node,
  * a third of one for round trips that are longer than a context's turn, a third for frames and packets that are not copied, a
- * sixth for strangers that hold all connections, a sixth for finding ws, a quarter for acknowledgments that go with data, and 13 for the
- * twin, to which a page falls back if it is refused a memory, which `import "pamir"` has not at first.
+ * sixth for strangers that hold all connections, a sixth for finding ws, a quarter for acknowledgments that go with data.
  */
-export const WEB_MAX = 37_160;
+export const WEB_MAX = 30_435;
 
 /**
  * Bytes that `pamir/pool` adds to `import "pamir"`, minified and gzipped, without what values are encoded with: a sixth for

@@ -68,7 +68,10 @@ writeFileSync(
   "src/generated/collective.ts",
   `export const collectiveHex = "${Buffer.from(collective).toString("hex")}";\n`,
 );
-writeFileSync("src/generated/version.ts", `/** Version of this package. */\nexport const VERSION = "${version}";\n`);
+writeFileSync(
+  "src/generated/version.ts",
+  `/** Version of this package. */\nexport const VERSION = "${version}";\n/** Size of the kernels. */\nexport const WASM_BYTES: number = ${wasm.length};\n`,
+);
 
 // 3. JavaScript: the library, the monitor and the engine thread (started from strings, so that no bundler can lose their files), the CLI.
 /** @type {import("esbuild").BuildOptions} */
@@ -144,8 +147,9 @@ function dropMap(file) {
  * to load (Zen 5, a busy virtual machine).
  * @param {string} folder with what esbuild has made
  * @param {string[]} entries @param {RegExp} external
- * @param {[entry: string, file?: string][]} groups what an entry needs is one file, but for what an earlier one needs; an
- *   earlier one without a file leaves it as it is. The entry itself is a part of a file of its name
+ * @param {[entries: string | string[], file?: string][]} groups what an entry needs is one file, but for what an earlier one
+ *   needs; an earlier one without a file leaves it as it is. The entry itself is a part of a file of its name. Of several
+ *   entries: what all of them need
  */
 async function merge(folder, entries, external, groups) {
   const hasMaps = existsSync(join(folder, `${entries[0]}.js.map`));
@@ -194,11 +198,11 @@ async function merge(folder, entries, external, groups) {
       };
       let isApart = false;
       for (const [entry, file] of groups) {
-        const name = files.find((one) => nameOf(one) === entry) ?? "";
-        if (!neededBy(join(folder, name)).has(id)) continue;
+        const names = [entry].flat().map((one) => files.find((each) => nameOf(each) === one) ?? "");
+        if (!names.every((name) => neededBy(join(folder, name)).has(id))) continue;
         if (file === undefined) isApart = true;
         else if (isApart) return relative(folder, id).slice(0, -3);
-        else return id === join(folder, name) && file !== entry ? undefined : file;
+        else return names.some((name) => id === join(folder, name)) && file !== entry ? undefined : file;
       }
       return undefined;
     },
@@ -256,6 +260,10 @@ await build({
 const { output } = await merge(pieces, Object.keys(entries), /^#node\//, [
   ["protocol", "protocol"],
   ["index", "chunk"],
+  // Elsewhere it would be one more file for each process.
+  [["launcher", "node/by-run"], "chunk"],
+  ["wasm", "wasm"],
+  ["launcher", "launcher"],
   ["node/by-run", "node/by-run"],
   // What pages load has nothing of what only Node can use.
   ["web"],

@@ -7,9 +7,9 @@ const HASHES = /-[0-9a-z]{8}(?=[-.])/gi;
 
 /**
  * Bytes, minified and gzipped: of all files that a program loads at first, of those that it may load at all, and of noble.
- * @param {string} entry
+ * @param {string} entry @param {RegExp} [loaded] names of the files that it loads later, and that count as loaded at first
  */
-export async function bundleSizes(entry = "dist/index.js") {
+export async function bundleSizes(entry = "dist/index.js", loaded) {
   const { outputFiles, metafile } = await build({
     entryPoints: [entry],
     bundle: true,
@@ -30,11 +30,11 @@ export async function bundleSizes(entry = "dist/index.js") {
   );
   const sum = (/** @type {Iterable<string>} */ names) =>
     [...names].reduce((bytes, name) => bytes + (sizes.get(name.split("/").pop()) ?? 0), 0);
-  const first = new Set([entry.replace("dist", "bundle")]);
+  const files = Object.keys(metafile.outputs);
+  const first = new Set([entry.replace("dist", "bundle"), ...files.filter((name) => loaded?.test(name))]);
   for (const name of first) {
     for (const { path, kind } of metafile.outputs[name]?.imports ?? [])
       if (kind === "import-statement") first.add(path);
   }
-  const files = Object.keys(metafile.outputs);
   return { first: sum(first), whole: sum(files), noble: sum(files.filter((name) => name.includes("noble-"))) };
 }

@@ -6,8 +6,9 @@ import { LAYOUT_HASH } from "../assembly/layout-hash.js";
 import { COLLECTIVE_WASM_MAX } from "../scripts/bounds.mjs";
 import { collectiveHex } from "../src/generated/collective.js";
 import { collectiveModule } from "../src/kernel/collective.js";
+import { bytesOfHex } from "../src/kernel/hex.js";
 import { twinPacketKernel } from "../src/kernel/twin/index.js";
-import { bytesOfHex, wasmKernel, wasmModule } from "../src/kernel/wasm.js";
+import { wasmKernel, wasmModule } from "../src/kernel/wasm.js";
 import { memoryMap, readMap } from "../src/memory/map.js";
 import { makeRig } from "./support/kernels.js";
 

@@ -76,7 +76,7 @@ it("finds the files that the rules are about", () => {
   expect(src).toContain("src/kernel/twin/lane.ts");
   expect(src.length).toBeGreaterThan(25);
   expect(imports("src/kernel/wasm.ts").map(({ to }) => to)).toEqual(
-    expect.arrayContaining(["assembly/layout-hash", "src/generated/wasm", "src/kernel/kernel"]),
+    expect.arrayContaining(["src/generated/wasm", "src/kernel/bind", "src/kernel/kernel"]),
   );
 });
 

@@ -3,11 +3,11 @@
 import { LAYOUT_HASH } from "../../assembly/layout-hash.js";
 import type { KernelName } from "../core/kernel-name.js";
 import { collectiveHex } from "../generated/collective.js";
+import { bytesOfHex } from "./hex.js";
 import type { Memory } from "./kernel.js";
 import { twinCopy } from "./twin/collective/copy.js";
 import { twinPack } from "./twin/collective/pack.js";
 import { twinReduce } from "./twin/collective/reduce.js";
-import { bytesOfHex } from "./wasm.js";
 
 /** The functions of the kernels, documented in assembly/collective/ under the same names. */
 export interface CollectiveKernel {

@@ -22,10 +22,18 @@ import {
   TASK_UP,
 } from "../../assembly/layout.js";
 import { seqDelta } from "../../assembly/seq.js";
-import type { Kernel } from "../kernel/kernel.js";
+import { taskOf } from "../core/endpoint.js";
+import { TaskErrors } from "../core/task-errors.js";
+import type { Kernel, Memory } from "../kernel/kernel.js";
 import { contextBlock, engineSlot, isClosed, type MemoryMap, ordinalOf, taskSlot } from "../memory/map.js";
 import type { GracePeriod, GracePeriods } from "../memory/regions.js";
 import { endpointCount, taskAt } from "./address.js";
+
+/** The errors of the node's dead tasks, behind the map. */
+export function taskErrorsIn({ buffer, words }: Memory, { end, endpointsBase }: MemoryMap): TaskErrors {
+  // plain: the node's own tasks have had their endpoints from the start.
+  return new TaskErrors(buffer, end, taskOf(words[endpointsBase >>> 2] as number));
+}
 
 /** The kernel functions that an announcement calls. */
 export type Announcing = "loadWord" | "storeWord" | "addWord" | "ringAlways";

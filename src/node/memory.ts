@@ -1,6 +1,5 @@
 // The memory of a job: one for all its tasks, or one for each task if they can't share memory.
 
-import { taskOf } from "../core/endpoint.js";
 import { PamiError } from "../core/error.js";
 import type { KernelName } from "../core/kernel-name.js";
 import { TaskErrors } from "../core/task-errors.js";
@@ -49,12 +48,6 @@ export interface JobMemory {
 /** The kernels that run in a memory: the wanted ones, or the twin's where wasm kernels cannot run. */
 export function kernelIn({ isWasm }: JobMemory, wanted: KernelName): KernelName {
   return isWasm ? wanted : "ts";
-}
-
-/** The errors of the node's dead tasks, behind the map. */
-export function taskErrorsIn({ buffer, words }: Memory, { end, endpointsBase }: MemoryMap): TaskErrors {
-  // plain: the node's own tasks have had their endpoints from the start.
-  return new TaskErrors(buffer, end, taskOf(words[endpointsBase >>> 2] as number));
 }
 
 /**

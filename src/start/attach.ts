@@ -12,9 +12,10 @@ import { PamiError, show } from "../core/error.js";
 import { textsOf } from "../core/thrown.js";
 import { VERSION } from "../generated/version.js";
 import type { Memory } from "../kernel/kernel.js";
-import { kernelOpener, type OpenKernel, openMemory, type SharedMemory } from "../kernel/open.js";
+import { eitherOpener, kernelOpener, type OpenKernel, openMemory, type SharedMemory } from "../kernel/open.js";
 import { readMap } from "../memory/map.js";
-import { type JobMemory, type JobMemoryRequest, kernelIn, makeJobMemory, taskErrorsIn } from "../node/memory.js";
+import { taskErrorsIn } from "../node/liveness.js";
+import type { JobMemory, JobMemoryRequest } from "../node/memory.js";
 import type { Client, OnLeave } from "../pami/client.js";
 import type { LookAtSlots } from "../protocol/slots.js";
 import { diagnostics } from "../support/diagnostics.js";
@@ -92,7 +93,7 @@ async function join(): Promise<Client> {
     if (bootstrap.input !== undefined) (await import("./output/input.js")).openInput(bootstrap.input);
     // Loaded on demand: programs whose tasks share memory do not need it.
     const nodes = bootstrap.first === undefined ? undefined : await import("./node/private-node.js");
-    const openKernel = await kernelOpener(bootstrap.kernel);
+    const openKernel = await kernelOpener(bootstrap.kernel, bootstrap.module);
     return clientOf(bootstrap, await memoryOf(bootstrap), openKernel, undefined, nodes?.lookAtSlots);
   }
   const worker = globalThis as unknown as TaskWorker;
@@ -122,7 +123,7 @@ async function joinByPort(port: NodePort): Promise<Client> {
     port.on("message", hear);
   });
   const memory = await memoryOf(bootstrap);
-  const openKernel = await kernelOpener(bootstrap.kernel);
+  const openKernel = await kernelOpener(bootstrap.kernel, bootstrap.module);
   const stop = tellOfExit(life);
   // As long as this end is open, the monitor knows that the worker lives.
   const client = clientOf(bootstrap, memory, openKernel, () => {
@@ -163,7 +164,7 @@ async function joinByMessages(worker: TaskWorker | MessagePort): Promise<Client>
   const release = await (early ?? holdLock(bootstrap.lock));
   // Loaded before "held" is posted: the news that follow must find a listener.
   const nodes = bootstrap.memory === undefined ? await import("./node/private-node.js") : undefined;
-  const openKernel = await kernelOpener(bootstrap.kernel);
+  const openKernel = await (nodes ? eitherOpener : kernelOpener)(bootstrap.kernel, bootstrap.module);
   tell("held");
   let stop = (): void => {};
   const onLeave = (): void => {
@@ -190,11 +191,11 @@ async function joinByMessages(worker: TaskWorker | MessagePort): Promise<Client>
     });
     return client;
   }
-  const room = makeJobMemory(
+  const room = nodes.makeJobMemory(
     { ...(bootstrap.room as JobMemoryRequest), first: bootstrap.task },
     bootstrap.kernel === "wasm",
   );
-  const { client, hear } = portsNodeOf(nodes, bootstrap, room, tell, onLeave);
+  const { client, hear } = portsNodeOf(nodes, openKernel, bootstrap, room, tell, onLeave);
   listen(hear);
   return client;
 }
@@ -292,7 +293,7 @@ export function clientOf(
   const theirs = word(JOB_HASH_OFFSET);
   const isOurs = theirs === LAYOUT_HASH && bootstrap.layoutHash === LAYOUT_HASH;
   if (word(JOB_MAGIC_OFFSET) !== JOB_MAGIC || !isOurs) throw otherVersion(bootstrap, theirs);
-  const kernel = inline?.kernel ?? openKernel(bootstrap.memory as SharedMemory, memory, bootstrap.module);
+  const kernel = inline?.kernel ?? openKernel(bootstrap.memory as SharedMemory, memory);
   const { args, debug, rank, first = 0, port } = bootstrap;
   const task = bootstrap.task - first;
   const map = readMap(memory, bootstrap.job);
@@ -307,7 +308,8 @@ export type PrivateNodes = typeof import("./node/private-node.js");
 
 /** A client over a memory of its own, with the agent that stands for the other tasks. */
 export function portsNodeOf(
-  { makePortsNode, selectKernel }: PrivateNodes,
+  { makePortsNode }: PrivateNodes,
+  openKernel: OpenKernel,
   bootstrap: TaskBootstrap,
   room: JobMemory,
   tell: TellLauncher,
@@ -316,7 +318,7 @@ export function portsNodeOf(
   if (bootstrap.layoutHash !== LAYOUT_HASH) throw otherVersion(bootstrap, bootstrap.layoutHash);
   const { map, shared, memory } = room;
   const { args, debug, rank, started, why, port } = bootstrap;
-  const kernel = selectKernel(kernelIn(room, bootstrap.kernel), shared, memory, bootstrap.module);
+  const kernel = openKernel(shared, memory);
   const node = makePortsNode({ kernel, memory, map, args, debug, rank, whyPrivate: why, onLeave, port }, started, tell);
   attachedAs(node.client);
   return node;

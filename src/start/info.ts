@@ -15,10 +15,9 @@ import {
   TASK_COUNT_MAX,
 } from "../../assembly/layout.js";
 import { LAYOUT_HASH } from "../../assembly/layout-hash.js";
-import { VERSION } from "../generated/version.js";
+import { VERSION, WASM_BYTES } from "../generated/version.js";
 import { hasWaitAsync } from "../kernel/atomics.js";
-import { wasmAllowed } from "../kernel/open.js";
-import { wasmBytes } from "../kernel/wasm.js";
+import { hasSimd, wasmAllowed } from "../kernel/open.js";
 import { MEMORY_BYTES_MAX, memoryMap } from "../memory/map.js";
 import { socketFolder } from "../observe/visible.js";
 import { isIsolated, isNode, processorName } from "../support/host.js";
@@ -71,9 +70,6 @@ export interface Info {
    */
   readonly sizes: Readonly<Record<string, number>>;
 }
-
-/** `(module (func (drop (i8x16.splat (i32.const 0)))))`: valid where there is SIMD. */
-const SIMD_PROBE = [0, 97, 115, 109, 1, 0, 0, 0, 1, 4, 1, 96, 0, 0, 3, 2, 1, 0, 10, 9, 1, 7, 0, 65, 0, 253, 15, 26, 11];
 
 const HEADERS = "Cross-Origin-Opener-Policy: same-origin and Cross-Origin-Embedder-Policy: require-corp";
 
@@ -134,7 +130,7 @@ export function info(): Info {
     kernel: wasmAllowed() ? "wasm" : "ts",
     sharedMemory: hasSharedMemory(),
     isolated: isIsolated(),
-    simd: typeof WebAssembly !== "undefined" && WebAssembly.validate(new Uint8Array(SIMD_PROBE)),
+    simd: hasSimd(),
     workerThreads: isNode(),
     waitAsync: hasWaitAsync(),
     hardwareThreads: hardwareThreads(),
@@ -156,7 +152,7 @@ export function info(): Info {
       memoryBytes: MEMORY_BYTES_MAX,
     },
     sizes: {
-      wasm: wasmBytes(),
+      wasm: WASM_BYTES,
       context: map.contextSize + map.fifos * map.injectionSize,
       lane: 6 * 4096,
       pair: 2 * 6 * 4096,

@@ -3,7 +3,8 @@ import { JOB_STARTED_OFFSET, JOB_WORLD_OFFSET } from "../../assembly/layout.js";
 import { sharedAtomics } from "../kernel/atomics.js";
 import { wasmAllowed } from "../kernel/open.js";
 import { wasmModule } from "../kernel/wasm.js";
-import { type JobMemory, type JobMemoryRequest, makeJobMemory, taskErrorsIn } from "../node/memory.js";
+import { taskErrorsIn } from "../node/liveness.js";
+import { type JobMemory, type JobMemoryRequest, makeJobMemory } from "../node/memory.js";
 import { writeAtEnd } from "../observe/trace.js";
 import { visibleProgram } from "../observe/visible.js";
 import type { Client } from "../pami/client.js";
@@ -20,7 +21,7 @@ import type { OnError } from "./tasks/failure.js";
 import type { Monitor, MonitorEvents, MonitorOrders } from "./tasks/monitor.js";
 import { BrowserMonitor } from "./tasks/monitor-browser.js";
 import { startNodeMonitor } from "./tasks/monitor-thread.js";
-import type { Switchboard } from "./tasks/switchboard.js";
+import type { Switchboard, TellLauncher } from "./tasks/switchboard.js";
 import { TaskPorts } from "./tasks/task-ports.js";
 
 /** Where the tasks of a job to be made have their data. */
@@ -107,7 +108,8 @@ function joinCaller(
 ): Client | undefined {
   if (!options.join) return undefined;
   if (nodes !== undefined && board !== undefined) {
-    const node = portsNodeOf(nodes, own, room, (report, ports = []) => board.hear(0, report, ports), left);
+    const tell: TellLauncher = (report, ports = []) => board.hear(0, report, ports);
+    const node = portsNodeOf(nodes, sources.openKernel, own, room, tell, left);
     board.join(node.hear);
     return node.client;
   }

@@ -12,7 +12,7 @@ import { isNode } from "../support/host.js";
 import { after } from "../support/timers.js";
 import { randomBytes } from "./bytes.js";
 import type { Admission, JobState, Refusal } from "./channel.js";
-import { WebNode } from "./node.js";
+import { loadKernels, makeRoom, type NodeRoom, WebNode } from "./node.js";
 import { PageLink } from "./page-link.js";
 import { checkSecure } from "./secure.js";
 import { parseTicket, type Ticket } from "./ticket.js";
@@ -70,7 +70,8 @@ class Joining {
 
   async join(timeout: number, signal: AbortSignalLike | undefined): Promise<Client> {
     const { job, id, secret, address } = this.#ticket;
-    const schedule = (await selectKeySchedules())(secret, job);
+    const [schedules, kernels] = await Promise.all([selectKeySchedules(), loadKernels()]);
+    const schedule = schedules(secret, job);
     const inner = await openWebSocketLink();
     let cancel = (): void => {};
     try {
@@ -106,7 +107,9 @@ class Joining {
           },
         );
       });
-      return this.#start(admission).client;
+      const room = makeRoom(kernels, admission);
+      // Without a turn between, as a rule: other nodes may send at once.
+      return this.#start(admission, room instanceof Promise ? await room : room).client;
     } catch (error) {
       inner.close();
       this.#link?.close();
@@ -116,14 +119,14 @@ class Joining {
     }
   }
 
-  #start({ node, nodes, options, silence }: Admission): WebNode {
+  #start({ node, nodes, silence }: Admission, room: NodeRoom): WebNode {
     const link = this.#link as PageLink;
     const made = new WebNode({
+      room,
       link,
       node,
       nodes,
       job: this.#ticket.job,
-      options,
       silence,
       started: this.#state.started,
       arenaBytes: ARENA_BYTES,

@@ -1,11 +1,10 @@
 // A node of one task whose link is that of a page or of its host. Its agent works within the task's waits, on their thread.
 import { JOB_STARTED_OFFSET, JOB_WORLD_OFFSET } from "../../assembly/layout.js";
-import { type Kernel, type Memory, memoryOf } from "../kernel/kernel.js";
-import { wasmAllowed } from "../kernel/open.js";
-import { selectKernel, selectPacketKernel } from "../kernel/select.js";
+import { type Memory, memoryOf, type PacketKernel } from "../kernel/kernel.js";
+import { type OpenPacketKernel, packetKernelOpener, type SharedMemory, wasmAllowed } from "../kernel/open.js";
 import type { Link } from "../link/link.js";
 import { nodeLimits } from "../node/limits.js";
-import { kernelIn, makeJobMemory } from "../node/memory.js";
+import { type JobMemory, makeJobMemory } from "../node/memory.js";
 import type { Client, OnLeave } from "../pami/client.js";
 import { BuddyArena } from "../session/store/buddy-arena.js";
 import { checkLimits, type LimitOptions } from "../start/limits.js";
@@ -21,12 +20,42 @@ const WASM_PAGE = 65536;
 /** The options of nodes' memories, the same for all nodes of a job. */
 export type MemoryOptions = Pick<LimitOptions, "contexts" | "laneBytes" | "heapBytes" | "regions" | "fifos" | "slots">;
 
+/** Makes the memory of a node, and what makes its kernels. */
+export interface NodeKernels {
+  /** Of the kernels that this host prefers. */
+  readonly open: OpenPacketKernel;
+  readonly isWasm: boolean;
+}
+
+/** Loads the kernels that this host prefers: before the node is admitted, since it then has to hear of others. */
+export async function loadKernels(): Promise<NodeKernels> {
+  const isWasm = wasmAllowed();
+  return { open: await packetKernelOpener(isWasm ? "wasm" : "ts"), isWasm };
+}
+
+/** The memory of a node, with what makes kernels in it. */
+export interface NodeRoom extends JobMemory {
+  readonly open: OpenPacketKernel;
+}
+
+/** @throws PAMIR_INVAL, PAMIR_MEMORY */
+export function makeRoom(
+  { open, isWasm }: NodeKernels,
+  { node, nodes, options }: { readonly node: number; readonly nodes: number; readonly options: MemoryOptions },
+): NodeRoom | Promise<NodeRoom> {
+  const limits = nodeLimits({ ...checkLimits(options, 1), tasks: nodes, jobTasks: nodes }, 1);
+  const isFixed = options.heapBytes !== undefined;
+  const room = makeJobMemory({ limits, isFixed, mayBeTwins: true, base: 0, first: node }, isWasm);
+  if (room.isWasm === isWasm) return { ...room, open };
+  return packetKernelOpener("ts").then((twins) => ({ ...room, open: twins }));
+}
+
 export interface WebNodeParts {
+  readonly room: NodeRoom;
   readonly link: Link;
   readonly node: number;
   readonly nodes: number;
   readonly job: number;
-  readonly options: MemoryOptions;
   /** Milliseconds. */
   readonly silence: number;
   /** Tasks of the job so far. */
@@ -44,15 +73,11 @@ export class WebNode {
   readonly #host: LinkHost;
   readonly #node: LinkNode;
 
-  /** @throws PAMIR_INVAL, PAMIR_MEMORY */
+  /** @throws PAMIR_MEMORY */
   constructor(parts: WebNodeParts) {
-    const { link, node, nodes, job, options, silence, started, arenaBytes, onLost, onLeave } = parts;
-    const limits = nodeLimits({ ...checkLimits(options, 1), tasks: nodes, jobTasks: nodes }, 1);
-    const isFixed = options.heapBytes !== undefined;
-    const wanted = wasmAllowed() ? "wasm" : "ts";
-    const room = makeJobMemory({ limits, isFixed, mayBeTwins: true, base: 0, first: node }, wanted === "wasm");
+    const { room, link, node, nodes, job, silence, started, arenaBytes, onLost, onLeave } = parts;
     const { map, shared, memory } = room;
-    const kernel = selectKernel(kernelIn(room, wanted), shared, memory);
+    const kernel = room.open(shared, memory);
     kernel.storeWord(map.job + JOB_STARTED_OFFSET, started);
     kernel.storeWord(map.job + JOB_WORLD_OFFSET, 1);
     this.#host = new LinkHost(onLost);
@@ -61,7 +86,7 @@ export class WebNode {
         kernel,
         memory,
         map,
-        packets: packetsOf(kernel, arenaBytes),
+        packets: packetsOf(room, arenaBytes),
         link,
         node,
         nodes,
@@ -107,16 +132,14 @@ export class WebNode {
 
 /** Memory and kernels for packets: those from elsewhere never come into the node's memory. */
 function packetsOf(
-  { name }: Kernel,
+  { open, isWasm }: NodeRoom,
   bytes: number,
-): { kernel: ReturnType<typeof selectPacketKernel>; memory: Memory; arena: BuddyArena } {
+): { kernel: PacketKernel; memory: Memory; arena: BuddyArena } {
   const arena = new BuddyArena(WASM_PAGE, bytes);
   const pages = bytes / WASM_PAGE + 1;
-  if (name === "wasm") {
-    const own = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
-    const memory = memoryOf(own.buffer as unknown as SharedArrayBuffer);
-    return { kernel: selectPacketKernel("wasm", own, memory), memory, arena };
-  }
-  const memory = memoryOf(new ArrayBuffer(pages * WASM_PAGE) as unknown as SharedArrayBuffer);
-  return { kernel: selectPacketKernel("ts", undefined as never, memory), memory, arena };
+  const own = isWasm
+    ? new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true })
+    : (new ArrayBuffer(pages * WASM_PAGE) as unknown as SharedArrayBuffer);
+  const memory = memoryOf(("buffer" in own ? own.buffer : own) as unknown as SharedArrayBuffer);
+  return { kernel: open(own as SharedMemory, memory), memory, arena };
 }

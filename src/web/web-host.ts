@@ -12,7 +12,7 @@ import { randomWords } from "../support/randomness.js";
 import { randomBytes } from "./bytes.js";
 import type { Host, HostOptions, Invitation, InviteOptions } from "./host.js";
 import { HostLink } from "./host-link.js";
-import { WebNode } from "./node.js";
+import { loadKernels, makeRoom, type NodeRoom, WebNode } from "./node.js";
 import { checkSecure } from "./secure.js";
 import { Tickets } from "./tickets.js";
 
@@ -64,11 +64,12 @@ export async function makeHost(options: HostOptions): Promise<Host> {
       `${what} is ${named}: tickets need an address at which nodes find this host, in address`,
     );
   }
-  const makeKeySchedule = await selectKeySchedules();
+  const [makeKeySchedule, kernels] = await Promise.all([selectKeySchedules(), loadKernels()]);
+  const room = await makeRoom(kernels, { node: 0, nodes: 1 + pages, options: memory });
   const inner = await openWebSocketLink({ listen, tls, origins });
   try {
     const given = { pages, silence, memory, address: stated ?? (inner.address as string) };
-    return new WebHost(inner, given, makeKeySchedule);
+    return new WebHost(inner, given, makeKeySchedule, room);
   } catch (error) {
     inner.close();
     throw error;
@@ -100,6 +101,7 @@ class WebHost implements Host {
     inner: WebSocketLink,
     given: { readonly pages: number; readonly silence: number; readonly memory: object; readonly address: string },
     makeKeySchedule: Awaited<ReturnType<typeof selectKeySchedules>>,
+    room: NodeRoom,
   ) {
     const { pages, silence, memory, address } = given;
     const job = randomWords()();
@@ -121,11 +123,11 @@ class WebHost implements Host {
       leave = resolve;
     });
     this.#node = new WebNode({
+      room,
       link: this.#link,
       node: 0,
       nodes,
       job,
-      options: memory,
       silence,
       started: 1,
       arenaBytes: ARENA_BYTES,

@@ -1,6 +1,6 @@
 import { expect, it, vi } from "vitest";
 import { wasmHex } from "../../src/generated/wasm.js";
-import { bytesOfHex } from "../../src/kernel/wasm.js";
+import { bytesOfHex } from "../../src/kernel/hex.js";
 import { makeRig } from "../support/kernels.js";
 
 it("the wasm kernel has few properties of its own: beyond some 40 V8 makes a dictionary of it, and each call takes 7 ns more", () => {

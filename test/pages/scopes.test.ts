@@ -88,7 +88,7 @@ it.each([
   expect(await answer(start)).toEqual({
     mode: "alone",
     attach: NOT_IN_JOB,
-    launch: ["PAMIR_NO_WORKERS", `launch() of 2 tasks: ${why}`],
-    alone: ["PAMIR_NO_WORKERS", `launch() of 1 tasks: ${why}`],
+    launch: ["PAMIR_NO_WORKERS", `launch(): ${why}`],
+    alone: ["PAMIR_NO_WORKERS", `launch(): ${why}`],
   });
 });

@@ -10,7 +10,7 @@ import { sharedOutput } from "../output/whole-lines.js";
 import { processLifecycle } from "../process/process-lifecycle.js";
 import type { ProcessOrder, ProcessReport, ProcessSetup } from "../process/task-process.js";
 import type { TaskBootstrap } from "../start-message.js";
-import { errorOf } from "../tasks/failure.js";
+import { errorOf } from "../tasks/exit-error.js";
 import { watchStart } from "../tasks/late-start.js";
 import type { TaskExit } from "../tasks/monitor.js";
 import { TaskWorkers } from "../tasks/task-workers.js";

@@ -12,8 +12,8 @@ import { PortPipe } from "../../transport/net/port-pipe.js";
 import { type ClientParts, makeTask } from "../client.js";
 import type { Hear, TellLauncher } from "../tasks/switchboard.js";
 
-export { selectKernel } from "../../kernel/select.js";
 export { nodeLimits } from "../../node/limits.js";
+export { makeJobMemory } from "../../node/memory.js";
 export { lookAtSlots } from "../../protocol/slots.js";
 export { Switchboard } from "../tasks/switchboard.js";
 

@@ -3,8 +3,7 @@
 import { sharedAtomics } from "../../kernel/atomics.js";
 import { openMemory } from "../../kernel/open.js";
 import { readMap } from "../../memory/map.js";
-import { hasLeft, interruptTask, markDead } from "../../node/liveness.js";
-import { taskErrorsIn } from "../../node/memory.js";
+import { hasLeft, interruptTask, markDead, taskErrorsIn } from "../../node/liveness.js";
 import { openFfi } from "../../process/ffi.js";
 import { futexOf } from "../../process/futex.js";
 import { mapProcessMemory, type ProcessMemorySetup } from "../../process/mapping.js";

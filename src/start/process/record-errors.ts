@@ -2,8 +2,8 @@
 import { textsOf } from "../../core/thrown.js";
 import type { Memory } from "../../kernel/kernel.js";
 import { readMap } from "../../memory/map.js";
-import { taskErrorsIn } from "../../node/memory.js";
-import { errorOf } from "../tasks/failure.js";
+import { taskErrorsIn } from "../../node/liveness.js";
+import { errorOf } from "../tasks/exit-error.js";
 
 /**
  * Records the error or the exit code that ends this process, for the other tasks.

@@ -4,7 +4,7 @@
 // interrupt.
 import type { ErrorParts, TaskErrors } from "../../core/task-errors.js";
 import { after } from "../../support/timers.js";
-import { errorOf } from "./failure.js";
+import { errorOf } from "./exit-error.js";
 import type { TaskExit } from "./monitor.js";
 
 /** Milliseconds in which a program's worker reads the message to leave, and in which it leaves. */
