@@ -74,6 +74,8 @@ writeFileSync(
 );
 
 // 3. JavaScript: the library, the monitor and the engine thread (started from strings, so that no bundler can lose their files), the CLI.
+/** Characters after which a line of the library ends where it can: Node prints the line of an uncaught error. */
+const LINE_MAX = 120;
 /** @type {import("esbuild").BuildOptions} */
 const common = {
   bundle: true,
@@ -90,7 +92,7 @@ const build = async (/** @type {import("esbuild").BuildOptions} */ options) =>
  * Names and lines stay, for stack traces; so does `const`, which V8 folds where it does not fold `let`.
  * @type {import("esbuild").BuildOptions}
  */
-const lean = { minifyWhitespace: true, charset: "ascii", lineLimit: 120, sourcemap: "external" };
+const lean = { minifyWhitespace: true, charset: "ascii", lineLimit: LINE_MAX, sourcemap: "external" };
 for (const [name, source] of [
   ["monitor", "tasks/monitor-node"],
   ["watch", "process/process-watch"],
@@ -136,6 +138,67 @@ function mapOf(file) {
   );
   return { ...map, sourcesContent };
 }
+const DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+/** The segments of a map's lines: column, then source, line and column there, and name. @param {string} mappings */
+function segmentsOf(mappings) {
+  const fields = [0, 0, 0, 0, 0];
+  return mappings.split(";").map((line) => {
+    fields[0] = 0;
+    return line.split(/,|^$/).flatMap((digits) => {
+      /** @type {number[]} */
+      const segment = [];
+      let [value, shift] = [0, 0];
+      for (const one of digits) {
+        const digit = DIGITS.indexOf(one);
+        value |= (digit & 31) << shift;
+        shift += 5;
+        if (digit & 32) continue;
+        const field = segment.length;
+        fields[field] = (fields[field] ?? 0) + (value & 1 ? -(value >>> 1) : value >>> 1);
+        segment.push(fields[field] ?? 0);
+        [value, shift] = [0, 0];
+      }
+      return segment.length === 0 ? [] : [segment];
+    });
+  });
+}
+/**
+ * Code of esbuild, with a new line where the next module begins: it limits the lines of each module alone, and Node prints the
+ * line of an uncaught error.
+ * @param {string} code @param {{ mappings: string }} map
+ * @returns {{ code: string, map: any }}
+ */
+function withLines(code, map) {
+  if (map.mappings === "") return { code, map };
+  /** @type {string[]} */
+  const lines = [];
+  /** @type {number[][][]} */
+  const mappings = [];
+  const segments = segmentsOf(map.mappings);
+  let source = -1;
+  for (const [i, line] of code.split("\n").entries()) {
+    let start = 0;
+    /** @type {number[][]} */
+    let row = [];
+    mappings.push(row);
+    for (const [column = 0, ...rest] of segments[i] ?? []) {
+      const isNext = rest.length > 0 && rest[0] !== source;
+      // Of the fields of a class, too, esbuild makes one line.
+      const isLong = line.length - start > LINE_MAX && column - start > LINE_MAX / 2;
+      const isEnd = isNext ? /[;}]/ : isLong ? /;/ : undefined;
+      if (column > start && isEnd?.test(line[column - 1] ?? "")) {
+        lines.push(line.slice(start, column));
+        row = [];
+        mappings.push(row);
+        start = column;
+      }
+      row.push([column - start, ...rest]);
+      source = rest[0] ?? source;
+    }
+    lines.push(line.slice(start));
+  }
+  return { code: lines.join("\n"), map: { ...map, mappings } };
+}
 /** Takes an empty map away. @param {string} file */
 function dropMap(file) {
   writeFileSync(file, readFileSync(file, "utf8").replace(/\/\/# sourceMappingURL=.*\n?$/, ""));
@@ -159,14 +222,14 @@ async function merge(folder, entries, external, groups) {
       { name: "external", resolveId: (id) => (external.test(id) ? { id, external: true } : null) },
       {
         name: "maps",
-        load: (id) => (hasMaps ? { code: readFileSync(id, "utf8"), map: mapOf(id) } : null),
+        load: (id) => (hasMaps ? withLines(readFileSync(id, "utf8"), mapOf(id)) : null),
       },
       {
         // No file of the package has effects but by its exports, as package.json says: bundlers warn of imports for effects.
         name: "no-effects",
         // Spaces instead: the map keeps its columns.
         renderChunk: (code) => ({
-          code: code.replace(/\bimport'\.\.?\/[^']+';/g, (found) => " ".repeat(found.length)),
+          code: code.replace(/\bimport '\.\.?\/[^']+';/g, (found) => " ".repeat(found.length)),
           map: null,
         }),
       },
@@ -187,7 +250,6 @@ async function merge(folder, entries, external, groups) {
     hashCharacters: "base36",
     hoistTransitiveImports: false,
     minifyInternalExports: false,
-    compact: true,
     manualChunks(id, { getModuleInfo }) {
       /** @param {string} from @returns {Set<string>} */
       const neededBy = (from, all = new Set()) => {

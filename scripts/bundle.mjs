@@ -38,3 +38,46 @@ export async function bundleSizes(entry = "dist/index.js", loaded) {
   }
   return { first: sum(first), whole: sum(files), noble: sum(files.filter((name) => name.includes("noble-"))) };
 }
+
+/** The parts of what `import "pamir"` loads at first, by their sources. The first that fits counts. @type {[string, RegExp][]} */
+const PARTS = [
+  ["messages, lanes, buffers", /protocol\/eager|^src\/transport|core\/message/],
+  ["one-sided operations, regions", /protocol\/rma|^src\/memory|core\/region/],
+  ["payloads that their receiver takes", /protocol\/rendezvous/],
+  ["calls, errors of other tasks", /protocol\/(call|served)|core\/(thrown|error|task-errors)/],
+  ["`codecs.clone()`", /core\/clone/],
+  ["client, contexts, waits", /^src\/pami|^src\/protocol|^src\/core/],
+  ["sleeping, liveness", /^src\/node/],
+  ["dumps, traces, debug mode", /^src\/observe/],
+  ["`attach()`, `info()`, the host", /^src\/(start|support|generated)|^src\/index/],
+  ["kernels, layout", /^src\/kernel|^assembly/],
+];
+
+/** Kilobytes of each part, of so many gzipped bytes in all: a part's share of what is minified. @param {number} bytes */
+export async function partSizes(bytes) {
+  const entry = "src/index.ts";
+  const { metafile } = await build({
+    entryPoints: [entry],
+    bundle: true,
+    minify: true,
+    format: "esm",
+    splitting: true,
+    outdir: "bundle",
+    external: ["node:*"],
+    logLevel: "silent",
+    metafile: true,
+    write: false,
+  });
+  const { outputs } = metafile;
+  const first = new Set(Object.keys(outputs).filter((name) => outputs[name]?.entryPoint === entry));
+  for (const name of first)
+    for (const { path, kind } of outputs[name]?.imports ?? []) if (kind === "import-statement") first.add(path);
+  const sizes = new Map(PARTS.map(([part]) => [part, 0]));
+  for (const name of first)
+    for (const [source, { bytesInOutput }] of Object.entries(outputs[name]?.inputs ?? {})) {
+      const [part] = PARTS.find(([, fits]) => fits.test(source)) ?? [source];
+      sizes.set(part, (sizes.get(part) ?? 0) + bytesInOutput);
+    }
+  const all = [...sizes.values()].reduce((sum, size) => sum + size);
+  return new Map([...sizes].map(([part, size]) => [part, (size / all) * (bytes / 1000)]));
+}

@@ -8,7 +8,7 @@ import { build } from "esbuild";
 import { rollup } from "rollup";
 import { describe, expect, inject, it, test } from "vitest";
 import { BUNDLE_MAX, LATER_MAX, PISCINA_MAX, POOL_MAX, WASM_MAX, WEB_MAX } from "../scripts/bounds.mjs";
-import { bundleSizes } from "../scripts/bundle.mjs";
+import { bundleSizes, partSizes } from "../scripts/bundle.mjs";
 import { buildDemo } from "../scripts/demo.mjs";
 import { note, noted, silent, takeWarnings } from "../scripts/warnings.mjs";
 
@@ -152,6 +152,20 @@ describe("source maps", () => {
     expect(mapped.filter((path) => !whole.includes(path))).toEqual([]);
   });
 
+  it("no line is long enough to hide a stack in Node, which prints the line of an uncaught error", () => {
+    const library = paths.filter(
+      (path) => /^dist\/[\w/-]+\.js$/.test(path) && !/dist\/(cli|piscina|pool|port|tasks)/.test(path),
+    );
+    const long = library.flatMap((path) =>
+      readFileSync(path, "utf8")
+        .split("\n")
+        // No error has its place in these: names of other files, and what the build has made of WebAssembly and of workers.
+        .filter((line) => line.length >= 200 && !/^(import|export) ?\{|^var \w+(Hex|Source) ?=/.test(line))
+        .map((line) => `${path}: ${line.length}: ${line.slice(0, 60)}`),
+    );
+    expect(long).toEqual([]);
+  });
+
   it("lead to the line that throws", () => {
     const line = readFileSync("src/core/check.ts", "utf8")
       .split("\n")
@@ -175,6 +189,15 @@ it.each([
 ])("%s finds nothing, for any resolver", (_, file, args) => {
   const { status, stdout } = spawnSync(process.execPath, [join("node_modules", file), ...args], { encoding: "utf8" });
   expect(status, stdout).toBe(0);
+});
+
+test("docs/hosts.md says what the parts weigh", async () => {
+  const { first } = await bundleSizes();
+  const rows = [...readFileSync("docs/hosts.md", "utf8").matchAll(/^\| ([^|]+) \| (\d+) \|/gm)];
+  const shown = new Map(rows.map(([, part, size]) => [part as string, Number(size)]));
+  const sizes = await partSizes(first);
+  expect([...shown.keys()].sort()).toEqual([...sizes.keys()].sort());
+  for (const [part, size] of sizes) expect(Math.abs(size - (shown.get(part) ?? 0)), part).toBeLessThan(0.75);
 });
 
 test(`the bundle of import "pamir" is at most ${BUNDLE_MAX} bytes minified and gzipped, the wasm ${WASM_MAX}`, async () => {
