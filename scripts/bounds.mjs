@@ -35,7 +35,7 @@ export const LATER_MAX = 136_970;
  * a third of one for round trips that are longer than a context's turn, a third for frames and packets that are not copied, a
  * sixth for strangers that hold all connections, a sixth for finding ws, a quarter for acknowledgments that go with data.
  */
-export const WEB_MAX = 30_435;
+export const WEB_MAX = 30_490;
 
 /**
  * Bytes that `pamir/pool` adds to `import "pamir"`, minified and gzipped, without what values are encoded with: a sixth for
