@@ -1,5 +1,5 @@
 // A geometry at one of its members, below the API: it numbers the operations, starts them, hands messages to them, and ends
-// them when one has failed.
+// them when one has failed. What it decides by itself is in geometry/: which messages wait, what has failed, and the votes.
 import {
   COLLECTIVE_ACTIVE,
   COLLECTIVE_CALL,
@@ -7,55 +7,41 @@ import {
   COLLECTIVE_DATA,
   COLLECTIVE_EXTENSION,
   COLLECTIVE_FAILED,
-  COLLECTIVE_HEADER_SIZE,
   COLLECTIVE_READY,
   COLLECTIVE_VOTE,
 } from "../../assembly/layout.js";
 import { seqDelta } from "../../assembly/seq.js";
 import type { CompletionQueue } from "../core/completion.js";
 import { type Endpoint, nameOf } from "../core/endpoint.js";
-import { PamiError } from "../core/error.js";
-import { CANCELED, type Callback, ENOMEM, ERROR, type Result, SHUTDOWN, SUCCESS } from "../core/result.js";
+import { CANCELED, type Callback, ERROR, type Result, SHUTDOWN, SUCCESS } from "../core/result.js";
 import type { Arrival } from "../protocol/late-handler.js";
-import { copyInto } from "../support/copy.js";
 import { type ActiveHost, ActiveMessages, type Unexpected } from "./active.js";
-import { Agreement, type SendVote } from "./agreement.js";
+import type { Agreement } from "./agreement.js";
 import { nodesKeepOrder } from "./algorithms/leaders.js";
 import { Check, type CollectiveCall, callIn } from "./calls.js";
 import type { Extension } from "./extension.js";
-import {
-  type CollectiveOperation,
-  type OperationBuffers,
-  PlainOperation,
-  type Reducer,
-  type RegionHolder,
-} from "./operation.js";
-import { type Channel, EAGER_BYTES } from "./schedule/channel.js";
+import { type Early, EarlyMessages } from "./geometry/early-messages.js";
+import { describeEnd, Failures, failureError, failureIn } from "./geometry/failures.js";
+import type { Membership } from "./geometry/membership.js";
+import { Peers } from "./geometry/peers.js";
+import { type NewsOfEnds, Votes } from "./geometry/votes.js";
+import { type CollectiveOperation, type OperationBuffers, PlainOperation, type RegionHolder } from "./operation.js";
+import type { Channel } from "./schedule/channel.js";
 import { describeLengths, Execution, type ExecutionHost } from "./schedule/execution.js";
 import type { Schedule } from "./schedule/schedule.js";
 import type { Piece, Scratch } from "./scratch.js";
 import type { SharedMembers } from "./shared/shared-members.js";
 import type { SharedHost, SharedOperation } from "./shared/shared-operation.js";
-import { partialBytes, reduceOperands } from "./shared/shared-steps.js";
 import { describeDifference, describeKind, isSameKind } from "./signature.js";
 import { UnderWay } from "./under-way.js";
 
-/** What an operation may fail with at another member. */
-const FAILURES: ReadonlySet<Result> = new Set([ERROR, ENOMEM, SHUTDOWN, CANCELED]);
-/** Numbers of failed operations that are remembered, so that each is passed on once. */
-const FAILURES_MAX = 64;
 /** Characters of a reason that are passed on. */
 const WHY_MAX = 400;
-/** Bytes for which an early message counts, besides its payload, and the most of one member: see EARLY_BYTES_MAX of collectives.ts. */
-const EARLY_BYTES = 64;
-const EARLY_BYTES_MAX = 67_108_864;
-/** Early votes of each member that are kept: it has one, and may send the decision behind it. */
-const VOTES_MAX = 2;
 /** How far ahead of this member another one may be, in operations: see SYNCHRONIZING_INTERVAL. */
 const AHEAD_MAX = 1024;
 
 /** What the geometries of one context share. */
-export interface GeometryHost {
+export interface GeometryHost extends NewsOfEnds {
   readonly channel: Channel;
   readonly scratch: Scratch;
   readonly completions: CompletionQueue;
@@ -64,10 +50,6 @@ export interface GeometryHost {
   polling(geometry: GeometryCore, change: 1 | -1): void;
   /** Whether an endpoint has ended, and all its messages are delivered. */
   isGone(endpoint: Endpoint): boolean;
-  /** Whether the end of an endpoint that is gone is certain by now. */
-  hasCertainlyEnded(endpoint: Endpoint): boolean;
-  /** Whether it is not, and a launcher will say so once it is. */
-  isEndAwaited(endpoint: Endpoint): boolean;
   /** Has `memberGone()` called for a member that may be in another node. */
   watch(endpoint: Endpoint): void;
   /** The geometry needs its id no more. */
@@ -77,35 +59,6 @@ export interface GeometryHost {
   readonly regions: RegionHolder;
   /** A member has closed the geometry. */
   closedAt(geometry: GeometryCore, endpoint: Endpoint): void;
-}
-
-/** What the members have told each other when the geometry was made. */
-export interface Membership {
-  /** Id of the geometry at this member. */
-  readonly id: number;
-  readonly rank: number;
-  readonly endpoints: readonly Endpoint[];
-  /** Its id at each member. */
-  readonly ids: readonly number[];
-  /** The node of each member: the number of the node's first task. */
-  readonly nodes: readonly number[];
-  /** Whether all members are in debug mode. */
-  readonly isChecked: boolean;
-  /** If all members share a memory. */
-  readonly shared: SharedMembers | undefined;
-  /** At the first member: what the others were told. */
-  readonly table: Uint8Array | undefined;
-  /** Releases this member's block. No other member reads it any more. */
-  readonly release: () => void;
-}
-
-/** A message whose operation has not begun here. */
-interface Early {
-  readonly kind: number;
-  readonly rank: number;
-  readonly tag: number;
-  readonly signature: number;
-  readonly arrival: Arrival;
 }
 
 export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
@@ -132,6 +85,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
   readonly #copies: Piece[] = [];
   readonly #host: GeometryHost;
   readonly #ids: readonly number[];
+  readonly #peers: Peers;
   readonly #shared: SharedMembers | undefined;
   readonly #release: () => void;
   /** Number of the last operation before which all are complete. */
@@ -141,28 +95,11 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
   polling = 0;
   /** Whether the context's list of those has it. */
   isListed = false;
-  readonly #early = new Map<number, Early[]>();
-  /** Bytes of these, by the rank that has sent them. */
-  readonly #earlyBytes: number[] = [];
+  readonly #early = new EarlyMessages();
   /** In debug mode: what members have called, by number. */
   readonly #checks = new Map<number, Check>();
-  /** Results of operations that have failed elsewhere, by number. */
-  readonly #failures = new Map<number, Result>();
-  readonly #agreements: Agreement[] = [];
-  /**
-   * Votes for an agreement that has not begun here. Each other member has at most one: it votes in the first round, and goes on
-   * once it has the votes of all, so that of this member too.
-   */
-  readonly #earlyVotes: {
-    readonly number: number;
-    readonly rank: number;
-    readonly round: number;
-    readonly payload: Uint8Array;
-  }[] = [];
-  /** The first operation that has failed for a member that is gone: no later one can succeed. */
-  #brokenFrom: number | undefined;
-  /** Which member is gone, in words. */
-  #lost = "";
+  readonly #failures = new Failures();
+  readonly #votes: Votes;
   /** What is built upon this geometry, by number. */
   readonly #extensions = new Map<number, Extension>();
 
@@ -178,6 +115,8 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     this.unexpected = host.unexpected;
     this.#host = host;
     this.#ids = ids;
+    this.#peers = new Peers(host.channel, membership);
+    this.#votes = new Votes(host, membership, this.#peers, { gone: this.#gone, certain: this.#certain });
     this.#shared = shared;
     this.#release = release;
     this.table = table;
@@ -217,12 +156,12 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
 
   /** Whether a member has ended, or has closed the geometry. */
   get isBroken(): boolean {
-    return this.#brokenFrom !== undefined;
+    return this.#failures.brokenFrom !== undefined;
   }
 
   /** Which member is gone, in words. */
   get lost(): string {
-    return this.#lost;
+    return this.#failures.lost;
   }
 
   get goneRanks(): ReadonlySet<number> {
@@ -259,8 +198,8 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
   }
 
   #deliverEarly(operation: CollectiveOperation): void {
-    for (const early of this.#early.get(operation.number) ?? []) this.#deliver(operation, early);
-    this.#forgetEarly(operation.number);
+    for (const early of this.#early.of(operation.number)) this.#deliver(operation, early);
+    this.#early.forget(operation.number);
   }
 
   /**
@@ -274,9 +213,9 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
       operation.mayMeet &&
       active.count === 0 &&
       !this.isChecked &&
-      this.#brokenFrom === undefined &&
-      this.#early.size === 0 &&
-      (this.#failures.size === 0 || !this.#failures.has(number))
+      this.#failures.brokenFrom === undefined &&
+      this.#early.byNumber.size === 0 &&
+      (this.#failures.results.size === 0 || !this.#failures.results.has(number))
     ) {
       operation.number = number;
       operation.signature = signature;
@@ -292,7 +231,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
   }
 
   #startShared(operation: SharedOperation): void {
-    if (this.#early.size > 0) this.#deliverEarly(operation);
+    if (this.#early.byNumber.size > 0) this.#deliverEarly(operation);
     operation.advance();
   }
 
@@ -304,14 +243,10 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     this.#active.add(operation);
     const { buffers } = operation;
     if (buffers !== undefined) operation.hold(this.regions, buffers.send, buffers.receive);
-    const failed = this.#isBrokenAt(number)
-      ? SHUTDOWN
-      : this.#failures.size > 0
-        ? this.#failures.get(number)
-        : undefined;
+    const failed = this.#failures.of(number);
     if (operation.isPolling) this.#host.polling(this, 1);
     if (failed === undefined) return true;
-    if (failed === SHUTDOWN) operation.why = this.#lost;
+    if (failed === SHUTDOWN) operation.why = this.#failures.lost;
     this.#end(operation, failed, false);
     return false;
   }
@@ -357,15 +292,6 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     else if (check.calls[rank] === undefined) this.failed(operation, SHUTDOWN, "");
   }
 
-  #isBrokenAt(number: number): boolean {
-    return this.#brokenFrom !== undefined && seqDelta(number, this.#brokenFrom) >= 0;
-  }
-
-  /** Whether a failure ends what no failure so far has ended: this operation, and all that begin later. */
-  #breaksAt(number: number, result: Result): boolean {
-    return result === SHUTDOWN && !this.#isBrokenAt(number);
-  }
-
   /** Advances the operations that poll. If one waits for its slot, those behind it wait, too. */
   advance(): void {
     const active = this.#active;
@@ -401,14 +327,14 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
       this.active.came(number, tag, signature, rank, arrival);
       this.active.rethrow();
     }
-    if (kind === COLLECTIVE_VOTE) this.#voted(number, rank, tag, arrival.payload.slice());
+    if (kind === COLLECTIVE_VOTE) this.#votes.came(number, rank, tag, arrival.payload.slice());
     if (kind === COLLECTIVE_DATA || kind === COLLECTIVE_READY || kind === COLLECTIVE_CALL) {
       const early = { kind, rank, tag, signature, arrival };
       const operation = this.#active.at(number);
       const isAhead = seqDelta(number, this.#active.next) >= 0;
       if (isAhead || operation?.check !== undefined) {
         if (seqDelta(number, this.#active.next) >= AHEAD_MAX) return;
-        if (kind !== COLLECTIVE_CALL) this.#keep(number, early);
+        if (kind !== COLLECTIVE_CALL) this.#early.keep(number, early);
         else this.#checkOf(number).calls[rank] = callIn(arrival, this.size);
         if (operation !== undefined) this.#compare(operation);
       } else if (operation !== undefined) this.#deliver(operation, early);
@@ -421,31 +347,11 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
           COLLECTIVE_FAILED,
           rank,
           number,
-          this.#failures.get(number) ?? ERROR,
+          this.#failures.results.get(number) ?? ERROR,
           new TextEncoder().encode(text),
         );
       }
     }
-  }
-
-  /** Keeps a message until its operation begins. */
-  #keep(number: number, early: Early): void {
-    const { rank, arrival } = early;
-    const bytes = (this.#earlyBytes[rank] ?? 0) + EARLY_BYTES + arrival.payloadBytes;
-    // A long transfer waits until this member is ready.
-    if (arrival.payloadBytes > EAGER_BYTES || bytes > EARLY_BYTES_MAX) return;
-    this.#earlyBytes[rank] = bytes;
-    const list = this.#early.get(number);
-    const kept = { ...early, arrival: copyOf(early.arrival) };
-    if (list === undefined) this.#early.set(number, [kept]);
-    else list.push(kept);
-  }
-
-  /** What has come early for an operation is delivered, or needed no more. */
-  #forgetEarly(number: number): void {
-    for (const { rank, arrival } of this.#early.get(number) ?? [])
-      this.#earlyBytes[rank] = (this.#earlyBytes[rank] as number) - EARLY_BYTES - arrival.payloadBytes;
-    this.#early.delete(number);
   }
 
   #deliver(operation: CollectiveOperation, { kind, rank, tag, signature, arrival }: Early): void {
@@ -481,19 +387,11 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
   }
 
   send(kind: number, rank: number, operation: CollectiveOperation, tag: number, payload?: Uint8Array): Result {
-    const { channel } = this.#host;
-    const { number, signature } = operation;
-    return channel
-      .address(kind, this.#ids[rank] as number, this.id, this.rank)
-      .send(this.endpoints[rank] as Endpoint, number, tag, signature, payload);
+    return this.#peers.send(kind, rank, operation.number, tag, operation.signature, payload);
   }
 
   sendLong(rank: number, operation: CollectiveOperation, tag: number, payload: Uint8Array, onSent: () => void): void {
-    const { channel } = this.#host;
-    const { number, signature } = operation;
-    channel
-      .address(COLLECTIVE_DATA, this.#ids[rank] as number, this.id, this.rank)
-      .sendLong(this.endpoints[rank] as Endpoint, number, tag, signature, payload, onSent);
+    this.#peers.sendLong(COLLECTIVE_DATA, rank, operation.number, tag, operation.signature, payload, onSent);
   }
 
   /** Adds an extension, before the operation in which members tell each other of it. @returns its number: that of the operation */
@@ -518,10 +416,8 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     payload?: Uint8Array,
     onSent?: Callback,
   ): Result {
-    const channel = this.#host.channel.address(COLLECTIVE_EXTENSION, this.#ids[rank] as number, this.id, this.rank);
-    const endpoint = this.endpoints[rank] as Endpoint;
-    if (onSent === undefined) return channel.send(endpoint, number, tag, word, payload);
-    channel.sendLong(endpoint, number, tag, word, payload as Uint8Array, onSent);
+    if (onSent === undefined) return this.#peers.send(COLLECTIVE_EXTENSION, rank, number, tag, word, payload);
+    this.#peers.sendLong(COLLECTIVE_EXTENSION, rank, number, tag, word, payload as Uint8Array, onSent);
     return SUCCESS;
   }
 
@@ -543,33 +439,21 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     shutdown: (text: string, to: Endpoint) => Error,
     cause?: unknown,
   ): Error {
-    const because = why === "" ? "" : `: ${why}`;
-    if (result === SHUTDOWN) {
-      const [rank] = [...this.#gone, ...this.#ended];
-      const text = `${what}: ${why || this.#lost || this.#describeEnd()}`;
-      return rank === undefined
-        ? new PamiError("PAMIR_SHUTDOWN", text)
-        : shutdown(text, this.endpoints[rank] as Endpoint);
-    }
-    if (result === CANCELED) return new PamiError("PAMIR_CLOSED", `${what}: the geometry was closed`);
-    if (result === ENOMEM) return new PamiError("PAMIR_NO_MEMORY", `${what} has no memory${because}`);
-    const text = `${what} has failed${because === "" ? " at another member" : because}`;
-    return new PamiError("PAMIR_COLLECTIVE", text, cause === undefined ? {} : { cause });
+    const known = result === SHUTDOWN ? why || this.#failures.lost : why;
+    return failureError(what, result, known, this.#firstEnded, shutdown, cause);
   }
 
-  #describeEnd(): string {
-    const [rank] = [...this.#gone, ...this.#ended];
-    return `${rank === undefined ? "a member" : nameOf(this.endpoints[rank] as Endpoint)} has ended`;
+  get #firstEnded(): Endpoint | undefined {
+    const [rank = -1] = [...this.#gone, ...this.#ended];
+    return this.endpoints[rank];
   }
 
   sendActive(kind: number, rank: number, number: number, tag: number, root: number, payload: Uint8Array): void {
-    this.#host.channel
-      .address(kind, this.#ids[rank] as number, this.id, this.rank)
-      .send(this.endpoints[rank] as Endpoint, number, tag, root, payload);
+    this.#peers.send(kind, rank, number, tag, root, payload);
   }
 
   whenSent(rank: number, onSent: Callback): boolean {
-    return this.#host.channel.whenSent(this.endpoints[rank] as Endpoint, onSent);
+    return this.#peers.whenSent(rank, onSent);
   }
 
   overActive(operation: CollectiveOperation, result: Result, why: string): void {
@@ -577,28 +461,6 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     operation.why = why;
     operation.letGo();
     this.#heard(operation, result);
-  }
-
-  /** Reduces blocks that this member has, in the order of algorithms/order.ts. @throws PAMIR_NO_MEMORY; what the user's code throws */
-  reduceBlocks(blocks: readonly Uint8Array[], bytes: number, reducer: Reducer): Uint8Array {
-    if (blocks.length === 1) return blocks[0] as Uint8Array;
-    const space = (bytes + 15) & ~15;
-    const whole = (blocks.length + 1) * space + partialBytes(reducer, blocks.length, bytes);
-    const piece = this.scratch.takeAnywhere(whole);
-    const { elsewhere } = piece;
-    const there: Reducer = {
-      ...reducer,
-      reduce: (to, left, right, length) => reducer.reduce(to, left, right, length, elsewhere),
-    };
-    try {
-      for (const [rank, block] of blocks.entries()) copyInto(piece.bytes, rank * space, block);
-      const operandOf = (rank: number): number => piece.pointer + rank * space;
-      const out = blocks.length * space;
-      reduceOperands(there, blocks.length, { operandOf }, piece.pointer + out, bytes, piece.pointer + out + space);
-      return piece.bytes.slice(out, out + bytes);
-    } finally {
-      this.scratch.giveBack(piece);
-    }
   }
 
   over(operation: CollectiveOperation, result: Result): void {
@@ -632,7 +494,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
   #finish(operation: CollectiveOperation, result: Result): void {
     operation.result = result;
     operation.check = undefined;
-    if (this.#early.size > 0) this.#forgetEarly(operation.number);
+    if (this.#early.byNumber.size > 0) this.#early.forget(operation.number);
     if (this.isChecked) this.#checks.delete(operation.number);
     this.#active.remove(operation.number);
     if (operation.isPolling) this.#host.polling(this, -1);
@@ -660,41 +522,37 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
   /** Ends what cannot succeed any more: other members may have ended it too, without a word. */
   #endBroken(): void {
     for (const operation of this.#active.all()) {
-      if (!operation.isStopped && this.#isBrokenAt(operation.number)) this.#end(operation, SHUTDOWN, false);
+      if (!operation.isStopped && this.#failures.isBrokenAt(operation.number)) this.#end(operation, SHUTDOWN, false);
     }
   }
 
   /** Remembers that an operation has failed, and tells those members that pass it on. */
   #hasFailed(number: number, result: Result, tells: boolean, why: string): void {
-    const breaks = this.#breaksAt(number, result);
-    if (result === SHUTDOWN) this.#lost ||= why || this.#describeEnd();
+    const breaks = this.#failures.breaksAt(number, result);
+    if (result === SHUTDOWN) this.#failures.lost ||= why || describeEnd(this.#firstEnded);
     if (breaks) {
-      this.#brokenFrom = number;
+      this.#failures.brokenFrom = number;
       this.#host.broken(this);
     }
-    if (this.#failures.has(number) && !breaks) return;
-    this.#failures.set(number, result);
-    if (this.#failures.size > FAILURES_MAX) this.#failures.delete(this.#failures.keys().next().value as number);
+    if (this.#failures.results.has(number) && !breaks) return;
+    this.#failures.add(number, result);
     if (!tells) return;
     const told = new Set<number>();
     // Each member passes it on to some 2 log2 n others, so that it gets around those that end meanwhile.
     for (let distance = 1; distance < this.size; distance *= 2) {
       told.add((this.rank + distance) % this.size).add((this.rank - distance + this.size) % this.size);
     }
-    const text = new TextEncoder().encode((why || (result === SHUTDOWN ? this.#lost : "")).slice(0, WHY_MAX));
+    const text = new TextEncoder().encode((why || (result === SHUTDOWN ? this.#failures.lost : "")).slice(0, WHY_MAX));
     for (const rank of told) if (!this.#gone.has(rank)) this.#tell(COLLECTIVE_FAILED, rank, number, result, text);
   }
 
   #tell(kind: number, rank: number, number: number, tag: number, payload?: Uint8Array): void {
-    if (rank === this.rank) return;
-    this.#host.channel
-      .address(kind, this.#ids[rank] as number, this.id, this.rank)
-      .send(this.endpoints[rank] as Endpoint, number, tag, 0, payload);
+    if (rank !== this.rank) this.#peers.send(kind, rank, number, tag, 0, payload);
   }
 
   #failedElsewhere(number: number, result: Result, why: string): void {
     // Where one has found a difference, and another the end of a member, that one begins no further operation.
-    if (this.#failures.has(number) && !this.#breaksAt(number, result)) return;
+    if (this.#failures.results.has(number) && !this.#failures.breaksAt(number, result)) return;
     this.#hasFailed(number, result, true, why);
     for (const operation of this.#active.all()) {
       if (operation.isStopped || operation.number !== number) continue;
@@ -712,7 +570,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     this.#gone.add(rank);
     if (isCertain) this.#certain.add(rank);
     this.active.gone();
-    for (const agreement of this.#agreements) if (!agreement.isOver) agreement.gone();
+    this.#votes.gone();
     for (const operation of this.#active.all()) {
       if (operation.isPolling || !operation.isStopped) this.#endedFor(operation, rank);
     }
@@ -729,7 +587,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
   /** Ends what is under way, and all that begins later, for all members. */
   #break(why: string): void {
     const number = (this.#completed + 1) >>> 0;
-    if (this.#isBrokenAt(number)) return;
+    if (this.#failures.isBrokenAt(number)) return;
     this.#hasFailed(number, SHUTDOWN, true, why);
     this.#endBroken();
   }
@@ -745,7 +603,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
    */
   sharedMemberEnded(rank: number): void {
     if (this.#shared === undefined || this.#ended.has(rank)) return;
-    if (!this.#isBrokenAt((this.#completed + 1) >>> 0)) {
+    if (!this.#failures.isBrokenAt((this.#completed + 1) >>> 0)) {
       const copy = this.scratch.take(4096);
       if (copy !== undefined) {
         this.#copies.push(copy);
@@ -764,26 +622,10 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
 
   /** Begins to agree with the members that are left on those that have ended. All of them call it, as often. */
   agree(isGood: boolean): Agreement {
-    const number = this.#agreements.length;
-    const send: SendVote = (rank, round, payload) => {
-      this.#host.channel
-        .address(COLLECTIVE_VOTE, this.#ids[rank] as number, this.id, this.rank)
-        .send(this.endpoints[rank] as Endpoint, number, round, 0, payload);
-    };
-    this.#learnEnds();
-    const agreement = new Agreement(this.rank, this.size, { gone: this.#gone, certain: this.#certain }, isGood, send);
-    this.#agreements.push(agreement);
+    const agreement = this.#votes.agree(isGood);
     for (let rank = 0; rank < this.size; rank++) if (rank !== this.rank && !this.#gone.has(rank)) this.watch(rank);
-    agreement.begin();
-    for (const vote of this.#earlyVotes.splice(0)) this.#voted(vote.number, vote.rank, vote.round, vote.payload);
+    this.#votes.begin(agreement);
     return agreement;
-  }
-
-  /** Of ends that were not certain, the node may have learned more. */
-  #learnEnds(): void {
-    for (const rank of this.#gone) {
-      if (this.#host.hasCertainlyEnded(this.endpoints[rank] as Endpoint)) this.#certain.add(rank);
-    }
   }
 
   /**
@@ -791,22 +633,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
    * not so far, but a launcher will tell of each member of which nothing is heard, once its process has ended.
    */
   isSettled(agreement: Agreement): boolean {
-    this.#learnEnds();
-    agreement.learn(this.#certain);
-    return (
-      agreement.mayGoOn || !agreement.silent.some((rank) => this.#host.isEndAwaited(this.endpoints[rank] as Endpoint))
-    );
-  }
-
-  #voted(number: number, rank: number, round: number, payload: Uint8Array): void {
-    const agreement = this.#agreements[number];
-    const isKept = this.#earlyVotes.some(
-      (vote) => vote.rank === rank && vote.number === number && vote.round === round,
-    );
-    if (agreement === undefined) {
-      if (!isKept && this.#earlyVotes.length < VOTES_MAX * this.size)
-        this.#earlyVotes.push({ number, rank, round, payload });
-    } else agreement.came(rank, round, payload);
+    return this.#votes.isSettled(agreement);
   }
 
   /** Ends the geometry at this member: what is under way is given up. */
@@ -814,7 +641,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     if (this.isClosed) return;
     this.isClosed = true;
     for (const operation of this.#active.all()) this.#end(operation, CANCELED, false);
-    this.#early.clear();
+    this.#early.byNumber.clear();
     this.active.close();
     for (const extension of this.#extensions.values()) extension.gone(this.rank);
     this.#extensions.clear();
@@ -838,20 +665,4 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     this.#release();
     this.#host.dropped(this);
   }
-}
-
-/** Why an operation has failed elsewhere: what is no failure counts as one of the other member's. */
-function failureIn(tag: number): Result {
-  return FAILURES.has(tag as Result) ? (tag as Result) : ERROR;
-}
-
-/** A message that outlives its handler. */
-export function copyOf(arrival: Arrival): Arrival {
-  const words = Uint32Array.from({ length: COLLECTIVE_HEADER_SIZE / 4 }, (_, at) => arrival.headerWord(4 * at));
-  return {
-    origin: arrival.origin,
-    payloadBytes: arrival.payloadBytes,
-    payload: arrival.payload.slice(),
-    headerWord: (offset) => words[offset >>> 2] as number,
-  };
 }

@@ -1,4 +1,5 @@
 // Active messages of a geometry at their root: checks the parameters, and takes the answers.
+import { reduceBlocks } from "../collective/geometry/reduce-blocks.js";
 import type { GeometryCore } from "../collective/geometry-core.js";
 import type { CollectiveOperation, Reducer } from "../collective/operation.js";
 import { type ActiveType, OPERATION_ROWS } from "../collective/operations.js";
@@ -53,5 +54,5 @@ function gathered({ size }: GeometryCore, own: Uint8Array, receive: Uint8Array):
 function reduced(core: GeometryCore, requests: Requests, given: Given, own: Uint8Array, receive: Uint8Array): Take {
   const { send, receive: result, operation, type } = given;
   const { reducer } = requests.of("allreduce", { send, receive: result, operation, type } as Given).request;
-  return (blocks) => receive.set(core.reduceBlocks(blocks, own.length, reducer as Reducer));
+  return (blocks) => receive.set(reduceBlocks(core.scratch, blocks, own.length, reducer as Reducer));
 }
