@@ -1,4 +1,4 @@
-// What the parts of one context share: sender, receiver, one-sided operations.
+// The state that the parts of one context share: sender, receiver, one-sided operations.
 
 import type { CompletionQueue } from "../core/completion.js";
 import type { Endpoint } from "../core/endpoint.js";
@@ -12,8 +12,8 @@ import type { Clock } from "../support/clock.js";
 import type { Buffers, Lanes } from "../transport/transport.js";
 
 /**
- * See Sender.sendOwn(). The header is copied; a payload only if the message takes one record: a larger one must not change
- * until it is sent.
+ * See Sender.sendOwn(). The header is copied. A payload is copied only if the message takes one record: a larger payload must
+ * not change until it is sent.
  */
 export type Tell = (to: Endpoint, dispatch: number, header: Uint8Array, payload?: Uint8Array) => void;
 
@@ -28,7 +28,7 @@ export interface ContextParts {
   readonly block: number;
   readonly engine: ContextEngine;
   readonly lanes: Lanes;
-  /** The pool of its task. */
+  /** The buffer pool of the context's task. */
   readonly buffers: Buffers;
   readonly completions: CompletionQueue;
   /** Where the agent has no thread: called once a record was committed. */

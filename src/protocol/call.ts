@@ -1,6 +1,6 @@
-// Request and reply. A call is a message to DISPATCH_ID_CALL, whose header begins with the call's number and the dispatch id
-// of its handler. The handler's result comes back as a message to DISPATCH_ID_REPLY. This is no ProgressSource: only
-// messages move a call on, and targetEnded() ends it.
+// Request and reply. A call is a message to DISPATCH_ID_CALL, whose header begins with the call's number and the dispatch id of
+// its handler. The handler's result comes back as a message to DISPATCH_ID_REPLY. Calls are no ProgressSource: only messages
+// move a call on, and targetEnded() ends it.
 //
 //   call    header  0  number   4  dispatch id   8  the caller's header      payload  the request
 //   call    header  0  number   4  dispatch id and CALL_HAS_PARTS   8  head  payload  the body
@@ -43,12 +43,12 @@ const PLAIN_BYTES_MAX = RECV_IMMEDIATE_MAX - PREFIX_BYTES;
 /** The dispatch id of a handler of values; undefined: its handler returns bytes. */
 type Typed = DispatchId<unknown, unknown> | undefined;
 
-/** What a call needs of its context. */
+/** The part of a context that calls need. */
 export interface CallHost {
   readonly sender: {
     /**
-     * As `Context.send`, to one of pamir's own dispatch ids, but never EAGAIN. Without room, the message waits in order and
-     * without a limit. A reply also waits for the memory of a first lane. A request that waits is copied, and so is a reply
+     * Like `Context.send`, to one of pamir's own dispatch ids, but never EAGAIN. Without room, the message waits in order and
+     * without a limit. A reply also waits for the memory of a first lane. A waiting request is copied, as is a waiting reply
      * without `onSent`.
      * @param onSent gets the result if the message had to wait; for a reply, only if it is too large to be copied
      * @param gift the region of the payload, if it is given away: it is not copied
@@ -71,7 +71,7 @@ export interface CallHost {
   };
   /** In debug mode: see Observers. */
   readonly checkJson: JsonCheck;
-  /** Whether a call that has come waits for its handler. */
+  /** Whether an incoming call waits for its handler. */
   keepsCall(origin: Endpoint, number: number): boolean;
   /** Whether an endpoint has ended, and all its messages are delivered or kept. */
   isGone(endpoint: Endpoint): boolean;
@@ -86,7 +86,7 @@ export interface PendingCall {
   readonly deadline: number;
   /** Whether `resolve` takes the reply in place. */
   readonly inPlace: boolean;
-  /** Whether its thread is blocked meanwhile: then it is settled without an event. */
+  /** Whether the caller's thread is blocked meanwhile: then the call is settled without an event. */
   readonly blocks: boolean;
   /** @param body of a reply in two parts, always in place: `reply` is its head */
   readonly resolve: (reply: Uint8Array, body?: Uint8Array) => void;
@@ -96,7 +96,7 @@ export interface PendingCall {
 export class Calls {
   /** Calls that were settled since the owner set this to 0. */
   settled = 0;
-  /** Calls whose reply has not come. A field, as the next one, since each look of a wait reads both. */
+  /** Calls whose reply has not come. A field, like `answering`, since each look of a wait reads both. */
   size = 0;
   /** Calls whose handler has given a promise that is not settled. */
   answering = 0;
@@ -128,7 +128,7 @@ export class Calls {
   }
 
   /**
-   * Begins a call. It is settled once, by `call.resolve` or `call.reject`.
+   * Begins a call, which `call.resolve` or `call.reject` settles once.
    * @param id with CALL_HAS_PARTS if the header is a head, and the payload a body
    * @param gift the region of the payload, if it is given away
    * @returns its number, for giveUp()
@@ -183,7 +183,7 @@ export class Calls {
     for (const number of [...this.#pending.keys()]) this.abandon(number, error(), ABORT_INTERRUPTED);
   }
 
-  /** The context has closed: gives up all pending calls, and all that it serves. Callers learn of its end. */
+  /** The context has closed: gives up all pending calls, and all calls that it serves. Callers learn of the context's end. */
   close(own: Endpoint, error: () => Error): void {
     for (const number of [...this.#pending.keys()]) this.giveUp(number, error());
     this.#served.close(own);
@@ -201,7 +201,7 @@ export class Calls {
     return scope;
   }
 
-  /** A call waits for its answer, which comes later: its scope hears of the caller until then. */
+  /** A call's answer comes later: until then the call's scope hears of the caller. */
   serveLater(scope: AbortableCall): void {
     this.#served.add(scope);
   }
@@ -222,7 +222,7 @@ export class Calls {
     else call.reject(new PamiError("PAMIR_NO_MEMORY", `call(): no memory for a lane to ${target}`));
   }
 
-  /** Calls a handler for a call that has come, and replies. It throws nothing. */
+  /** Calls the handler of an incoming call, and replies. Throws nothing. */
   readonly #serve = (handler: Handler, message: Message): void => {
     const { origin } = message;
     const number = message.takeCall(this.#scopeOf);
@@ -260,7 +260,7 @@ export class Calls {
     const number = message.headerWord(0);
     const status = message.headerWord(4);
     const call = this.#pending.get(number);
-    // Only the task that was asked may answer: another one could guess the number.
+    // Only the called task may answer: another task could guess the number.
     if (call?.to !== message.origin) return;
     if (status === REPLY_ERROR) this.giveUp(number, thrownIn(message.copy(), nameOf(message.origin)));
     else {
@@ -281,13 +281,13 @@ export class Calls {
     this.#served.abort(origin, number, message.headerWord(4), () => this.#host.keepsCall(origin, number));
   }
 
-  /** A call is pending no more. @returns it, if it was */
+  /** A call is pending no more. @returns the call, if it was pending */
   #settled(number: number): PendingCall | undefined {
     const call = this.#pending.get(number);
     if (call === undefined) return undefined;
     this.#pending.delete(number);
     this.#host.memory.words[this.#host.countWord] = --this.size;
-    // Otherwise each wait makes a timer for a call that was answered long before its deadline.
+    // Otherwise each wait would make a timer for a call that was answered long before its deadline.
     if (this.size === 0) this.soonest = Number.POSITIVE_INFINITY;
     this.settled++;
     return call;
@@ -297,7 +297,7 @@ export class Calls {
   abandon(number: number, error: Error, why: number): void {
     const call = this.#pending.get(number);
     if (call === undefined) return;
-    // Whether it is sent or not: the target learns of the end of this task in any case.
+    // Whether the abort is sent does not matter: the target learns of the end of this task in any case.
     this.#host.sender.sendOwn(call.to, DISPATCH_ID_ABORT, this.#prefix(number, why, undefined), undefined, undefined);
     this.giveUp(number, error);
   }
@@ -308,8 +308,8 @@ export class Calls {
   }
 
   /**
-   * Answers a call with what its handler returned, or the stream's reader gave: a value, or a promise of one.
-   * @param scope the call's, if anybody asked for it @param typed the dispatch id of a handler of values
+   * Answers a call with the result of its handler or of the stream's reader: a value, or a promise of a value.
+   * @param scope the call's, if the handler asked for it @param typed the dispatch id of a handler of values
    */
   reply(to: Endpoint, number: number, value: unknown, scope: AbortableCall | undefined, typed: Typed): void {
     const promise = value === undefined || ArrayBuffer.isView(value) ? undefined : promised(value);
@@ -367,17 +367,17 @@ export class Calls {
       this.#sendReply(to, number, REPLY_VALUE, bytes, reply !== undefined && isTransient(reply, bytes as Uint8Array));
       return;
     }
-    // The program may change what its function has given.
+    // The program may change its function's result afterwards.
     this.#sendReply(to, number, REPLY_PARTS, body, true, bytes);
     parts.body = undefined;
   }
 
-  /** Answers a call with what its handler has thrown. */
+  /** Answers a call with the error that its handler has thrown. */
   replyError(to: Endpoint, number: number, thrown: unknown): void {
     this.#sendReply(to, number, REPLY_ERROR, thrownBytes(thrown), false);
   }
 
-  /** @param isTransient whether the payload is the sender's only during this call: it is copied if it has to wait */
+  /** @param isTransient whether the payload is valid only during this function: it is copied if it has to wait */
   #sendReply(
     to: Endpoint,
     number: number,

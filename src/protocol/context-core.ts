@@ -1,8 +1,8 @@
 // The core of a context, below its API: the progress engine, and the protocols that it advances.
 //
-// A round looks, in this order, at progress sources, due callbacks, unexpected messages that have a handler now, lanes,
-// sends that waited for room, posted work. All but the lanes share one busy counter: at 0 a round is one call of the kernel.
-// A new protocol is a ProgressSource that add() registers.
+// A round looks, in this order, at progress sources, due callbacks, unexpected messages that have a handler now, lanes, sends
+// that waited for room, and posted work. All but the lanes share one busy counter: at 0 a round is one call of the kernel. A
+// new protocol is a ProgressSource that add() registers.
 import {
   ADVANCE_EVENTS_MASK,
   ADVANCE_NOTICE,
@@ -61,7 +61,7 @@ function asOne(errors: readonly unknown[]): unknown {
   return new AggregateError(errors, `${errors.length} handlers or callbacks threw in advance()`);
 }
 
-/** The node's agent, where it has no thread of its own: each round gives it one turn. */
+/** The node's agent, if it has no thread of its own: each round gives the agent one turn. */
 class InlineAgent implements ProgressSource {
   readonly busy = 1;
   readonly isDrained = true;
@@ -97,7 +97,7 @@ class InlineAgent implements ProgressSource {
 export class ContextCore {
   readonly endpoint: Endpoint;
   readonly ordinal: number;
-  /** Pointer to its block. */
+  /** Pointer to the context's block. */
   readonly block: number;
   readonly completions: CompletionQueue;
   /** Where a protocol registers the handlers of its dispatch ids. */
@@ -123,7 +123,7 @@ export class ContextCore {
   readonly #owner: CoreOwner;
   readonly #engine: ContextEngine;
   readonly #kernel: Kernel;
-  /** The agent of this thread, if the node's has none of its own. */
+  /** The node's agent, if it runs on this thread. */
   readonly #remote: RemoteAgent | undefined;
   readonly #lanes: Lanes;
   /** Callbacks for the ends of endpoints. */
@@ -132,7 +132,7 @@ export class ContextCore {
   readonly #endedSeen: Uint8Array;
   /** Errors that handlers and callbacks threw in the current round; empty between rounds. */
   readonly #errors: unknown[] = [];
-  /** Whether rounds keep such errors for throwKept(), instead of throwing them. */
+  /** Whether rounds keep errors of handlers for throwKept(), instead of throwing them. */
   keepsErrors = false;
   readonly #kept: unknown[] = [];
 
@@ -214,8 +214,8 @@ export class ContextCore {
       (to) => this.#endpointGone(to),
       () => this.isAdvancing,
     );
-    // SYNC context-state (open): stored before the context looks at any region; pairs with the look of a task that frees
-    // one.
+    // SYNC context-state (open): stored before the context looks at any region; pairs with the look of a task that frees a
+    // region.
     kernel.storeWord(block + CONTEXT_STATE_OFFSET, CONTEXT_OPEN);
     task.refresh();
     for (let other = 0; other < map.tasks; other++) if (task.hasEnded(other)) this.#taskEnded(other);
@@ -232,7 +232,7 @@ export class ContextCore {
   }
 
   /**
-   * One round. It looks for messages up to `max` times, or once if other work is due. Must not be called within a round, nor
+   * One round, which looks for messages up to `max` times, or once if other work is due. Must not be called within a round, nor
    * on a closed context.
    * @returns events
    * @throws what handlers and callbacks have thrown
@@ -284,7 +284,7 @@ export class ContextCore {
 
   #afterRound(found: number, others: number, errors: unknown[]): number {
     let events = (found & ADVANCE_EVENTS_MASK) + others;
-    // An interrupt also moves the notice. It is no event, but ends the waits.
+    // An interrupt also moves the notice. An interrupt is no event, but ends the waits.
     if ((found & ADVANCE_NOTICE) !== 0) events += this.#noticed();
     if (this.receiver.hasOrphans && !this.isClosed) this.receiver.reclaimOrphans();
     this.isAdvancing = false;
@@ -297,7 +297,10 @@ export class ContextCore {
     return events;
   }
 
-  /** A wait that has kept errors is over: the next round throws them. @throws them at once if the context is closed */
+  /**
+   * A wait that has kept errors is over: the next round throws these errors. @throws the kept errors at once if the context is
+   * closed
+   */
   throwKept(): void {
     const kept = this.#kept.splice(0);
     if (kept.length === 0) return;
@@ -334,7 +337,7 @@ export class ContextCore {
     return isSoon || (this.activity.busy !== 0 && this.work.length > 0);
   };
 
-  /** Whether everything sent is out, and all its callbacks have run. */
+  /** Whether all sent messages are out, and all their callbacks have run. */
   get drained(): boolean {
     const isOut = this.sender.busy === 0 && this.#sources.every((source) => source.isDrained);
     return isOut && this.completions.due === 0;
@@ -452,7 +455,7 @@ export class ContextCore {
     this.sender.close();
     for (const source of this.#sources) source.close();
     this.#task.kernel.storeWord(this.block + CONTEXT_STATE_OFFSET, CONTEXT_CLOSED);
-    // The lanes that no other task frees: from this context to itself, and from contexts of its task that closed before.
+    // Frees the lanes that no other task frees: from this context to itself, and from contexts of its task that closed before.
     this.#lanes.reclaim(this.ordinal);
     this.#owner.closed();
     this.calls.close(

@@ -1,12 +1,12 @@
-// The handler of a dispatch id of pamir's own whose code is loaded on demand. What comes before is kept.
+// The handler of a dispatch id of pamir's own whose code is loaded on demand. Messages that come before are kept.
 
 import type { Endpoint } from "../core/endpoint.js";
 import type { HandlerTable } from "../core/message/dispatch.js";
 import type { Message } from "../core/message/message.js";
 
-/** Bytes for which a message counts that is kept, besides its payload. */
+/** Bytes for which a kept message counts, besides its payload. */
 const ARRIVAL_BYTES = 64;
-/** Bytes that are kept of one task: for as many geometries as a context may have, each of which takes 100. */
+/** Bytes that are kept of one task: for as many geometries as a context may have, of 100 bytes each. */
 export const KEPT_BYTES_MAX = 8_388_608;
 
 /** The part of a message that such a handler reads. The payload is valid until the handler returns. */
@@ -21,7 +21,7 @@ export interface Arrival {
 export class LateHandler {
   #handler: ((arrival: Arrival) => void) | undefined;
   #kept: Arrival[] = [];
-  /** Bytes of these, by the task that has sent them. */
+  /** Bytes of kept messages, by the task that has sent them. */
   readonly #keptBytes = new Map<number, number>();
 
   constructor(handlers: HandlerTable, id: number) {
@@ -39,7 +39,7 @@ export class LateHandler {
     return true;
   }
 
-  /** Sets the handler, which gets what has come before at once, in order. */
+  /** Sets the handler, which gets the kept messages at once, in order. */
   set(handler: (arrival: Arrival) => void): void {
     this.#handler = handler;
     this.#keptBytes.clear();

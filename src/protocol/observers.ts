@@ -1,5 +1,5 @@
-// Observers of contexts: tracing and debug mode. They give a context other parts, which do the same and also record or time
-// it. So the plain parts check nothing on their hot paths.
+// Observers of contexts: tracing and debug mode. An observer gives a context other parts, which also record or time the work.
+// So the plain parts check nothing on their hot paths.
 
 import { CompletionQueue } from "../core/completion.js";
 import type { Endpoint } from "../core/endpoint.js";
@@ -34,9 +34,9 @@ export interface Observers {
   readonly regions: RegionObserver | undefined;
   /** Debug mode: hot calls refuse parameters that do not exist. */
   readonly isStrict: boolean;
-  /** Debug mode: refuses a value of which codecs.json() would lose a part. */
+  /** Debug mode: refuses a value if codecs.json() would lose a part of it. */
   readonly checkJson: JsonCheck;
-  /** Debug mode: a description of what runs now. */
+  /** Debug mode: a description of the code that runs now. */
   readonly running: string | undefined;
   /** The function to call once a wait has lasted for `witness.patience`. */
   whenLasting(wait: WaitName, own: Endpoint): (() => void) | undefined;

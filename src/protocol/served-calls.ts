@@ -1,5 +1,6 @@
-// The calls that this context serves, and of which a handler may still ask whether their caller has given them up. They are a
-// list, whose links lie in the calls: a handler that returns its reply at once, or asks for nothing, is never in it.
+// The calls that this context serves, and whose handler may still ask whether the caller has given the call up. The calls form
+// a list, whose links lie in the calls. A call whose handler returns its reply at once, or asks for nothing, is never in the
+// list.
 
 import { type Endpoint, nameOf } from "../core/endpoint.js";
 import { PamiError } from "../core/error.js";
@@ -43,7 +44,7 @@ export class AbortableCall implements CallScope {
     this.#controller?.abort(reason);
   }
 
-  /** The call is answered: nothing aborts its signal any more. */
+  /** The call is answered: its signal is never aborted afterwards. */
   answered(): void {
     this.isAnswered = true;
     this.#calls.delete(this);
@@ -54,7 +55,9 @@ export class ServedCalls {
   #first: AbortableCall | undefined;
   #last: AbortableCall | undefined;
   readonly #isGone: (origin: Endpoint) => boolean;
-  /** Calls that were given up while they waited for their handler, and are not answered: why, by origin and number. */
+  /**
+   * The reason, by origin and number, of calls that were given up while they waited for their handler, and are not answered.
+   */
   readonly early = new Map<string, number>();
 
   /** @param isGone whether an endpoint has ended, and all its messages are delivered or kept */
@@ -62,7 +65,7 @@ export class ServedCalls {
     this.#isGone = isGone;
   }
 
-  /** A call whose handler has not answered it. */
+  /** A call that its handler has not answered. */
   add(call: AbortableCall): void {
     if (call.isListed || call.isAnswered) return;
     call.isListed = true;
@@ -89,7 +92,7 @@ export class ServedCalls {
     call.next = undefined;
   }
 
-  /** A caller has given a call up. @param isKept whether it waits for its handler */
+  /** A caller has given a call up. @param isKept whether the call waits for its handler */
   abort(origin: Endpoint, number: number, why: number, isKept: () => boolean): void {
     for (let call = this.#first; call !== undefined; call = call.next) {
       if (call.number !== number || call.origin !== origin) continue;
@@ -99,7 +102,7 @@ export class ServedCalls {
     if (isKept()) this.early.set(keyOf(origin, number), why);
   }
 
-  /** A call gets its handler. What its caller has told before is for a handler that asks. */
+  /** A call gets its handler. If the caller gave the call up before, a handler that asks learns of it. */
   begin(call: AbortableCall): void {
     if (this.early.size > 0 && this.early.has(keyOf(call.origin, call.number))) this.add(call);
   }

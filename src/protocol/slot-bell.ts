@@ -1,6 +1,6 @@
-// Rings the agent for what it awaits of a context while slots are given back: the agent has a thread of its own, and sleeps. A
-// context rings it in a later round, or before its task sleeps: behind its acknowledgment, once it does not need a slot any more
-// that it has held, and once it has given up a lane from a task whose slot is asked for.
+// While slots are given back, rings the agent, which has a thread of its own and sleeps, for a context's steps. A context rings
+// the agent in a later round, or before its task sleeps. The steps: the context has acknowledged; it does not need a held slot
+// any more; it has given up a lane from a task whose slot is asked for.
 import {
   HELD_SILENTLY,
   HELD_UNTIL_RING,
@@ -14,7 +14,7 @@ import { engineSlot, taskSlot } from "../memory/map.js";
 import { taskAt } from "../node/address.js";
 import { type LookAtSlots, type SlotTables, type SlotUser, type SlotWatch, slotLooker } from "./slots.js";
 
-/** Rings the agent for what it awaits of a context. */
+/** Rings the agent for the steps of a context that it awaits. */
 class SlotBell implements ProgressSource, SlotWatch {
   busy = 0;
   readonly isDrained = true;
@@ -60,7 +60,7 @@ class SlotBell implements ProgressSource, SlotWatch {
     return this.busy > 0 && this.#ring();
   }
 
-  /** Rings the agent if something has come about that it awaits. Returns whether it did. */
+  /** Rings the agent if an awaited step is done. Returns whether it rang. */
   #ring(): boolean {
     const { kernel, map } = this.#task;
     const before = this.busy;
@@ -114,5 +114,5 @@ function bellOf(core: SlotUser, task: SlotTables): SlotBell {
   return bell;
 }
 
-/** As lookAtSlots(), for a node whose agent has a thread of its own. */
+/** Like lookAtSlots(), for a node whose agent has a thread of its own. */
 export const lookAtSlotsAndRing: LookAtSlots = slotLooker(bellOf);

@@ -1,6 +1,6 @@
-// Gives back the slots of tasks of other nodes. The agent asks for a slot (LEAVING). Each context then drops what it has for
-// the slot's task, or says that it needs the slot (HELD), before it acknowledges the notice. Once every context has
-// acknowledged, and none needs the slot, the agent frees it, and each context forgets the task.
+// Gives back the slots of tasks of other nodes. The agent asks for a slot (LEAVING). Each context then drops its state for the
+// slot's task, or says that it needs the slot (HELD), before it acknowledges the notice. Once every context has acknowledged,
+// and no context needs the slot, the agent frees it, and each context forgets the task.
 import {
   HELD_SILENTLY,
   HELD_UNTIL_RING,
@@ -20,7 +20,7 @@ export interface SlotUser {
   readonly block: number;
   /** Drops the state for an ordinal of another node. False: an operation with its endpoint is under way. */
   release(ordinal: number): boolean;
-  /** Keeps the target of the last one-sided operation, for the next one to it. */
+  /** Keeps the target of the last one-sided operation, for the next operation to the same target. */
   readonly rma: { forget(ordinal: number): void };
   /** The slot of a task of another node is free. */
   forgetSlot(slot: number): void;
@@ -28,7 +28,7 @@ export interface SlotUser {
   add<Source extends ProgressSource>(make: (activity: Activity) => Source): Source;
 }
 
-/** The tables of its node. */
+/** The tables of the node. */
 export interface SlotTables {
   readonly kernel: Pick<Kernel, "loadWord" | "storeWord" | "exchangeIf" | "laneOf" | "ring">;
   readonly map: MemoryMap;
@@ -38,11 +38,11 @@ export interface SlotTables {
 /** Handles the slots of tasks of other nodes, when a context has a notice. */
 export type LookAtSlots = (core: SlotUser, task: SlotTables) => void;
 
-/** What an agent awaits of a context, if it has a thread of its own. */
+/** The steps of a context that an agent awaits, if the agent has a thread of its own. */
 export interface SlotWatch {
   /** The context is about to acknowledge a notice. */
   noticed(): void;
-  /** The slot of an ordinal is asked for, or its task has ended. @param isHeld whether the context needs it */
+  /** The slot of an ordinal is asked for, or its task has ended. @param isHeld whether the context needs the slot */
   watch(ordinal: number, isHeld: boolean): void;
 }
 
@@ -57,7 +57,7 @@ export function slotLooker(watchOf?: (core: SlotUser, task: SlotTables) => SlotW
       // SYNC task-state (look): the agent marks a task that has ended, and a slot that is to be free.
       const hasEnded = kernel.loadWord(pointer + TASK_STATE_OFFSET) >= TASK_CLOSED;
       if (addresses.numberOf(slot) === UNBOUND) {
-        // SYNC purge (freed): pairs with the agent, which gives the slot away again once every context has seen this.
+        // SYNC purge (freed): pairs with the agent, which gives the slot away again once every context has seen this state.
         if (hasEnded) core.forgetSlot(slot);
       } else if (hasEnded) {
         for (let context = 0; context < map.contexts; context++) watch?.watch(ordinalOf(map, slot, context), false);
@@ -68,7 +68,7 @@ export function slotLooker(watchOf?: (core: SlotUser, task: SlotTables) => SlotW
           const ordinal = ordinalOf(map, slot, context);
           const isHeld = !core.release(ordinal);
           if (isHeld) isAnyHeld = true;
-          // The next operation looks up the slot, and finds that it is leaving.
+          // The next operation looks up the slot, and finds the slot leaving.
           else core.rma.forget(ordinal);
           watch?.watch(ordinal, isHeld);
         }

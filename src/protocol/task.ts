@@ -1,4 +1,4 @@
-// The part that the contexts of one task share: its memory, regions and transport, and the state of other tasks.
+// The part that the contexts of one task share: the task's memory, regions and transport, and the state of other tasks.
 import {
   END_AWAITED,
   END_CERTAIN,
@@ -42,21 +42,24 @@ export interface TaskParts {
   readonly transport: (heap: TransportHeap) => Transport;
   readonly clock?: Clock | undefined;
   readonly observers?: Observers | undefined;
-  /** If tasks of other nodes have slots: looks at these. */
+  /** If tasks of other nodes have slots: looks at those slots. */
   readonly lookAtSlots?: LookAtSlots | undefined;
   /** The errors of dead tasks. */
   readonly errors?: TaskErrors | undefined;
-  /** Its end of a channel to the launching thread, for what can't be copied. */
+  /** The task's end of a channel to the launching thread, for what can't be copied. */
   readonly port?: MessagePort | undefined;
-  /** Why the task shares no memory with others, if so. */
+  /** Why the task shares no memory with other tasks; undefined if it does. */
   readonly whyPrivate?: string | undefined;
 }
 
-/** The ends of tasks, as the launching thread tells the program of them. */
+/** The ends of tasks of which the launching thread has told the program. */
 export interface Exits {
-  /** Calls `then` once the program has been told of a task's end. @returns what prevents that; undefined: it has been told */
+  /**
+   * Calls `then` once the program has been told of a task's end. @returns a function that prevents the call; undefined: the
+   * program has been told
+   */
   whenTold(task: number, then: () => void): (() => void) | undefined;
-  /** How a task ended, once the program has been told of that. */
+  /** How a task ended, once the program has been told of the end. */
   errorOf(task: number): RemoteError | undefined;
 }
 
@@ -82,13 +85,13 @@ export class Task {
   readonly transport: Transport;
   readonly lookAtSlots: LookAtSlots | undefined;
   readonly port: MessagePort | undefined;
-  /** Each gives back what is idle of one part, and tells whether there was any. */
+  /** Each function gives back the idle memory of one part, and returns whether there was any. */
   readonly trims: (() => boolean)[] = [];
   /** The ends of tasks that the job has told the program of, on the thread that has launched it. */
   exits: Exits | undefined;
   /** Interrupts seen so far. */
   interrupts: number;
-  /** Interrupts that have ended a wait; one begun now ends when `interrupts` is something else. */
+  /** Interrupts that have ended a wait. A wait that begins now ends when `interrupts` differs from this number. */
   interruptsTaken = 0;
   readonly #slot: number;
   readonly #ended: Uint8Array;
@@ -170,18 +173,19 @@ export class Task {
     return this.#ended[slot] !== 0;
   }
 
-  /** Whether an endpoint that is gone has ended for certain. Else nothing is heard of its task, which may go on. */
+  /** Whether an endpoint that is gone has ended for certain. Otherwise its task is only silent, and may go on. */
   hasCertainlyEnded(to: Endpoint): boolean {
     const { kernel, map } = this;
     const slot = this.addresses.slotOf(taskOf(to));
     if (slot < map.locals) return slot >= 0;
     const pointer = taskSlot(map, slot);
-    // SYNC task-state (look): pairs with the agent's. If only the context has closed, its own frame has said so.
+    // SYNC task-state (look): pairs with the agent's store. If only the context has closed, the context's own frame has said
+    // so.
     if (kernel.loadWord(pointer + TASK_STATE_OFFSET) < TASK_CLOSED) return true;
     return kernel.loadWord(pointer + TASK_CERTAIN_OFFSET) === END_CERTAIN;
   }
 
-  /** Whether an endpoint is gone, nothing is heard of it, and a launcher reports the end of its process, sooner or later. */
+  /** Whether an endpoint is gone by silence, and a launcher reports the end of its process, sooner or later. */
   isEndAwaited(to: Endpoint): boolean {
     const { addresses, kernel, map } = this;
     const slot = addresses.slotOf(taskOf(to));
@@ -190,8 +194,8 @@ export class Task {
   }
 
   /**
-   * PAMIR_SHUTDOWN. Its cause says how the task of an endpoint has ended, if that is known; so does its text. A task that
-   * has closed its client, and ended well, is no cause.
+   * PAMIR_SHUTDOWN. Its cause and its text say how the task of an endpoint has ended, if this is known. A task that has closed
+   * its client, and ended well, is no cause.
    */
   shutdownError(text: string, to: Endpoint): PamiError {
     const task = taskOf(to);
@@ -202,8 +206,8 @@ export class Task {
   }
 
   /**
-   * Calls `then` once the thread that has launched the job, if it is this one, has told the program of the end of an
-   * endpoint's task (`onExit`), or after TOLD_MS. Calls it at once in all other cases.
+   * On the thread that has launched the job, calls `then` once the program has been told of the end of an endpoint's task
+   * (`onExit`), or after TOLD_MS. On other threads, calls `then` at once.
    */
   onceTold(to: Endpoint, then: () => void): void {
     const task = taskOf(to);
@@ -222,20 +226,20 @@ export class Task {
     });
   }
 
-  /** Whether the thread of a task has ended, or its node, and not only its client. */
+  /** Whether the thread or the node of a task has ended, and not only its client. */
   #isDead(task: number): boolean {
     const slot = this.addresses.slotOf(task);
     // SYNC task-state (look): pairs with the monitor's store, which follows that of the error.
     return slot >= 0 && this.kernel.loadWord(taskSlot(this.map, slot) + TASK_STATE_OFFSET) === TASK_DEAD;
   }
 
-  /** Gives back what this task has closed and nothing uses any more, and what is idle. */
+  /** Gives back closed memory of this task that nothing uses any more, and idle memory. */
   reclaim(): void {
     this.regions.reclaim();
     this.trim();
   }
 
-  /** Gives back what is idle. @returns whether there was any */
+  /** Gives back idle memory. @returns whether there was any */
   trim(): boolean {
     return this.trims.map((trim) => trim()).includes(true);
   }
@@ -250,7 +254,7 @@ export class Task {
     for (let task = 0; task < map.tasks; task++) {
       // SYNC task-state (look): pairs with the monitor's and the closing task's store.
       const state = kernel.loadWord(taskSlot(map, task) + TASK_STATE_OFFSET);
-      // Of another node's task, CLOSED says that its slot was freed; by now the slot may be another task's.
+      // For another node's task, CLOSED means a freed slot; by now the slot may belong to another task.
       this.#ended[task] = Number(state >= (task < map.locals ? TASK_CLOSED : TASK_DEAD));
     }
     return notice;

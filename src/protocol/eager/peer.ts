@@ -58,7 +58,7 @@ import type { Offer, RendezvousSender } from "../rendezvous/sender.js";
 export interface SendRequest {
   readonly dispatch: number;
   readonly header: Uint8Array | undefined;
-  /** While pending and not copied, a view of fixed length. Its length becomes 0 if its buffer is detached or shrunk. */
+  /** While pending and not copied, a view of fixed length. The view's length becomes 0 if its buffer is detached or shrunk. */
   readonly payload: Uint8Array | undefined;
   /** Bytes of the payload when it was sent. */
   readonly payloadBytes: number;
@@ -67,17 +67,17 @@ export interface SendRequest {
   readonly onLocal: Callback | undefined;
   readonly onRemote: Callback | undefined;
   readonly cookie: unknown;
-  /** Copied bytes of the message: they count against the limit of the pending queue. */
+  /** Copied bytes of the message, which count against the limit of the pending queue. */
   readonly held: number;
-  /** Bytes of its body sent in packets so far; -1: nothing is sent. */
+  /** Bytes of the body sent in packets so far; -1: nothing is sent. */
   sent: number;
-  /** Its payload is to be offered, if there is memory for that. Then the offer calls the callbacks. */
+  /** The payload is to be offered, if there is memory for an offer. Then the offer calls the callbacks. */
   readonly offer: Offer | undefined;
-  /** The region that holds its payload, if it is given away with the message. */
+  /** The region that holds the payload, if the region is given away with the message. */
   readonly gift: GivenRegion | undefined;
 }
 
-/** The part of a request that its end needs. */
+/** The part of a request that is needed when it ends. */
 export type Ending = Pick<SendRequest, "onLocal" | "cookie"> & Partial<Pick<SendRequest, "onRemote" | "gift">>;
 
 /** A whenRoom() whose callback has not been called. */
@@ -94,7 +94,9 @@ interface RoomWaiter {
   readonly held: number;
 }
 
-/** Bytes of one packet of a large message, at most: with what nodes add, a packet of a link on loopback takes it whole. */
+/**
+ * Most bytes of one packet of a large message: with the headers that nodes add, it fits into one packet of a link on loopback.
+ */
 const PACKET_BYTES = 65_280;
 /**
  * Results of #attempt(), beside LANE_…. OFFERED: the payload is offered. BUSY: the target has not taken enough earlier
@@ -103,7 +105,7 @@ const PACKET_BYTES = 65_280;
 const LANE_OFFERED = -1;
 const LANE_BUSY = -2;
 const LANE_CANCELED = -3;
-/** Of #attempt(): the target has as many unread buffers as it may have. */
+/** A result of #attempt(): the target has as many unread buffers as it may have. */
 const LANE_UNREAD = -4;
 /**
  * Of #attempt(): the payload's buffer was detached or shrunk. If the message had begun, the target has a KIND_BROKEN record.
@@ -113,7 +115,7 @@ const LANE_BROKEN = -5;
 const SWITCH_BYTES = 8;
 
 /**
- * A request as the pending queue keeps it: its caller may reuse the header, and the payload if that is copied.
+ * A request in the form that the pending queue keeps: its caller may reuse the header, and also a copied payload.
  * @param copied bytes of the copies
  */
 export function pendingOf(request: SendRequest, copied: number, copyPayload: boolean): SendRequest {
@@ -220,7 +222,7 @@ function totalOf({ header, payloadBytes }: SendRequest): number {
   return bodyBytes(header?.length ?? 0, payloadBytes);
 }
 
-/** Whether a request's payload is there no more: its region was closed, or its buffer detached or shrunk. */
+/** Whether a request's payload no longer exists: its region was closed, or its buffer detached or shrunk. */
 function isBroken({ payload, payloadBytes, region }: SendRequest): boolean {
   return region?.closed === true || (payload !== undefined && wasCut(payload, payloadBytes));
 }
@@ -380,7 +382,7 @@ export class Peer {
     return this.#waiters.find(({ isOffer }) => !isOffer || this.#mayOffer);
   }
 
-  /** Whether one more may be offered to the target now. */
+  /** Whether one more payload may be offered to the target now. */
   get #mayOffer(): boolean {
     return this.#peerSet.rendezvous.mayBegin(this.#ordinal);
   }
@@ -472,7 +474,7 @@ export class Peer {
     const peerSet = this.#peerSet;
     if (this.#ended) return peerSet.complete(request, SHUTDOWN);
     this.#heldRefused = -1;
-    // A message in several packets, once begun, has to be finished. So its place in the queue is secured first.
+    // A message in several packets, once begun, has to be finished. So its space in the queue is secured first.
     const fits = isOwn || (queue && peerSet.pendingBytes + copied <= peerSet.pendingMax);
     if (
       this.#pending.length === 0 &&
@@ -497,7 +499,7 @@ export class Peer {
         peerSet.retrySoon = true;
         return EAGAIN;
       }
-      // A message that no caller would send again waits: a reply waits for its first lane.
+      // A reply, which no caller would send again, waits for its first lane.
       const waits = isOwn && request.dispatch !== DISPATCH_ID_CALL;
       // The message would go in packets, once the pending queue has space for it.
       const comesToFit = this.#lane !== 0 && queue && copied <= peerSet.pendingMax;
@@ -611,7 +613,7 @@ export class Peer {
       }
       if (state === LANE_READY && !this.#mayTell(waiter)) {
         this.#wantBuffer(waiter.bytes);
-        // No task rings when others free memory, or when the pending queue has space.
+        // No task rings when other tasks free memory, or when the pending queue has space.
         if (waiter.held >= 0) this.#peerSet.retrySoon = true;
         return told;
       }
@@ -623,8 +625,8 @@ export class Peer {
   }
 
   /**
-   * Whether a waiting message or callback would get room. A caller that got EAGAIN, and waits to try again, is woken once
-   * for it.
+   * Whether a waiting message or callback would get room. A caller that got EAGAIN, and waits to try again, is woken once for
+   * this room.
    */
   hasRoom(): boolean {
     const { lanes, kernel, buffers } = this.#peerSet;
@@ -720,7 +722,7 @@ export class Peer {
   #ensure(bytes: number): number {
     const { lanes, direct } = this.#peerSet;
     const state = lanes.ensure(this.#ordinal, bytes);
-    // The lane may be a new one, even if it does not take a body of `bytes`.
+    // The lane may be a new lane, even if it does not take a body of `bytes`.
     if (direct[this.#ordinal] !== 0) direct[this.#ordinal] = this.#lane;
     return state;
   }
@@ -738,10 +740,10 @@ export class Peer {
     return EAGAIN;
   }
 
-  /** Asks the target to ring when it frees space. The direct path is closed until it has freed some. */
+  /** Asks the target to ring when it frees space. The direct path is closed until the target has freed space. */
   #want(bytes: number): void {
     const lane = this.#lane;
-    // A lane that has replaced another one since has no stamp yet.
+    // A lane that has replaced the previous lane since has no stamp yet.
     const isStamped = this.#peerSet.memory.words[(lane + LANE_WANTED_SINCE_OFFSET) >>> 2] !== 0;
     if (lane !== 0 && (this.#wanted < 0 || !isStamped)) this.#peerSet.full(lane, this.#ordinal, bytes);
     this.#wanted = bytes;

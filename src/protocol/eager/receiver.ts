@@ -1,5 +1,5 @@
-// The target's side: from events to handlers. A handler reads a small message in place. Of a large one, it gets the header,
-// and chooses where the packets are copied. A message without a handler is copied into the unexpected queue.
+// The target's side: from events to handlers. A handler reads a small message in place. Of a large message, the handler gets
+// the header, and chooses where the packets are copied. A message without a handler is copied into the unexpected queue.
 import {
   ADVANCE_EVENTS_MASK,
   BUFFER_BYTES_OFFSET,
@@ -79,7 +79,7 @@ interface Arrival {
   readonly end: number;
   /**
    * A receive(), or a copy, which completes with the last packet. The copy is in the unexpected queue, or waits for its
-   * handler. Without both, the packets are discarded.
+   * handler. Without a receive() and a copy, the packets are discarded.
    */
   readonly destination: Destination | undefined;
   readonly copy: Copy | undefined;
@@ -90,7 +90,7 @@ interface Copy extends Bytes {
   words: Int32Array<ArrayBuffer>;
   /** The whole message; beyond the limit, the part that has come, with memory for at most twice as much. */
   bytes: Uint8Array;
-  /** Bytes for which it counts in the unexpected queue. */
+  /** Bytes for which the copy counts in the unexpected queue. */
   readonly counts: number;
   /** Dispatch id of the handler; for a call, `meta` has DISPATCH_ID_CALL instead. */
   readonly id: number;
@@ -123,15 +123,15 @@ export interface Taken {
   readonly origin: Endpoint;
   readonly header: Uint8Array;
   readonly payload: Uint8Array;
-  /** Number of the call, if it is one. */
+  /** Number of the call, if the message is a call. */
   readonly call: number | undefined;
 }
 
-/** Bytes for which an empty message counts in the unexpected queue: those of its record. */
+/** Bytes for which an empty message counts in the unexpected queue: the bytes of its record. */
 const KEPT_BYTES_MIN = RECORD_GRANULE;
 
 /**
- * The largest memory of a copy that is kept for the next one. Fresh memory for 1 MiB takes 75 µs, and the garbage collector
+ * The largest memory of a copy that is kept for the next copy. Fresh memory for 1 MiB takes 75 µs, and the garbage collector
  * works for it.
  */
 const SPARE_BYTES_MAX = 4_194_304;
@@ -147,7 +147,7 @@ const KIND_BITS = RECORD_KIND_MASK << RECORD_KIND_SHIFT;
 export class Receiver {
   /** Work for the next advance: unexpected messages whose handler has been set. */
   busy = 0;
-  /** Whether reclaimOrphans() has something to look at. A field, since each round with an event reads it. */
+  /** Whether there are orphans for reclaimOrphans(). A field, since each round with an event reads it. */
   hasOrphans = false;
   /** Hints by dispatch id, on this side. A send checks them too, because both sides set the same hints. */
   readonly hints: (DispatchHints | undefined)[] = [];
@@ -168,7 +168,7 @@ export class Receiver {
   readonly #message: Message;
   readonly #table: HandlerTable;
   readonly #handlers: HandlerTable["all"];
-  /** Handlers of the dispatch ids without hints and without unexpected messages: those that need no checks. */
+  /** Handlers of the dispatch ids without hints and without unexpected messages, which need no checks. */
   readonly #plain: HandlerTable["plain"];
   /** `#plain`, or NO_HANDLERS while an origin is paused: the rest of its records in a batch must not be handled. */
   #direct: HandlerTable["plain"];
@@ -194,7 +194,7 @@ export class Receiver {
   readonly #orphans = new Set<number>();
   /** Lanes to be replaced at the end of the batch: origin, lane that follows. */
   readonly #switches: number[] = [];
-  /** The buffer of the current message; `slot` 0: it has none. One object, filled anew for each message. */
+  /** The buffer of the current message; `slot` 0: the message has no buffer. One object, filled anew for each message. */
   readonly #buffer: Buffer = { slot: 0, extent: 0, place: 0, bytes: 0, owner: 0, isGiven: false, kept: undefined };
   readonly #regions: RegionTable;
   #inBatch = false;
@@ -293,8 +293,8 @@ export class Receiver {
   }
 
   /**
-   * No more handlers come: from now on, calls to dispatch ids without a handler are refused, and so are those that wait. An id
-   * whose messages a stream has read counts as one with a handler.
+   * No more handlers come: from now on, new and waiting calls to dispatch ids without a handler are refused. An id whose
+   * messages a stream has read counts as one with a handler.
    */
   ready(): void {
     if (this.#isReady) return;
@@ -306,7 +306,7 @@ export class Receiver {
     if (!this.#inBatch) this.#resume();
   }
 
-  /** The handler of calls that are refused; undefined: those to this dispatch id are not. */
+  /** The handler of refused calls; undefined: calls to this dispatch id are not refused. */
   #refusal(id: number): Handler | undefined {
     if (!this.#isReady || this.#handlers[id] !== undefined || this.#streamed.has(id)) return undefined;
     return () => {
@@ -417,7 +417,7 @@ export class Receiver {
     this.#noteHandlerless();
   }
 
-  /** Whether take() would return a message. If the first one's payload is only offered, this begins its transfer. */
+  /** Whether take() would return a message. If the first message's payload is only offered, this look begins its transfer. */
   hasNext(id: number): boolean {
     const queue = this.#unexpected.get(id);
     const first = queue?.[0];
@@ -425,7 +425,7 @@ export class Receiver {
     return queue?.[0]?.complete ?? false;
   }
 
-  /** Whether a message to a dispatch id, whole or not, that one of some endpoints has sent, waits for take(). */
+  /** Whether a message to a dispatch id from one of these endpoints, complete or not, waits for take(). */
   hasFrom(id: number, endpoints: ReadonlySet<Endpoint>): boolean {
     return this.#unexpected.get(id)?.some(({ origin }) => endpoints.has(origin)) ?? false;
   }
@@ -492,19 +492,19 @@ export class Receiver {
   }
 
   /**
-   * Acknowledges the notice. Call it before looking for what has changed.
+   * Acknowledges the notice. Call acknowledge() before looking for changes.
    * @param ended tasks that have ended
    */
   acknowledgeNotice(notice: number, ended: readonly number[]): void {
     // SYNC quiescence (seen): this context uses nothing any more that was closed, or whose owner had ended, before the
     // notice.
     this.#kernel.storeWord(this.#block + CONTEXT_NOTICE_SEEN_OFFSET, notice);
-    // This context may have been the last one to use memory of a task that ended before.
+    // This context may have been the last context to use memory of a task that ended before.
     for (const task of ended) this.#unreclaimed.add(task);
     if (ended.length > 0) this.hasOrphans = true;
   }
 
-  /** An endpoint has ended. Called once: its messages are still delivered, then its lane is given back. */
+  /** An endpoint has ended. Called once: the endpoint's messages are still delivered, then its lane is given back. */
   originEnded(origin: number): void {
     this.#endedOrdinals.add(origin);
     this.#orphans.add(origin);
@@ -639,8 +639,8 @@ export class Receiver {
   }
 
   /**
-   * Takes a message whose payload lies in a buffer. The handler reads it there. Then the buffer goes back, unless it is
-   * kept.
+   * Takes a message whose payload lies in a buffer, where the handler reads it. Then the buffer goes back, unless the handler
+   * keeps it.
    */
   #buffered(meta: number, body: number, origin: number): void {
     const { words } = this.#memory;
@@ -680,7 +680,7 @@ export class Receiver {
     }
   }
 
-  /** The handler has returned: the buffer goes back, unless it is kept. */
+  /** The handler has returned: the buffer goes back, unless the handler keeps it. */
   #releaseBuffer(buffer: Buffer): void {
     const { slot, owner, extent, isGiven, kept } = buffer;
     buffer.slot = 0;
@@ -755,7 +755,7 @@ export class Receiver {
     return this.hints[id]?.recvImmediate !== "disable" && bodyBytes(headerBytes, payloadBytes) <= RECV_IMMEDIATE_MAX;
   }
 
-  /** Calls the handler for the current message. @param comes whether its payload comes in packets */
+  /** Calls the handler for the current message. @param comes whether the message's payload comes in packets */
   #handle(handler: Handler, id: number, isCall: boolean, origin: number, comes: boolean): void {
     const message = this.#message;
     if (message.immediate) {
@@ -785,7 +785,9 @@ export class Receiver {
     this.#table.serve(handler, message);
   }
 
-  /** Calls a handler for a message that is not here yet. Returns its destination; undefined: it is discarded. */
+  /**
+   * Calls a handler for a message that is not here yet. Returns the payload's destination; undefined: the payload is discarded.
+   */
   #ask(handler: Handler, id: number, isCall: boolean): Destination | undefined {
     const message = this.#message;
     const takesAny = this.hints[id]?.recvImmediate !== "enable";
@@ -882,7 +884,7 @@ export class Receiver {
       return;
     }
     if (result === SUCCESS) return;
-    // The message is incomplete: its origin ended or gave it up, or there is no memory for it.
+    // The message is incomplete: its origin ended or gave the message up, or there is no memory for it.
     const queue = this.#unexpected.get(id) as Copy[];
     queue.splice(queue.indexOf(copy), 1);
     this.unexpectedBytes -= copy.counts;
@@ -942,7 +944,7 @@ export class Receiver {
   /** Whether the unexpected queue has room for a message. A message larger than the whole queue waits for its handler. */
   #mayKeep(id: number, counts: number, origin: number): boolean {
     if (this.unexpectedBytes + counts <= this.#unexpectedMax) return true;
-    // The reader of a stream gets its next message, whatever its size, and whatever else waits.
+    // The reader of a stream gets its next message, whatever its size, and whichever other messages wait.
     if (this.#streams.has(id)) return !this.#unexpected.has(id);
     // An origin that has ended sends no more than its lane holds. Its end is reported only after these messages.
     return this.unexpectedBytes === 0 && this.#endedOrdinals.has(origin);
@@ -983,7 +985,7 @@ export class Receiver {
     return copy;
   }
 
-  /** The memory that is kept, if a copy fills half of it at least. */
+  /** The kept memory, if a copy fills at least half of it. */
   #takeSpare(size: number): Pick<Copy, "words" | "bytes"> | undefined {
     const words = this.#spare;
     if (words === undefined || size > words.byteLength || 2 * size < words.byteLength) return undefined;

@@ -1,5 +1,5 @@
 // The origin's side of active messages: checks the parameters, and has the direct path for messages with room at once. All
-// else concerns one target: see peer.ts.
+// other work concerns one target: see peer.ts.
 import {
   BUFFER_PAYLOAD_MIN,
   DISPATCH_ID_CALL,
@@ -30,7 +30,7 @@ import type { ContextParts } from "../base.js";
 import type { Offer, RendezvousSender } from "../rendezvous/sender.js";
 import { type Ending, Peer, PeerSet, pendingOf, type SendRequest } from "./peer.js";
 
-/** Parameters of `context.send`. They are read before it returns, so that one object can serve every call. */
+/** Parameters of `context.send`, which reads them before it returns, so that one object can serve every call. */
 export interface SendParameters {
   /** Target endpoint. */
   to: Endpoint;
@@ -39,21 +39,21 @@ export interface SendParameters {
   /** Header of at most 65,535 bytes. The caller may reuse it when `send` returns. */
   header?: ArrayBufferView | null | undefined;
   /**
-   * Payload of any size. The caller may reuse it at `onLocal`, or without `onLocal` when `send` returns. If its buffer is
-   * detached (transferred) or shrunk before all of it was sent, the message is broken off: both callbacks get ERROR, no
-   * handler gets the message, and a `receive()` that has begun ends with ERROR.
+   * Payload of any size. The caller may reuse it at `onLocal`, or without `onLocal` when `send` returns. If the payload's
+   * buffer is detached (transferred) or shrunk before all bytes were sent, the message is broken off: both callbacks get ERROR,
+   * no handler gets the message, and a `receive()` that has begun ends with ERROR.
    */
   payload?: ArrayBufferView | null | undefined;
   /** Called in a later `advance()`, when the caller may reuse `payload`. */
   onLocal?: Callback | undefined;
-  /** Called in a later `advance()`, when the message is in the target's reception FIFO. It is not yet dispatched then. */
+  /** Called in a later `advance()`, when the message is in the target's reception FIFO, but not yet dispatched. */
   onRemote?: Callback | undefined;
   /** Value that both callbacks get. */
   cookie?: unknown;
   /** `false`: without room, return EAGAIN instead of using the pending queue (default true). */
   queue?: boolean | undefined;
   /**
-   * `true` offers the payload: it stays where it is until the target's handler chooses a destination by `receive()`, and
+   * `true` offers the payload: the payload stays in place until the target's handler chooses a destination by `receive()`, and
    * then moves there directly. Needs `onLocal`. Without memory for the transfer, the payload is sent as with `false`.
    */
   rendezvous?: boolean | undefined;
@@ -64,11 +64,14 @@ export interface SendParameters {
    * no memory, the payload is copied.
    */
   transfer?: boolean | undefined;
-  /** Aborting it gives up an offered payload: its callbacks get CANCELED, unless all of it is there. */
+  /**
+   * Aborting the signal gives up an offered payload: the callbacks of the send get CANCELED, unless the whole payload has
+   * arrived.
+   */
   signal?: AbortSignalLike | undefined;
   /**
-   * Type of the elements that `payload` holds, from its begin on. Their data alone is sent, packed before `send` returns: the
-   * caller may reuse the payload then. Not with `transfer`.
+   * Type of the elements in `payload`, from its begin on. Only the data of the elements is sent, packed before `send` returns:
+   * the caller may then reuse the payload. Not with `transfer`.
    */
   type?: TransferType | undefined;
   /** With a `type`: number of elements (default 1). */
@@ -110,7 +113,7 @@ function wordAt(bytes: Uint8Array, offset: number): number {
   );
 }
 
-/** Whether it is a dispatch id. A BigInt would throw an error of its own. */
+/** Whether a value is a dispatch id. A BigInt would throw an error of its own. */
 function isId(dispatch: unknown): boolean {
   return typeof dispatch === "number" && dispatch === (dispatch & DISPATCH_ID_MAX);
 }
@@ -132,7 +135,7 @@ function checkManner(queue: unknown, rendezvous: unknown, transfer: unknown, sig
 /** An operation that waits for a slot in the node's tables: other targets have all of them, or another thread has the lock. */
 interface Awaiting {
   readonly to: Endpoint;
-  /** The message, as the pending queue keeps it; or of a whenRoom(), onRoom as its onLocal. */
+  /** The message, in the form that the pending queue keeps. For a whenRoom(), `onLocal` is its onRoom. */
   readonly request: Ending & { readonly held?: number };
   readonly begin: (target: Peer) => unknown;
 }
@@ -155,12 +158,12 @@ export class Sender {
   readonly #contexts: number;
   /** Bytes of a `sendImmediate` that every lane takes as one record: SEND_IMMEDIATE_MAX, unless lanes are very small. */
   readonly #directMax: number;
-  /** See PeerSet: held here too, one load less for each message. */
+  /** See PeerSet: also held here, which saves one load for each message. */
   readonly #direct: Uint32Array;
   readonly #peers: (Peer | undefined)[] = [];
   /** Operations that wait for a slot of their target. */
   readonly #awaiting: Awaiting[] = [];
-  /** Promises that settle late may still reply: they must not open a lane again. */
+  /** Promises that settle late may still reply: such replies must not open a lane again. */
   #closed = false;
   #lastView: ArrayBufferView | undefined;
   #lastBytes: Uint8Array | undefined;
@@ -210,8 +213,8 @@ export class Sender {
   #directLane(to: Endpoint): number {
     // A BigInt would throw an error of its own below.
     if (typeof to !== "number") return 0;
-    // The functions of endpoint.ts, written out. An endpoint that does not exist has no lane, and finds its error on the
-    // slow path.
+    // The functions of endpoint.ts, written out. An endpoint that does not exist has no lane, so the slow path throws its
+    // error.
     const context = to >>> 24;
     const contexts = this.#contexts;
     return to === to >>> 0 && context < contexts
@@ -283,9 +286,9 @@ export class Sender {
   }
 
   /**
-   * Sends to one of pamir's own dispatch ids. A message without room goes to the pending queue, however full that is, so
-   * that no later message overtakes it. A request is copied, because its caller may reuse it, unless it is given away. So is a
-   * reply without `onLocal`.
+   * Sends to one of pamir's own dispatch ids. A message without room goes to the pending queue, however full the queue is, so
+   * that no later message overtakes it. A request is copied, because its caller may reuse it, unless the payload is given away.
+   * A reply without `onLocal` is copied, too.
    */
   sendOwn(
     to: Endpoint,
@@ -385,7 +388,7 @@ export class Sender {
       throw new PamiError("PAMIR_INVAL", "rendezvous needs a payload, and onLocal, which says when that is free again");
     }
     if (rendezvous !== true || onLocal === undefined || payload === undefined || payload.length === 0) return undefined;
-    // A view that tracks the length of its buffer must not grow with it.
+    // A view that tracks the length of its buffer must not grow with the buffer.
     const { resizable } = payload.buffer as { resizable?: boolean };
     const fixed = resizable === true ? payload.subarray(0, payload.length) : payload;
     return { payload: fixed, bytes: payload.length, onLocal, onRemote, cookie, signal, region };
@@ -498,7 +501,7 @@ export class Sender {
   /** An endpoint has ended: messages to it complete with SHUTDOWN. */
   targetEnded(ordinal: number): void {
     const target = this.#peers[ordinal];
-    // The caller writes to a reservation until it ends it.
+    // The caller may write to a reservation until the caller ends it.
     if (!target?.isReserved) this.#lanes.reclaim(ordinal);
     target?.end();
   }
@@ -538,7 +541,7 @@ export class Sender {
     checkEndpoint(to, jobTasks, this.#contexts);
   }
 
-  /** The target of an endpoint; binds a slot if it has none. Undefined: no slot is free now. */
+  /** The target of an endpoint; binds a slot if the endpoint has none. Undefined: no slot is free now. */
   #peer(to: Endpoint): Peer | undefined {
     this.checkEndpoint(to);
     const ordinal = this.#addresses.ordinalOf(to);
@@ -553,7 +556,7 @@ export class Sender {
     return target;
   }
 
-  /** No slot is free for a target. No task rings when one is. */
+  /** No slot is free for a target. No task rings when a slot becomes free. */
   #unbound(): Result {
     this.#peerSet.retrySoon = true;
     return this.#addresses.refusal();
@@ -586,7 +589,7 @@ export class Sender {
   /** Begins the operations that wait for a slot, as far as there are slots. */
   #bindAwaiting(): void {
     for (const one of this.#take(0, this.#awaiting.length)) {
-      // An operation begins behind those that still wait for the same endpoint.
+      // An operation begins after the operations that still wait for the same endpoint.
       const isFirst = this.#awaiting.every(({ to }) => to !== one.to);
       const target = isFirst ? this.#peer(one.to) : undefined;
       if (target !== undefined) one.begin(target);
@@ -617,13 +620,13 @@ export class Sender {
       this.#view("payload", payload);
       return this.#kernel.laneSendWords(lane, 0, meta, 0, 0) !== 0;
     }
-    // Before the reservation, because these throw if a value is no view.
+    // Before the reservation, because these checks throw if a value is no view.
     const headerView = headerBytes === 0 ? undefined : this.#bytesOf("header", header as ArrayBufferView);
     const payloadView = payloadBytes === 0 ? undefined : this.#bytesOf("payload", payload as ArrayBufferView);
     return this.#lanes.send(lane, meta, headerView, payloadView, total);
   }
 
-  /** Everything that is not one kernel call: errors, the first message, no room, messages behind pending ones. */
+  /** All sends that are not one kernel call: errors, the first message, no room, messages behind pending messages. */
   #sendSlowly(
     to: Endpoint,
     dispatch: number,
@@ -642,8 +645,9 @@ export class Sender {
   }
 
   /**
-   * As submit() of the target. If that has no slot, and only the lock of the slots is in the way, a message that may be queued
-   * waits. So in a job with a slot for each task, the outcome of a send does not depend on what other threads bind.
+   * Like submit() of the target. If the target has no slot, and only the lock of the slots is in the way, a message that may be
+   * queued waits. So in a job with a slot for each task, the outcome of a send does not depend on slots that other threads
+   * bind.
    */
   #submit(
     target: Peer | undefined,
@@ -664,7 +668,7 @@ export class Sender {
     return this.#await({ to, request: kept, begin });
   }
 
-  /** A view's bytes. Those of the last view are kept, so that a caller that reuses a view makes no garbage. */
+  /** A view's bytes. The last view's bytes are kept, so that a caller that reuses a view makes no garbage. */
   #bytesOf(name: string, view: ArrayBufferView): Uint8Array {
     if (view instanceof Uint8Array) return view;
     if (!ArrayBuffer.isView(view))

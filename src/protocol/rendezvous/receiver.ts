@@ -1,7 +1,7 @@
-// The target's side of rendezvous: offered payloads, which are moved to the destination that a handler chose. Into a region,
-// a chain of descriptors between the two engines moves them, at the pace of this side. If the destination is no region, or
-// there is no memory for a chain, this thread copies them, a slice in each advance. If the payload is in another memory,
-// this thread asks for slices.
+// The target's side of rendezvous: offered payloads, which are moved to the destination that a handler chose. A chain of
+// descriptors between the two engines moves a payload into a region, at the pace of this side. If the destination is no region,
+// or there is no memory for a chain, this thread copies the payload, a slice in each advance. If the payload is in another
+// memory, this thread asks for slices.
 import {
   DISPATCH_ID_NOTICE,
   DISPATCH_ID_PULL,
@@ -80,7 +80,10 @@ export interface PayloadOffer {
   readonly fragment: number;
 }
 
-/** Most bytes of a fragment from another node, unless there would be more than LINK_COUNT_MAX: both sides buffer some. */
+/**
+ * Most bytes of a fragment from another node, unless there would be more than LINK_COUNT_MAX fragments. Small, since both sides
+ * buffer fragments.
+ */
 const AWAY_BYTES_MAX = 1024 * 1024;
 /** Bytes of a payload in another memory that the target has asked for and not got. */
 const ASKED_BYTES_MAX = 8 * PULL_BYTES;
@@ -159,7 +162,9 @@ export class RendezvousReceiver {
     this.#notice(request, isRefused ? TRANSFER_REFUSED : TRANSFER_DONE);
   }
 
-  /** Moves a payload to its destination. The destination's callback is called once all bytes are there, or no more come. */
+  /**
+   * Moves a payload to its destination. The destination's callback is called once all bytes are there, or no more bytes come.
+   */
   receive(request: PayloadOffer, destination: Destination): void {
     const to = this.#regions.find(destination.bytes);
     if (to !== undefined && this.#chain(request, destination, to)) return;
@@ -174,8 +179,8 @@ export class RendezvousReceiver {
   }
 
   /**
-   * receive() of a payload that waits for its reader. If it is in another node, the engines move it through a region: slices
-   * that this thread asks for would come behind messages of the origin, and those may wait for the same reader.
+   * receive() of a payload that waits for its reader. If the payload is in another node, the engines move it through a region.
+   * Slices that this thread asks for would come behind messages of the origin, which may wait for the same reader.
    */
   gather(request: PayloadOffer, destination: Destination): void {
     const { origin, bytes } = request;
@@ -223,7 +228,7 @@ export class RendezvousReceiver {
     return this.#pulls.some(({ request }) => request.origin === origin);
   }
 
-  /** An endpoint has ended: nothing more comes from it. */
+  /** An endpoint has ended: no more slices come from it. */
   ended(origin: number): void {
     this.#pulls = this.#pulls.filter((pull) => pull.request.origin !== origin || !this.#over(pull, SHUTDOWN));
   }
@@ -234,7 +239,7 @@ export class RendezvousReceiver {
     for (const region of [...this.#links, ...this.#linksInUse, ...this.#landings]) region.close();
   }
 
-  /** Begins a chain into a region; false: there is no memory for it. */
+  /** Begins a chain into a region; false: there is no memory for the chain. */
   #chain(request: PayloadOffer, destination: Destination, to: Place): boolean {
     const { kernel, map, memory, engine } = this.#base;
     const { fragment = this.#fragment, depth = this.#depth } = destination.options;
@@ -251,7 +256,7 @@ export class RendezvousReceiver {
       return false;
     }
     const { rgetFifo } = side;
-    // One by one: with a list of pairs, V8 took 40 ms rather than 16 to optimize this, on a core that tasks need.
+    // Word by word: with a list of pairs, V8 took 40 ms rather than 16 ms to optimize this function, on a core that tasks need.
     const { words } = memory;
     const at = rgetFifo.pointer;
     words[(at + RGET_FIFO_PEER_INDEX_OFFSET) >>> 2] = request.blockIndex;
@@ -378,7 +383,7 @@ export class RendezvousReceiver {
     const bytes = isStopped ? 0 : Math.min(request.bytes - at, most);
     const place = fragment === 0 ? at : (Math.floor(at / fragment) % STAGED_COUNT) * fragment + within;
     const from = kernel.placeOf(map.job, request.index, request.generation, (request.offset + place) >>> 0, bytes);
-    // The origin closes its ring after its rget FIFO. Then this context is about to hear of the origin's end.
+    // The origin closes its ring after its rget FIFO. If the ring is closed, this context is about to hear of the origin's end.
     if (from === 0 && this.#rgetFifoOf(request) === 0) return false;
     const isThere =
       isStopped || from === 0 || copyToDestination(destination, at, memory.bytes.subarray(from, from + bytes));
@@ -389,13 +394,12 @@ export class RendezvousReceiver {
     }
     pull.at = at + bytes;
     if (fragment !== 0 && pull.at % fragment === 0) {
-      // SYNC passed (passed): pairs with the origin's core, which stages the next fragment in this one's place.
+      // SYNC passed (passed): pairs with the origin's core, which stages the next fragment in place of this fragment.
       kernel.storeWord(rgetFifo + RGET_FIFO_PASSED_OFFSET, pull.at / fragment);
       kernel.ring(slotOf(map, request.origin));
     }
     if (pull.at < request.bytes) return false;
-    // If the origin has closed meanwhile, the copied bytes may be newer ones. This context will hear of the origin's end
-    // soon.
+    // If the origin has closed meanwhile, the copied bytes may be newer bytes. This context will hear of the origin's end soon.
     return this.#notice(request, TRANSFER_DONE) && this.#over(pull, SUCCESS);
   }
 
@@ -454,9 +458,9 @@ function sliceAt({ bytes }: PayloadOffer, at: number): number {
   return Math.min(PULL_BYTES, bytes - at);
 }
 
-/** Takes a slice that has come. False: it is not the next one. */
+/** Takes an incoming slice. False: the slice is not the next one. */
 function take(pull: Pull, at: number, result: number, data: Uint8Array | undefined): boolean {
-  // Slices behind one that has failed don't count.
+  // Slices after a failed slice don't count.
   if (pull.result !== TRANSFER_DONE || pull.isCanceled) return true;
   if (at !== pull.at || (data !== undefined && data.length !== sliceAt(pull.request, at))) return false;
   const isThere = data === undefined || copyToDestination(pull.destination, at, data);

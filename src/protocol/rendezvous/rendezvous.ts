@@ -1,5 +1,5 @@
-// Messages whose payload stays where it is until the target has chosen a destination. sender.ts has the payloads that a
-// context offers, receiver.ts those that it is offered, and transfers.ts the rget FIFOs that the two engines use.
+// Messages whose payload stays where it is until the target has chosen a destination. sender.ts has the payloads that a context
+// offers, receiver.ts the payloads that other contexts offer to it, and transfers.ts the rget FIFOs that the two engines use.
 
 import type { Pacing } from "../../core/message/pacing.js";
 import type { ProgressSource } from "../../core/progress.js";
@@ -11,7 +11,8 @@ import { TransferTable } from "./transfers.js";
 
 export class Rendezvous implements ProgressSource {
   /**
-   * Transfers that are not over. A field, because each advance() reads it: a sum of two fields made advance() 6 % slower.
+   * Transfers that are not over. A field, because each advance() reads this count: a sum of two fields made advance() 6 %
+   * slower.
    */
   busy = 0;
   readonly sender: RendezvousSender;
@@ -39,20 +40,23 @@ export class Rendezvous implements ProgressSource {
     return this.sender.count === 0;
   }
 
-  /** One turn of the engine, one slice of each payload that is copied; ends what is over. Returns how many. */
+  /**
+   * One turn of the engine, and one slice of each payload that this thread copies; ends transfers that are over. Returns how
+   * many ended.
+   */
   advance(): number {
     const over = this.#transfers.advance();
     this.sender.advance();
     return over + this.receiver.advance();
   }
 
-  /** An endpoint has ended: so do all transfers with it. */
+  /** An endpoint has ended: ends all transfers with it. */
   ended(ordinal: number): void {
     this.#transfers.ended(ordinal);
     this.receiver.ended(ordinal);
   }
 
-  /** The engine thread has ended: so have the transfers that it may have begun. */
+  /** The engine thread has ended: ends the transfers that it may have begun. */
   engineEnded(hadBegun: boolean): void {
     this.#transfers.engineEnded(hadBegun);
   }

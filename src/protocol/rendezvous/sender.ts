@@ -1,6 +1,6 @@
-// The origin's side of rendezvous. A request to send (RTS) offers a payload, which stays where it is until it is moved to
-// the target. A payload outside of regions goes through a ring of fragments in a region. A fragment is staged as soon as the
-// one in its place has been moved.
+// The origin's side of rendezvous. A request to send (RTS) offers a payload, which stays in place until it is moved to the
+// target. A payload outside of regions goes through a ring of fragments in a region. A fragment is staged as soon as the
+// previous fragment in its place has been moved.
 import {
   DISPATCH_ID_NOTICE,
   DISPATCH_ID_PULL,
@@ -49,14 +49,14 @@ export interface Offer {
   readonly region: RegionState | undefined;
 }
 
-/** Whether an offer's payload is there no more: its region was closed, or its buffer detached or shrunk. */
+/** Whether an offer's payload no longer exists: its region was closed, or its buffer detached or shrunk. */
 function isGone({ payload, bytes, region }: Offer): boolean {
   return region?.closed === true || wasCut(payload, bytes);
 }
 
-/** Payloads offered to one target that it has not taken yet; more wait in the pending queue. */
+/** Most payloads offered to one target that the target has not taken yet; more payloads wait in the pending queue. */
 const OFFERS_MAX = 8;
-/** Most payloads of one context that are staged at a time; others go in packets. */
+/** Most payloads of one context that are staged at a time; further payloads go in packets. */
 const STAGINGS_MAX = 8;
 /** Bytes of a fragment of a staged payload, unless there would be more than LINK_COUNT_MAX. */
 const STAGED_BYTES = 65536;
@@ -65,11 +65,11 @@ const STAGED_BYTES = 65536;
 interface Ring {
   readonly region: MemRegion;
   readonly fragment: number;
-  /** Bytes of the payload that have been copied into it. */
+  /** Bytes of the payload that have been copied into the ring. */
   at: number;
 }
 
-/** Most bytes of a payload that a target in another node asks for at a time: they are delivered whole. */
+/** Most bytes of a payload that a target in another node asks for at a time: each slice is delivered whole. */
 export const PULL_BYTES = 65536;
 /** Words of the header of a PULL and of a NOTICE. */
 export const PULL_WORDS = 6;
@@ -87,11 +87,11 @@ export class RendezvousSender {
   readonly #base: ContextParts;
   readonly #regions: RegionTable;
   readonly #transfers: TransferTable;
-  /** Those whose target is in another node. */
+  /** Offered payloads whose target is in another node. */
   readonly #away = new Set<Offered>();
   /** How many were offered, by target. */
   readonly #counts: Uint8Array;
-  /** Those that are staged. */
+  /** Offered payloads that are staged. */
   readonly #staged: Offered[] = [];
   /** Regions for the rings of later payloads. */
   readonly #rings: MemRegion[] = [];
@@ -105,7 +105,7 @@ export class RendezvousSender {
     base.handlers.handle(DISPATCH_ID_NOTICE, (message) => this.#noticed(message));
   }
 
-  /** Whether one more may be offered to a target now. */
+  /** Whether one more payload may be offered to a target now. */
   mayBegin(target: number): boolean {
     return (this.#counts[target] as number) < OFFERS_MAX;
   }
@@ -139,7 +139,9 @@ export class RendezvousSender {
     return ring;
   }
 
-  /** Offers a payload, once there is memory for it: writes its RTS, which the target sees when that is committed. */
+  /**
+   * Offers a payload, once there is memory for the offer: writes its RTS, which the target sees once the record is committed.
+   */
   begin(offer: Offer, target: number, rts: number): void {
     const { words } = this.#base.memory;
     const { payload, bytes } = offer;
@@ -152,7 +154,7 @@ export class RendezvousSender {
     const { rgetFifo } = this.#transfers.open(target, allowed, (own) => this.#offered(own, offer, ring)) as Offered;
     words[(rgetFifo.pointer + RGET_FIFO_BYTES_OFFSET) >>> 2] = bytes; // for the dump
     const { index, generation } = found ?? (region as MemRegion);
-    // One by one: as a list of pairs it took 90 ns.
+    // Word by word: a list of pairs took 90 ns.
     const at = rts >>> 2;
     words[at + (RTS_BYTES_OFFSET >>> 2)] = bytes;
     words[at + (RTS_INDEX_OFFSET >>> 2)] = index;
@@ -193,7 +195,7 @@ export class RendezvousSender {
         unheard();
         this.#away.delete(offered);
       },
-      // If the target has not begun, it does so later with its own engine.
+      // If the target has not begun, it begins later with its own engine.
       breakOff: () => this.#base.kernel.chainBreak(this.#base.map.job, rgetFifo.pointer) !== 0,
       over: (result: Result) => {
         this.count--;
@@ -218,7 +220,8 @@ export class RendezvousSender {
   }
 
   /**
-   * The payload whose rget FIFO a message from another node names. Undefined: it is over, or was not offered to that target.
+   * The payload whose rget FIFO a message from another node names. Undefined: the transfer is over, or the payload was not
+   * offered to that target.
    */
   #spokenOf(message: Message): Offered | undefined {
     const word = (place: number): number => message.headerWord(4 * place) >>> 0;
@@ -257,8 +260,8 @@ export class RendezvousSender {
   /** Bytes that may be copied into the ring now. */
   #room({ rgetFifo: { pointer }, ring, offer }: Offered): number {
     if (ring === undefined || ring.at === offer.bytes || this.#transfers.isStopped(pointer)) return 0;
-    // SYNC passed (look): pairs with the engine or the target's thread, which moves the fragments: a passed one may be
-    // written over.
+    // SYNC passed (look): pairs with the engine or the target's thread, which moves the fragments: a passed fragment may be
+    // overwritten.
     const passed = this.#base.kernel.loadWord(pointer + RGET_FIFO_PASSED_OFFSET);
     return Math.min(offer.bytes, (passed + STAGED_COUNT) * ring.fragment) - ring.at;
   }
@@ -278,7 +281,8 @@ export class RendezvousSender {
       ring.at += part.length;
     }
     const { kernel, map, engine } = this.#base;
-    // SYNC staged (staged): makes the fragments visible; pairs with the engine or the target's thread, which moves them.
+    // SYNC staged (staged): makes the fragments visible; pairs with the engine or the target's thread, which moves the
+    // fragments.
     kernel.storeWord(rgetFifo.pointer + RGET_FIFO_ALLOWED_OFFSET, Math.ceil(ring.at / fragment));
     if (!engine.isOwn) engine.call();
     kernel.ring(slotOf(map, rgetFifo.peer));

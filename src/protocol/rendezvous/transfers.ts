@@ -39,11 +39,11 @@ import type { ContextParts } from "../base.js";
 /** An rget FIFO that is in use. */
 export interface RgetFifo {
   readonly pointer: number;
-  /** Counts its openings and closings. */
+  /** Generation: counts the openings and closings of the rget FIFO. */
   readonly generation: number;
-  /** Slots that were processed in it before. */
+  /** Slots that were processed in the rget FIFO before. */
   readonly head: number;
-  /** The region of its block, and its offset in it. */
+  /** The region of the rget FIFO's block, and the FIFO's offset in that region. */
   readonly region: MemRegion;
   readonly offset: number;
   /** Ordinal of the endpoint at the other side. */
@@ -58,14 +58,15 @@ export interface Side {
   /** Releases the caller's objects: stops listening to its signal, and keeps no payload. */
   readonly forget: () => void;
   /**
-   * The engine thread has ended: tells the other side, if it has begun the transfer. Returns whether this ends the transfer.
+   * The engine thread has ended: tells the other side, if that side has begun the transfer. Returns whether this end also ends
+   * the transfer.
    */
   breakOff(): boolean;
   /** The transfer is over. Its rget FIFO may serve another transfer from now on. */
   over(result: Result): void;
 }
 
-/** A side whose peer has ended, while the engine thread may still use its rget FIFO. */
+/** A side whose peer has ended, while the engine thread may still use the side's rget FIFO. */
 interface Abandoned {
   readonly place: Place;
   readonly side: Side;
@@ -77,7 +78,7 @@ interface Abandoned {
 interface Broken {
   readonly place: Place;
   readonly side: Side;
-  /** Whether that thread does not use it any more. */
+  /** Whether the engine thread no longer uses the rget FIFO. */
   readonly isFree: () => boolean;
 }
 
@@ -99,7 +100,7 @@ export class TransferTable {
   readonly #map: MemoryMap;
   readonly #context: number;
   readonly #regions: RegionTable;
-  /** In the order in which the engine finds them. */
+  /** The blocks of rget FIFOs, in the order in which the engine finds them. */
   readonly #blocks: Block[] = [];
   #abandoned: Abandoned[] = [];
   #broken: Broken[] = [];
@@ -132,7 +133,7 @@ export class TransferTable {
   /**
    * Opens an rget FIFO for one side of a transfer with an endpoint.
    * @param allowed fragments that may be moved, or NONE: all
-   * @param make makes the side that owns it, before any other thread can find it
+   * @param make makes the side that owns the rget FIFO, before any other thread can find the FIFO
    * @returns undefined: there is no memory
    */
   open<T extends Side>(peer: number, allowed: number, make: (rgetFifo: RgetFifo) => T): T | undefined {
@@ -158,7 +159,7 @@ export class TransferTable {
     return side;
   }
 
-  /** One turn of the engine, if this thread is the engine. Then ends the transfers that are over. Returns how many. */
+  /** One turn of the engine, if this thread is the engine. Then ends the transfers that are over. Returns how many ended. */
   advance(): number {
     if (this.#engine.isOwn) this.#kernel.chainRun(this.#map.job, this.#context, SLICE_BYTES);
     return this.#endAll() + (this.#abandoned.length > 0 ? this.#endAbandoned() : 0);
@@ -189,12 +190,12 @@ export class TransferTable {
     // SYNC transfer-over (look): pairs with tell(): the transfer is over, and its result is written.
     let bits = this.#kernel.loadWord(block.pointer + BLOCK_STATUS_OFFSET);
     if (bits === 0) return 0;
-    // The bits of abandoned sides count only once the engine thread uses nothing of them any more.
+    // The bits of abandoned sides count only once the engine thread no longer uses these sides.
     for (const { place } of this.#abandoned) if (place.block === block) bits &= ~(1 << place.number);
     return bits;
   }
 
-  /** Ends the abandoned sides of which the engine thread uses nothing any more. Returns how many. */
+  /** Ends the abandoned sides that the engine thread no longer uses. Returns how many ended. */
   #endAbandoned(): number {
     const before = this.#abandoned;
     this.#abandoned = before.filter(({ notice }) => !hasEngineSeen(this.#kernel, this.#map, notice));
@@ -235,7 +236,7 @@ export class TransferTable {
     return this.#blocks.some(({ sides }) => sides.some((side) => side?.rgetFifo.peer === peer));
   }
 
-  /** An endpoint has ended: so do all transfers with it. */
+  /** An endpoint has ended: ends all transfers with it. */
   ended(peer: number): void {
     // Transfers that were over before keep their result. An rget FIFO's next transfer must not find an old status bit.
     this.#endAll();
@@ -249,14 +250,14 @@ export class TransferTable {
     }
   }
 
-  /** The engine thread has ended: so have all transfers that it may have begun. */
+  /** The engine thread has ended: ends all transfers that it may have begun. */
   engineEnded(hadBegun: boolean): void {
     this.#endAll();
     for (const block of this.#blocks) {
       const { sides } = block;
       for (let number = 0; number < sides.length; number++) {
         const side = sides[number];
-        // A transfer that its other side broke off may have left descriptors in the rget FIFO.
+        // A transfer that the other side broke off may have left descriptors in the rget FIFO.
         if (side === undefined) this.#kernel.rgetClear(rgetFifoAt(block, number));
         if (side === undefined || !hadBegun || this.#isOver(side)) continue;
         // Without the agent, all tasks of other nodes count as ended: ended() handles their transfers.
@@ -311,11 +312,13 @@ export class TransferTable {
     }
   }
 
-  /** Stops a transfer: the engines move no more bytes, but count them as if moved. @param result TRANSFER_…: the reason */
+  /**
+   * Stops a transfer: the engines move no more bytes, but count further bytes as if moved. @param result TRANSFER_…: the reason
+   */
   stop({ pointer, peer }: RgetFifo, result = TRANSFER_CANCELED): void {
     // SYNC stop (stop): pairs with the engines, on either side.
     this.#kernel.storeWord(pointer + RGET_FIFO_STOP_OFFSET, result);
-    // Either engine may wait for a fragment to be staged. So may the other side's thread, if it copies the payload.
+    // Either engine may wait for a fragment to be staged, as may the other side's thread if it copies the payload.
     if (!isAway(this.#map, peer)) {
       this.#kernel.engineCall(this.#map.job, peer);
       this.#kernel.ring(slotOf(this.#map, peer));
@@ -341,7 +344,7 @@ export class TransferTable {
   /** A transfer is over. Its rget FIFO is empty, unless the engine thread ended and the transfer was broken off. */
   #end(place: Place, side: Side, result: Result): void {
     this.#kernel.rgetClose(side.rgetFifo.pointer);
-    // The side that broke it off knows that the engine thread has ended. This context may not know it yet.
+    // The side that broke the transfer off knows that the engine thread has ended. This context may not yet know that.
     if (!hasEngineThread(this.#kernel, this.#map)) this.#kernel.rgetClear(side.rgetFifo.pointer);
     else if (isAway(this.#map, side.rgetFifo.peer)) {
       // The other node may have sent more descriptors than the transfer needs. The rget FIFO's next transfer must not find
@@ -364,7 +367,7 @@ export class TransferTable {
     if (this.#engine.isOwn) this.#endAbandoned();
   }
 
-  /** Whether a side is over, or given up, while it still has its rget FIFO. */
+  /** Whether a side that still has its rget FIFO is over or given up. */
   #isOver(side: Side): boolean {
     return this.#broken.some((one) => one.side === side) || this.#abandoned.some((one) => one.side === side);
   }
@@ -421,7 +424,7 @@ export function regionIfAny(regions: RegionTable, bytes: number): MemRegion | un
   }
 }
 
-/** Calls `abort` once a signal is aborted, also if it already is. Returns a function that stops listening. */
+/** Calls `abort` once a signal is aborted, also if the signal already is. Returns a function that stops listening. */
 export function onAbort(signal: AbortSignalLike | undefined, abort: () => void): () => void {
   if (signal === undefined) return () => {};
   if (signal.aborted) abort();

@@ -1,6 +1,7 @@
 // One-sided operations of one context: put, get, rmw and fence, as descriptors in its injection FIFOs. Behind each operation
 // with a callback there is a completion descriptor, whose bit in the completion mask says that the operation is done. An
-// operation that is done at once, with nothing before it, needs neither: its callbacks only become due.
+// operation that is done at once, with nothing before it, needs no completion descriptor and no bit: its callbacks only become
+// due.
 import {
   COMPLETION_RESULT_SHIFT,
   DESCRIPTOR_FENCE,
@@ -46,7 +47,7 @@ import { Queue } from "../../support/queue.js";
 import type { ContextParts } from "../base.js";
 import { checkOperand, highOf, lowOf, type RmwOperation, type RmwType, rmwBytes, rmwCode } from "./rmw.js";
 
-/** Parameters of `put` and `get`. They are read before the call returns, so that one object can serve every call. */
+/** Parameters of `put` and `get`, which read them before they return, so that one object can serve every call. */
 export interface TransferParameters {
   /** Endpoint of a context of the task that owns the remote region. */
   to: Endpoint;
@@ -68,10 +69,10 @@ export interface TransferParameters {
   cookie?: unknown;
   /**
    * Type of the elements in the local region, from `localOffset` on. `bytes` then counts data alone (default: one element), and
-   * further elements follow at the type's extent. Within one memory the calling thread moves all of it before this returns.
+   * further elements follow at the type's extent. Within one memory the calling thread moves all data before the call returns.
    */
   localType?: TransferType | undefined;
-  /** Type of the elements in the remote region. To another node it has at most 16,384 contiguous runs. */
+  /** Type of the elements in the remote region. For another node, a type has at most 16,384 contiguous runs. */
   remoteType?: TransferType | undefined;
 }
 
@@ -87,12 +88,12 @@ export interface NotifyWord {
   readonly value?: number;
 }
 
-/** Parameters of `put`. They are read before it returns. */
+/** Parameters of `put`, which reads them before it returns. */
 export interface PutParameters extends TransferParameters {
   /**
-   * Notification of the target once the bytes are there; it wakes a sleeping target. With a dispatch id, the context `to`
-   * gets a message of 16 bytes: remote offset and number of bytes as i32, and the handle as f64. Or a word that `waitWord()`
-   * of the target reads. Notifications to one endpoint come in the order of the puts and rmws.
+   * Notification of the target once the bytes are there, which wakes a sleeping target. With a dispatch id, the context `to`
+   * gets a message of 16 bytes: remote offset and number of bytes as i32, and the handle as f64. Or a word that `waitWord()` of
+   * the target reads. Notifications to one endpoint come in the order of the puts and rmws.
    */
   notify?: number | NotifyWord | undefined;
 }
@@ -107,7 +108,7 @@ export interface RegionWord {
 
 type Operand = number | bigint | RegionWord;
 
-/** Parameters of `rmw`. They are read before it returns. */
+/** Parameters of `rmw`, which reads them before it returns. */
 export interface RmwParameters {
   /** Endpoint of a context of the task that owns the region. */
   to: Endpoint;
@@ -121,7 +122,7 @@ export interface RmwParameters {
   type?: RmwType;
   /** Operand. For a 64-bit word, a number may be up to 2^53 in size. */
   value: Operand;
-  /** For a compare: the operation is done only if the word equals this. */
+  /** For a compare: the operation is done only if the word equals this value. */
   test?: Operand;
   /** For a fetch: region of this task that gets the old value. */
   result?: MemRegion;
@@ -172,7 +173,7 @@ const NOTICE_BYTES = 16;
 /** Not a TRANSFER_…: the pending queue has no space. */
 const WAITING_FULL = -1;
 
-/** An operation that waits for room in its FIFO, or behind one that does. */
+/** An operation that waits for room in its FIFO, or behind another waiting operation. */
 interface Waiting {
   /** The descriptor. */
   readonly words: Int32Array;
@@ -183,7 +184,7 @@ interface Waiting {
 
 /** One injection FIFO, and the pending callback list beside it: one place for each slot. */
 interface Fifo {
-  /** Its bit in the set of active FIFOs. */
+  /** The FIFO's bit in the set of active FIFOs. */
   readonly bit: number;
   readonly pointer: number;
   /** Index of the first word of the staged descriptor. */
@@ -194,19 +195,22 @@ interface Fifo {
   pending: number;
   /** Whether the engine has something left to process. */
   left: boolean;
-  /** Whether this thread can't process what is left: another task has to answer, or the engine thread to process it. */
+  /**
+   * Whether this thread can't process the rest of the FIFO: another task has to answer, or the engine thread has to process
+   * descriptors.
+   */
   isAway: boolean;
   /** Slots that the engine thread had processed at the last look. */
   seen: number;
-  /** Whether an advance() would find nothing to do: what is left is away. */
+  /** Whether an advance() would find nothing to do: all operations left are on their way. */
   isIdle: boolean;
   readonly waiting: Queue<Waiting>;
 }
 
 export class Rma implements ProgressSource {
-  /** Operations that are not over: what `advance()` has to look after. 0: there is nothing to scan (C7). */
+  /** Operations that are not over, which `advance()` has to look after. 0: there is nothing to scan (C7). */
   busy = 0;
-  /** Where there are several operations for a typed transfer: what the target is told of instead of the last one. */
+  /** For a typed transfer of several operations: the offset and bytes in the notification, instead of the last operation's. */
   noticed: { readonly offset: number; readonly bytes: number } | undefined;
   /** Whether operations wait for room without a limit: all of a typed transfer wait, or none. */
   isUnbounded = false;
@@ -224,12 +228,12 @@ export class Rma implements ProgressSource {
   #active = 0;
   readonly #slotMask: number;
   readonly #waitingMax: number;
-  /** Callbacks that are due. An operation is done at once only while there are no more of them than a FIFO has slots. */
+  /** Callbacks that are due. An operation is done at once only while no more callbacks are due than a FIFO has slots. */
   readonly #completions: CompletionQueue;
   /** Tasks that have ended. */
   readonly #endedTasks: Uint8Array;
   #waitingBytes = 0;
-  /** The last endpoint and handle: most programs use them again and again. Their target and region are staged in #aimed. */
+  /** The last endpoint and handle, which most programs use again and again. Their target and region are staged in #aimed. */
   #to = -1;
   /** NaN, which equals nothing: nothing is staged. */
   #handle: RegionHandle = Number.NaN;
@@ -291,7 +295,7 @@ export class Rma implements ProgressSource {
     this.#activity.add(change);
   }
 
-  /** Whether an advance would do something. Not if only other threads can process what is left. */
+  /** Whether an advance would make progress. Not if only other threads can process the operations left. */
   get hasWork(): boolean {
     return this.busy > 0 && this.#fifos.some((fifo) => (this.#active & fifo.bit) !== 0 && this.#wouldGoOn(fifo));
   }
@@ -444,10 +448,7 @@ export class Rma implements ProgressSource {
     return this.busy === 0;
   }
 
-  /**
-   * Runs the engine for what is left, injects waiting operations, and passes on callbacks that are due. Those are the
-   * events.
-   */
+  /** Runs the engine for the operations left, injects waiting operations, and passes on due callbacks, which are the events. */
   advance(): number {
     for (let bits = this.#active; bits !== 0; bits &= bits - 1) {
       const fifo = this.#fifos[31 - Math.clz32(bits & -bits)] as Fifo;
@@ -469,7 +470,7 @@ export class Rma implements ProgressSource {
     return 0;
   }
 
-  /** A task has ended: no operation to it begins. Those under way or waiting end with SHUTDOWN in their turn. */
+  /** A task has ended: no operation to it begins. Operations under way or waiting end with SHUTDOWN in their turn. */
   ended(ordinal: number, isTaskOver: boolean): void {
     if (isTaskOver) this.#endedTasks[taskAt(this.#map, ordinal)] = 1;
   }
@@ -477,7 +478,7 @@ export class Rma implements ProgressSource {
   /** There is nothing to give up: the FIFOs belong to the context's block. */
   close(): void {}
 
-  /** The engine thread has ended: its operations end too, unless it had not begun any. */
+  /** The engine thread has ended: its operations end too, unless the thread had begun none. */
   engineEnded(hadBegun: boolean): void {
     for (const fifo of this.#fifos) {
       // Even if all completions are taken: the thread may have ended before it stored its head.
@@ -558,8 +559,8 @@ export class Rma implements ProgressSource {
   }
 
   /**
-   * Looks up an endpoint and a handle, and stages their region, for this transfer and later ones that name the same. False:
-   * the endpoint has no slot now.
+   * Looks up an endpoint and a handle, and stages their region, for this transfer and later transfers with the same endpoint
+   * and handle. False: the endpoint has no slot now.
    * @param begun whether a transfer to the endpoint is under way, which keeps its slot
    */
   #aim(to: Endpoint, handle: RegionHandle, begun = false): boolean {
@@ -591,7 +592,7 @@ export class Rma implements ProgressSource {
     return true;
   }
 
-  /** Throws unless it is a region of this job. */
+  /** Throws unless the value is a region of this job. */
   checkOwn(name: string, region: unknown): asserts region is MemRegion {
     if (!(region instanceof MemRegion))
       throw new PamiError("PAMIR_INVAL", `${name} is ${show(region)}, not a MemRegion`);
@@ -600,7 +601,7 @@ export class Rma implements ProgressSource {
     }
   }
 
-  /** Stages a region of this task, for this operation and those that name the same. */
+  /** Stages a region of this task, for this operation and later operations that name the same region. */
   #stageLocal(name: string, local: unknown): void {
     this.checkOwn(name, local);
     local.expose();
@@ -640,7 +641,7 @@ export class Rma implements ProgressSource {
 
   /**
    * Does the operation that is staged in a FIFO, injects it, or makes it wait.
-   * @returns TRANSFER_…: the operation's error; WAITING_FULL: it can't even wait
+   * @returns TRANSFER_…: the operation's error; WAITING_FULL: the operation can't even wait
    */
   #submit(fifo: Fifo, onLocal: Callback | undefined, onRemote: Callback | undefined, cookie: unknown): number {
     const hasCallback = onLocal !== undefined || onRemote !== undefined;
@@ -680,8 +681,8 @@ export class Rma implements ProgressSource {
   }
 
   /**
-   * Stages the change of the word that notifies of a put or rmw. It overwrites what was staged in the FIFO. False: the
-   * endpoint has no slot now.
+   * Stages the change of the word that notifies of a put or rmw. The change overwrites the operation that was staged in the
+   * FIFO. False: the endpoint has no slot now.
    */
   #stageWord(fifo: Fifo, to: Endpoint, word: NotifyWord, begun = false): boolean {
     const { remote, offset = 0, operation = "add", value = 1 } = word;
@@ -703,7 +704,7 @@ export class Rma implements ProgressSource {
   }
 
   /**
-   * As #submit(), for a put or rmw of so many bytes that notifies the target when it is done.
+   * Like #submit(), for a put or rmw of so many bytes that notifies the target when it is done.
    * @param onDone onLocal, or an rmw's onDone
    */
   #submitNotified(
@@ -721,7 +722,7 @@ export class Rma implements ProgressSource {
     const { noticed } = this;
     const offset = noticed?.offset ?? (this.#words[fifo.staged + 7] as number);
     bytes = noticed?.bytes ?? bytes;
-    // An rmw, too, goes behind all earlier operations: this keeps notifications in order.
+    // An rmw also goes behind all earlier operations, which keeps notifications in order.
     const mayBeDone = fifo.waiting.length === 0 && this.#completions.due <= this.#slotMask;
     const result = mayBeDone ? this.#kernel.submit(this.#map.job, fifo.pointer, true) : this.#look(fifo);
     if (result === TRANSFER_DONE) {
@@ -774,7 +775,7 @@ export class Rma implements ProgressSource {
     return TRANSFER_DONE;
   }
 
-  /** Injects the staged operation and lists its callbacks, if there is room. Returns whether there was. */
+  /** Injects the staged operation and lists its callbacks, if there is room. Returns whether there was room. */
   #injected(fifo: Fifo, onLocal: Callback | undefined, onRemote: Callback | undefined, cookie: unknown): boolean {
     // A fence is itself a completion: its callback is listed at its own slot.
     const isFence = this.#words[fifo.staged] === DESCRIPTOR_FENCE;
@@ -808,7 +809,7 @@ export class Rma implements ProgressSource {
     this.#changeBusy(1);
   }
 
-  /** One turn of the engine, or a look at the engine thread's progress. Returns whether another one would do more. */
+  /** One turn of the engine, or a look at the engine thread's progress. Returns whether another turn would do more. */
   #run(fifo: Fifo): boolean {
     if (!fifo.left) return false;
     // Completions show the progress of operations with callbacks. Each look at the head takes a cache line from the engine
@@ -844,7 +845,7 @@ export class Rma implements ProgressSource {
     fifo.cookies[slot] = undefined;
     fifo.pending--;
     this.#changeBusy(-1);
-    // So that the last callback finds the context drained: the engine thread may not yet have stored its head.
+    // The last callback shall find the context drained, but the engine thread may not yet have stored its head.
     if (fifo.pending === 0 && !this.#engine.isOwn) this.#run(fifo);
     this.#completions.push(callback, cookie, resultOf(taken >>> COMPLETION_RESULT_SHIFT));
   }
@@ -860,7 +861,7 @@ export class Rma implements ProgressSource {
     return this.#inject(fifo, onDone, undefined, cookie, always) === TRANSFER_DONE ? SUCCESS : EAGAIN;
   }
 
-  /** Puts the staged operation into the pending queue. It is injected as soon as there is room (C8). */
+  /** Puts the staged operation into the pending queue, from which it is injected as soon as there is room (C8). */
   #wait(
     fifo: Fifo,
     onLocal: Callback | undefined,

@@ -49,7 +49,7 @@ const WIDTHS: Record<string, number> = Object.assign(Object.create(null), {
 const TWO_TO_32 = 2 ** 32;
 /**
  * Code of an operation on a type: RMW_….
- * @throws PAMIR_INVAL for an unknown one
+ * @throws PAMIR_INVAL for an unknown operation or type
  */
 export function rmwCode(operation: RmwOperation, type: RmwType): number {
   const code = OPERATIONS[operation];
@@ -82,7 +82,7 @@ const RANGES: Record<RmwType, readonly [least: bigint, most: bigint]> = {
   u64: [0n, 2n ** 64n - 1n],
 };
 
-/** @throws PAMIR_INVAL for what is no integer of the type */
+/** @throws PAMIR_INVAL for a value that is no integer of the type */
 export function checkOperand(name: string, value: number | bigint, type: RmwType): void {
   const isInteger = typeof value === "bigint" || (typeof value === "number" && Number.isSafeInteger(value));
   const [least, most] = RANGES[type];
