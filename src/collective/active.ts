@@ -1,8 +1,8 @@
 // Active messages of a geometry: collective operations that one member begins alone. A handler at each other member gets the
 // bytes; of a gather or reduction, it returns what the root asks for.
 //
-// The root's message goes down a binomial tree over the ranks counted from the root. Answers come back up the tree, each member's
-// block behind its length. The root reduces them itself, in the order of algorithms/order.ts.
+// The root's message goes down a binomial tree over the ranks counted from the root. Answers come back up the tree, each
+// member's block behind its length. The root reduces the blocks itself, in the order of algorithms/order.ts.
 //
 //   down   0 type   4 dispatch id   8 bytes of the header   12 members in this subtree
 //          then the header, padded to 8; then the payload, or one length for each member of the subtree, and the blocks
@@ -27,16 +27,19 @@ export const UP_REFUSED = UP_FAILED + ENOMEM;
 const PREFIX_WORDS = 4;
 /** Characters of a reason that are passed on. */
 const WHY_MAX = 400;
-/** Bytes of messages without a handler that a context keeps for its geometries, as many as it keeps of others by default. */
+/**
+ * Bytes of messages without a handler that a context keeps for its geometries: as many as it keeps of other messages by
+ * default.
+ */
 export const UNEXPECTED_MAX = 1_048_576;
 /** Bytes for which an empty message counts. */
 const UNEXPECTED_LEAST = 16;
 
-/** What a handler gets. The bytes are valid until it returns. */
+/** The arguments of a handler. The bytes are valid until the handler returns. */
 export interface ActiveMessage {
-  /** The call that its root has made. */
+  /** The root's call. */
   readonly type: ActiveType;
-  /** Rank of the member that began it. */
+  /** Rank of the member that began the active message. */
   readonly root: number;
   /** The root's header. */
   readonly header: Uint8Array;
@@ -47,9 +50,9 @@ export interface ActiveMessage {
 /** A handler of a geometry's active messages. */
 export type ActiveHandler = (message: ActiveMessage) => ArrayBufferView | void;
 
-/** Answers that a member awaits from its subtrees, for one active message. */
+/** The answers that a member awaits from its subtrees, for one active message. */
 interface Pending {
-  /** The blocks of this member's subtree, by the place of their members in it. */
+  /** The blocks of this member's subtree, by the place of their members in the subtree. */
   readonly blocks: (Uint8Array | undefined)[];
   /** Places of the children that have not answered, and of this member. */
   readonly missing: Set<number>;
@@ -66,7 +69,7 @@ class ActiveOperation extends PlainOperation {
   override awaited: () => number[] = () => [];
 }
 
-/** What active messages need of their geometry. */
+/** The part of a geometry that active messages need. */
 export interface ActiveHost {
   readonly rank: number;
   readonly size: number;
@@ -76,7 +79,7 @@ export interface ActiveHost {
   readonly unexpected: Unexpected;
   /** @param root rank of the root, in the word of the signature */
   sendActive(kind: number, rank: number, number: number, tag: number, root: number, payload: Uint8Array): void;
-  /** Calls back once all that was sent to a member has left. False: it has left already. */
+  /** Calls back once all messages to a member have left. False: they have left already. */
   whenSent(rank: number, onSent: Callback): boolean;
   /** An active message that this member has begun is over. */
   overActive(operation: CollectiveOperation, result: Result, why: string): void;
@@ -86,7 +89,7 @@ export interface ActiveHost {
 export class Unexpected {
   #bytes = 0;
 
-  /** Counts a message. @throws PAMIR_NO_MEMORY: there are too many, so it is dropped */
+  /** Counts a message. @throws PAMIR_NO_MEMORY: there are too many messages, so this one is dropped */
   keep(payload: Uint8Array, to: string): void {
     const bytes = sizeOf(payload);
     if (this.#bytes + bytes > UNEXPECTED_MAX) {
@@ -117,7 +120,7 @@ interface Down {
   readonly header: Uint8Array;
   /** This member's bytes. */
   readonly own: Uint8Array;
-  /** All that is kept for it. */
+  /** All messages that wait for the handler. */
   readonly payload: Uint8Array;
 }
 
@@ -127,9 +130,9 @@ export class ActiveMessages {
   /** Messages to ids without a handler, by id. */
   readonly #unexpected = new Map<number, Down[]>();
   readonly #pending = new Map<string, Pending>();
-  /** Number of the last one that this member has begun. */
+  /** Number of the last active message that this member has begun. */
   #number = 0;
-  /** Those that this member has begun, and that are not over. */
+  /** Active messages that this member has begun, and that are not over. */
   readonly #own = new Set<ActiveOperation>();
   /** Errors that handlers have thrown since they were last taken. */
   readonly #errors: unknown[] = [];
@@ -158,7 +161,7 @@ export class ActiveMessages {
     return this.#handlers.has(id);
   }
 
-  /** Throws what handlers have thrown. */
+  /** Throws the errors that handlers have thrown. */
   rethrow(): void {
     const errors = this.#errors.splice(0);
     if (errors.length === 1) throw errors[0];
@@ -166,10 +169,10 @@ export class ActiveMessages {
   }
 
   /**
-   * Begins one, as its root.
+   * Begins an active message, as its root.
    * @param blocks for amScatter, by rank; else one payload for all
-   * @param take of amGather and amReduce: gets the blocks of all members, by rank; the own one is missing. Returns what is wrong
-   *   with them, or an empty text
+   * @param take for amGather and amReduce: gets the blocks of all members, by rank; this member's own block is missing. Returns
+   *   the fault of the blocks, or an empty text
    */
   begin(
     type: ActiveType,
@@ -218,7 +221,7 @@ export class ActiveMessages {
     if (left.size === 0) this.#end(operation, SUCCESS);
   }
 
-  /** @param take takes what has come; what it returns or throws is what went wrong */
+  /** @param take takes the blocks that have come, and returns or throws the reason of a failure */
   #end(operation: ActiveOperation, given: Result, take = (): string => "", reason = ""): void {
     if (!this.#own.delete(operation)) return;
     let result = given;
@@ -245,7 +248,7 @@ export class ActiveMessages {
     } else this.#up(number, root, rank, tag === UP ? SUCCESS : ((tag - UP_FAILED) as Result), payload);
   }
 
-  /** A member has ended: what needs its answer, or that of a member behind it, fails. */
+  /** A member has ended: active messages that need its answer, or the answer of a member behind it, fail. */
   gone(): void {
     for (const [key, pending] of [...this.#pending]) {
       this.#pending.delete(key);
@@ -253,7 +256,7 @@ export class ActiveMessages {
     }
   }
 
-  /** This member has closed the geometry. The others hear of that, so it answers nothing. */
+  /** This member has closed the geometry. The other members hear of the close, so this member answers nothing. */
   close(): void {
     this.#pending.clear();
     for (const operation of [...this.#own]) this.#end(operation, CANCELED);
@@ -263,7 +266,7 @@ export class ActiveMessages {
     this.#unexpected.clear();
   }
 
-  /** This member's place, counted from the root; and how many members its subtree has. */
+  /** This member's place, counted from the root; and the number of members in its subtree. */
   #place(root: number): { own: number; count: number } {
     const { rank, size } = this.#host;
     const own = (rank - root + size) % size;
@@ -314,7 +317,7 @@ export class ActiveMessages {
     return 4 * PREFIX_WORDS + headerBytes <= payload.length;
   }
 
-  /** Rank of the member from which this one gets the messages of a root. */
+  /** Rank of the member from which this member gets the messages of a root. */
   #parent(root: number): number {
     const { own } = this.#place(root);
     return (own - (own & -own) + root) % this.#host.size;
@@ -379,7 +382,7 @@ export class ActiveMessages {
     this.#answered(number, root, block, result, why);
   }
 
-  /** This member has its own block of an answer, or has none. */
+  /** This member has its own block of an answer, or answers without a block. */
   #answered(number: number, root: number, block: Uint8Array, result: Result, why: string): void {
     const pending = this.#pending.get(keyOf(number, root));
     if (pending === undefined) return;
@@ -389,11 +392,11 @@ export class ActiveMessages {
     this.#look(number, root);
   }
 
-  /** @returns the blocks, which come one by one */
+  /** @returns the blocks, in the order in which they come */
   #await(number: number, root: number, count: number, done: Pending["done"]): Pending["blocks"] {
     const isRoot = root === this.#host.rank;
     const blocks: (Uint8Array | undefined)[] = new Array<Uint8Array | undefined>(count).fill(undefined);
-    // The root gives its own block elsewhere.
+    // The root adds its own block elsewhere.
     if (isRoot) blocks[0] = NOTHING;
     const missing = new Set(this.#children(root).map(({ place }) => place));
     if (!isRoot) missing.add(this.#place(root).own);
@@ -451,7 +454,7 @@ function isAnswered(type: ActiveType): boolean {
   return OPERATION_ROWS[type].gets !== "";
 }
 
-/** The first failure is the one that the root hears of. */
+/** The root hears of the first failure alone. */
 function failWith(pending: Pending, result: Result, why: string): void {
   if (result === SUCCESS || pending.result !== SUCCESS) return;
   pending.result = result;
@@ -462,7 +465,7 @@ function keyOf(number: number, root: number): string {
   return `${root} ${number}`;
 }
 
-/** Blocks behind their lengths. */
+/** Blocks, preceded by their lengths. */
 function joined(blocks: readonly Uint8Array[]): Uint8Array {
   const lengths = Uint32Array.from(blocks, ({ length }) => length);
   const bytes = blocks.reduce((sum, { length }) => sum + length, 0);
@@ -476,7 +479,7 @@ function joined(blocks: readonly Uint8Array[]): Uint8Array {
   return whole;
 }
 
-/** Whether bytes are so many blocks behind their lengths. */
+/** Whether bytes are so many blocks, preceded by their lengths. */
 function areBlocks(whole: Uint8Array, count: number): boolean {
   if (whole.length < 4 * count) return false;
   const lengths = new Uint32Array(whole.slice(0, 4 * count).buffer);

@@ -1,37 +1,37 @@
-// How the members that are left agree on which ones have ended, although others may end meanwhile: flooding consensus with early
-// decision. It relies on each member hearing of each end, sooner or later. What it hears need not be certain: where nothing is
-// heard of members, they may go on, and agree without this one. So each vote says which ends are certain, and `mayGoOn` is true
-// for one part of the members at most.
+// How the members that are left agree on which members have ended, although further members may end meanwhile: flooding
+// consensus with early decision. The algorithm relies on each member hearing of each end, sooner or later. An end need not be
+// certain: silent members may go on, and agree without this one. So each vote says which ends are certain, and `mayGoOn` is
+// true for at most one part of the members.
 //
-// In each round, a member tells all others which ones it takes for ended, and waits for their votes. If all votes of a round are
-// equal, it has decided, and says so; else it adds what it has heard, and begins the next round. A member that hears a decision
-// adopts it and passes it on. Two members can't decide differently: one that has decided votes no more, and a decision is known
-// to all that are left before they can go on without that member.
+// In each round, a member tells all other members which members it takes for ended, and waits for their votes. If all votes of
+// a round are equal, the member has decided, and sends the decision. Otherwise it adds the ends that it has heard of, and
+// begins the next round. A member that hears a decision adopts it and passes it on. Two members can't decide differently: a
+// member that has decided votes no more, and all members left know a decision before they can go on without that member.
 
-/** Sends a vote. @param round DECIDED: it is the decision */
+/** Sends a vote. @param round DECIDED: the vote is the decision */
 export type SendVote = (rank: number, round: number, payload: Uint8Array) => void;
 
 const DECIDED = 0xffffffff;
-/** Flag of a rank in a vote: its end is certain. */
+/** Flag of a rank in a vote: the end of this member is certain. */
 const CERTAIN = 0x8000_0000;
 
 /** A vote: members that have ended, and whether something has worked at all members so far. */
 interface Vote {
   readonly ended: ReadonlySet<number>;
-  /** Those of them that have ended for certain. */
+  /** Ended members whose end is certain. */
   readonly certain: ReadonlySet<number>;
   readonly isGood: boolean;
 }
 
-/** What a member knows of the ends of others. Both sets grow. */
+/** A member's knowledge of the ends of other members. Both sets grow. */
 export interface KnownEnds {
   readonly gone: ReadonlySet<number>;
-  /** Those of them that have ended for certain: nothing is heard of the others. */
+  /** Ended members whose end is certain: the rest is only silent. */
   readonly certain: ReadonlySet<number>;
 }
 
 export class Agreement {
-  /** Members that have ended, by the decision; and those of them that have ended for certain. */
+  /** By the decision: the members that have ended, and among them the members whose end is certain. */
   ended: ReadonlySet<number> = new Set();
   certain: ReadonlySet<number> = new Set();
   /** Whether all members that are left have said so. */
@@ -46,7 +46,7 @@ export class Agreement {
   /** Votes by round, then by rank. */
   readonly #votes = new Map<number, Map<number, Vote>>();
 
-  /** @param known call gone() once it has grown */
+  /** @param known call gone() once a set has grown */
   constructor(rank: number, size: number, known: KnownEnds, isGood: boolean, send: SendVote) {
     this.#rank = rank;
     this.#size = size;
@@ -64,7 +64,7 @@ export class Agreement {
   /** A vote has come. */
   came(rank: number, round: number, payload: Uint8Array): void {
     if (this.isOver) {
-      // The other one has not heard of the decision yet, or would wait for this member's vote.
+      // The other member has not heard of the decision yet, or would wait for this member's vote.
       if (round !== DECIDED) this.#send(rank, DECIDED, encoded(this));
       return;
     }
@@ -96,20 +96,20 @@ export class Agreement {
     return ranks.filter((rank) => this.#counts(rank) && !votes?.has(rank));
   }
 
-  /** Once it is over: members that count as ended, though nothing is heard of them. */
+  /** Once the agreement is over: members that count as ended because they are silent. */
   get silent(): number[] {
     return [...this.ended].filter((rank) => !this.certain.has(rank)).sort((one, other) => one - other);
   }
 
-  /** It is over, and more ends have become certain since: each member learns of them. What was agreed on stays. */
+  /** The agreement is over, and more ends have become certain since: each member learns of these ends. The decision stays. */
   learn(certain: ReadonlySet<number>): void {
     this.certain = new Set([...this.ended].filter((rank) => this.certain.has(rank) || certain.has(rank)));
   }
 
   /**
-   * Whether those that are left may go on. If nothing is heard of some members, the others must be more than half of all, or half
-   * of all with rank 0. So no two parts that have lost each other go on. Members that have ended for certain count as well: a
-   * part that goes on may have lost them since.
+   * Whether the members that are left may go on. If some members are silent, the rest must be more than half of all members, or
+   * half of all with rank 0. So no two parts that have lost each other go on. Members that have ended for certain also count in
+   * the total: a part that goes on may have lost them since.
    */
   get mayGoOn(): boolean {
     if (this.ended.has(this.#rank)) return false;
@@ -156,7 +156,7 @@ export class Agreement {
   #tellAll(round: number, vote: Vote): void {
     const payload = encoded(vote);
     for (let rank = 0; rank < this.#size; rank++) {
-      // One that only others have lost waits for this member: it learns that the others go on without it.
+      // A member that only other members have lost waits for this member, and learns that the rest goes on without it.
       const isLost = this.#known.gone.has(rank) || (round !== DECIDED && vote.ended.has(rank));
       if (rank !== this.#rank && !isLost) this.#send(rank, round, payload);
     }

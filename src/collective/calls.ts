@@ -1,20 +1,21 @@
-// Debug mode: each member tells all others what it has called, and the operation begins once all calls are there. So all members
-// compare the same calls, find the same difference, and name the same member. A member whose arguments are refused tells that.
+// Debug mode: each member sends its call to all other members, and the operation begins once all calls are there. So all
+// members compare the same calls, find the same difference, and name the same member. A member whose arguments are refused
+// sends the refusal.
 import type { Arrival } from "../protocol/late-handler.js";
 
-/** What a member has called. Members must agree on the first fields; the last two must fit each other. */
+/** A member's call. Members must agree on the first fields; the last two fields must fit each other. */
 export interface CollectiveCall {
   /** "reduce() of f64 by sum" */
   readonly what: string;
   readonly root: number;
   readonly bytes: number;
-  /** Bytes of the blocks of all members, where all know them. */
+  /** Bytes of the blocks of all members, if all members know them. */
   readonly counts: string;
   readonly algorithm: string;
   /** Bytes that go to each member, and that come from each, where members have blocks of different lengths. */
   readonly gives: readonly number[];
   readonly gets: readonly number[];
-  /** Why it has begun nothing: its arguments were refused. */
+  /** Why the member has begun nothing: its arguments were refused. */
   readonly refusal?: string;
 }
 
@@ -24,7 +25,7 @@ const AGREED = ["what", "root", "bytes", "counts", "algorithm"] as const;
 const TEXTS_MAX = 65_536;
 const MEMBER_MAX = 64;
 
-/** The call in a message. One that makes no sense differs from all others. */
+/** The call in a message. A malformed call differs from all other calls. */
 export function callIn({ payload, payloadBytes }: Arrival, size: number): CollectiveCall {
   try {
     if (payloadBytes <= TEXTS_MAX + MEMBER_MAX * size) {
@@ -43,7 +44,7 @@ function areNumbers(values: unknown): boolean {
   return Array.isArray(values) && values.every((value) => value == null || typeof value === "number");
 }
 
-/** The first place with another value than most places, and the first one of those; -1: all have the same value. */
+/** The first place whose value differs from most places, and the first of these most places; -1: all have the same value. */
 export function oddOf(values: readonly unknown[]): [odd: number, usual: number] {
   if (values.every((value) => value === values[0])) return [-1, 0];
   const votes = (value: unknown): number => values.filter((other) => other === value).length;
@@ -65,7 +66,7 @@ export class Check {
     return [...this.calls.keys()].filter((rank) => this.calls[rank] === undefined);
   }
 
-  /** Which member differs from most others, and how, once all have told; empty if none does. */
+  /** Which member differs from most other members, and how, once all calls are there; empty if no member differs. */
   difference(): string {
     const calls = this.calls as CollectiveCall[];
     const refused = calls.findIndex(({ refusal }) => refusal !== undefined);

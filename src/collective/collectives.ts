@@ -1,4 +1,4 @@
-// The geometries of one context: a source of progress. It takes the messages of all of them, and advances operations that
+// The geometries of one context, a progress source: takes the messages of all these geometries, and advances operations that
 // read words of other members.
 import {
   COLLECTIVE_ACTIVE,
@@ -47,19 +47,19 @@ interface Leaving {
   readonly readers: Set<Endpoint>;
 }
 
-/** Of what a new geometry is a part: all its members are members of another one, too. */
+/** The geometry of which a new one is a part: all members of the new one are also members of this one. */
 export interface PartOf {
-  /** A member that has closed it does not come. */
+  /** A member that has closed the larger geometry does not come. */
   readonly whole: GeometryCore;
-  /** Whether members first do an operation of it. Where that fails at some, these do not come. */
+  /** Whether members first do an operation of the larger geometry. Members at which this operation fails do not come. */
   readonly isSplit: boolean;
 }
 
-/** Bytes for which a message counts that is kept, besides its payload. */
+/** Bytes for which a kept message counts, besides its payload. */
 const ARRIVAL_BYTES = 64;
 /**
- * Bytes that one member may have kept before a geometry is made. Those of SYNCHRONIZING_INTERVAL operations, each of 64 short
- * transfers, are as many.
+ * Bytes of one member's messages that are kept before a geometry is made: enough for SYNCHRONIZING_INTERVAL operations of 64
+ * short transfers each.
  */
 const EARLY_BYTES_MAX = 67_108_864;
 
@@ -71,7 +71,7 @@ export class ContextGeometries implements ProgressSource, GeometryHost, Creation
   readonly scratch: Scratch;
   readonly completions;
   readonly unexpected = new Unexpected();
-  /** Messages that make no sense: they are dropped. */
+  /** Malformed messages, which are dropped. */
   malformed = 0;
   readonly #task: Task;
   readonly #kernel: CollectiveKernel;
@@ -80,20 +80,23 @@ export class ContextGeometries implements ProgressSource, GeometryHost, Creation
   readonly #creations: Creations;
   /** The blocks of geometries that are being made. */
   readonly #blocks = new Map<Creation, MemRegion | undefined>();
-  /** What is made of some members of another geometry. */
+  /** Creations of geometries from members of another geometry. */
   readonly #parts = new Map<Creation, PartOf>();
   /** By id. */
   readonly #leaving = new Map<number, Leaving>();
-  /** Those with operations that poll. One that has none any more stays until the next advance(), for its next operation. */
+  /**
+   * Geometries with operations that poll. A geometry without such operations stays until the next advance(), for its next
+   * operation.
+   */
   readonly #polling: GeometryCore[] = [];
-  /** By the low half of their ids. */
+  /** Geometries by the low half of their ids. */
   readonly #geometries: (GeometryCore | undefined)[] = [];
   /** The high halves of ids: a late message to an id does not reach the next geometry in its place. */
   readonly #generations: number[] = [];
   readonly #free: number[] = [];
-  /** Endpoints that have ended, and those whose end is awaited. */
+  /** Endpoints that have ended, and endpoints whose end is awaited. */
   readonly #gone = new Set<Endpoint>();
-  /** Those of them that have ended for certain. */
+  /** Ended endpoints whose end is certain. */
   readonly #certain = new Set<Endpoint>();
   readonly #watched = new Set<Endpoint>();
   readonly #trim = (): boolean => this.scratch.trim();
@@ -114,8 +117,8 @@ export class ContextGeometries implements ProgressSource, GeometryHost, Creation
   // Making geometries.
 
   /**
-   * Begins to make a geometry of these endpoints, of which this context's is one.
-   * @param part of what it is a part
+   * Begins to make a geometry of these endpoints, which include this context's endpoint.
+   * @param part the geometry of which the new one is a part
    * @throws PAMIR_NO_MEMORY: the context has 65,536 geometries
    */
   begin(endpoints: readonly Endpoint[], userId: number, part?: PartOf): Creation {
@@ -134,7 +137,8 @@ export class ContextGeometries implements ProgressSource, GeometryHost, Creation
     };
     const creation = new Creation(endpoints, userId, rank, row);
     this.#blocks.set(creation, region);
-    // The first member waits for all, and all for the first, and for the one from which they get the table.
+    // The first member waits for all members. All members wait for the first member, and for the member from which they get the
+    // table.
     for (const [other, endpoint] of endpoints.entries()) {
       if (rank === 0 || other === 0 || other === creation.parent) this.watch(endpoint);
     }
@@ -193,7 +197,7 @@ export class ContextGeometries implements ProgressSource, GeometryHost, Creation
       geometry.memberLeft(endpoints.indexOf(origin), why);
     }
     for (const [other, endpoint] of endpoints.entries()) {
-      // The block of one that has ended may have become another one's memory already.
+      // The block of a member that has ended may have become another task's memory already.
       const isLost = shared !== undefined && (!shared.hasBlock(other) || this.#hasEnded(endpoint));
       if (isLost) geometry.memberLeft(other, `${nameOf(endpoint)} has ended`);
       else if (this.#gone.has(endpoint)) geometry.memberGone(other, this.#certain.has(endpoint));
@@ -235,7 +239,7 @@ export class ContextGeometries implements ProgressSource, GeometryHost, Creation
         else this.watch(endpoint);
   }
 
-  /** A member reads the block of a geometry that this one has left no more. The last one releases it. */
+  /** A member no longer reads the block of a geometry that this member has left. The last such member releases the block. */
   #unread(id: number, reader?: Endpoint): void {
     const leaving = this.#leaving.get(id);
     if (leaving === undefined) return;
@@ -255,7 +259,7 @@ export class ContextGeometries implements ProgressSource, GeometryHost, Creation
     return endpoints.every((endpoint) => this.#isLocal(endpoint));
   }
 
-  /** Whether an endpoint is of a task of this memory. */
+  /** Whether an endpoint belongs to a task of this memory. */
   #isLocal(endpoint: Endpoint): boolean {
     const slot = this.#task.addresses.slotOf(taskOf(endpoint));
     return slot >= 0 && slot < this.#task.map.locals;
@@ -278,7 +282,7 @@ export class ContextGeometries implements ProgressSource, GeometryHost, Creation
     const blocks = table.map(({ regionIndex, regionGeneration }) =>
       regionIndex === NONE ? 0 : kernel.placeOf(map.job, regionIndex, regionGeneration, 0, MEMBER_SIZE),
     );
-    // All members see the same table, so all do without, where one has no block or has ended already.
+    // All members see the same table. So if a member has no block or has ended already, all members do without blocks.
     if (table.some(({ regionIndex }) => regionIndex === NONE)) return undefined;
     const tasks = endpoints.map((endpoint) => taskSlot(map, addresses.slotOf(taskOf(endpoint))));
     return new SharedMembers(kernel, this.#kernel, memory, rank, blocks, tasks);
@@ -291,7 +295,7 @@ export class ContextGeometries implements ProgressSource, GeometryHost, Creation
     this.#free.push(index);
   }
 
-  // What geometries ask for.
+  // The services that geometries use.
 
   polling(geometry: GeometryCore, change: 1 | -1): void {
     this.busy += change;
@@ -302,7 +306,10 @@ export class ContextGeometries implements ProgressSource, GeometryHost, Creation
     this.#polling.push(geometry);
   }
 
-  /** A geometry without operations that poll leaves the list of those, which gets its last one in that place. */
+  /**
+   * A geometry without operations that poll leaves the list of polling geometries. The last geometry of the list takes its
+   * place.
+   */
   #unlist(geometry: GeometryCore): void {
     if (!geometry.isListed) return;
     geometry.isListed = false;
@@ -325,16 +332,16 @@ export class ContextGeometries implements ProgressSource, GeometryHost, Creation
     this.#freeId(geometry.id);
   }
 
-  // What a context asks of a source of progress.
+  // The calls of a context to a progress source.
 
-  /** Asked before a sleep only: operations note what they find. */
+  /** Only asked before a sleep: operations note the failures that they find. */
   get hasWork(): boolean {
     return this.#polling.some((geometry) => geometry.lookBeforeSleep());
   }
 
   advance(): number {
     const before = this.busy;
-    // From the end: a geometry that leaves the list gets the last one in its place.
+    // From the end: the last geometry of the list replaces a geometry that leaves.
     for (let place = this.#polling.length - 1; place >= 0; place--) {
       const geometry = this.#polling[place];
       geometry?.advance();
@@ -343,7 +350,7 @@ export class ContextGeometries implements ProgressSource, GeometryHost, Creation
     return before - this.busy;
   }
 
-  /** The blocks of a context that has ended may be used again once this context has acknowledged it. */
+  /** The blocks of a context that has ended may be used again once this context has acknowledged the end. */
   ended(ordinal: number): void {
     const { addresses } = this.#task;
     const endpoint = addresses.endpointAt(ordinal);
@@ -369,7 +376,8 @@ export class ContextGeometries implements ProgressSource, GeometryHost, Creation
     for (const geometry of this.#geometries) geometry?.close();
     for (const creation of [...this.#creations.pending]) this.giveUp(creation, "the context was closed");
     const { kernel } = this.#task;
-    // SYNC context-state (close): before the blocks are closed. Another context copies them before it acknowledges that.
+    // SYNC context-state (close): before the blocks are closed. Another context copies the blocks before it acknowledges the
+    // close.
     kernel.storeWord(this.#core.block + CONTEXT_STATE_OFFSET, CONTEXT_CLOSED);
     for (const geometry of this.#geometries) geometry?.release();
     for (const { region } of this.#leaving.values()) region.close();
@@ -430,7 +438,7 @@ export class ContextGeometries implements ProgressSource, GeometryHost, Creation
 
   #cameToGeometry(kind: number, to: number, from: number, arrival: Arrival): void {
     const geometry = this.#geometries[to & INDEX_MASK];
-    // A member that has closed still waits for the others to close: until then, they may read its block.
+    // A member that has closed still waits until all other members close: until then, they may read its block.
     if (geometry === undefined || geometry.id !== to || (geometry.isClosed && kind !== COLLECTIVE_CLOSED)) {
       this.#cameToNone(kind, to, from, arrival);
       return;
@@ -446,7 +454,7 @@ export class ContextGeometries implements ProgressSource, GeometryHost, Creation
     geometry.came(kind, rank, number, tag, arrival.headerWord(COLLECTIVE_SIGNATURE_OFFSET) | 0, arrival);
   }
 
-  /** The table has not come yet. @throws PAMIR_NO_MEMORY: too many active messages are kept, so this one is dropped */
+  /** The table has not come yet. @throws PAMIR_NO_MEMORY: too many active messages are kept, so this message is dropped */
   #cameEarly({ early, earlyBytes, endpoints, own, rank }: Creation, from: number, arrival: Arrival): void {
     const { origin, payloadBytes } = arrival;
     const bytes = (earlyBytes.get(origin) ?? 0) + ARRIVAL_BYTES + payloadBytes;
@@ -474,7 +482,7 @@ export class ContextGeometries implements ProgressSource, GeometryHost, Creation
     if (creation !== undefined) this.#cameEarly(creation, from, arrival);
     else if (kind === COLLECTIVE_CLOSED) this.#unread(to, arrival.origin);
     else if (kind !== COLLECTIVE_FAILED) {
-      // Its sender would wait for this member for ever.
+      // Without an answer, the sender would wait for this member for ever.
       this.channel.address(COLLECTIVE_CLOSED, from, to, 0).send(arrival.origin, 0, 0, 0);
     }
   }

@@ -1,12 +1,13 @@
-// How the members of a geometry find each other. Each tells the first one its id of the geometry and where its block is. Once
-// all have, the first one sends that table down a binomial tree. So a member needs 1 + log2 n messages' time, and learns in
-// one message what all later ones need.
+// How the members of a geometry find each other. Each member tells the first member its id of the geometry and the place of its
+// block. Once all members have, the first member sends this table down a binomial tree. So the creation takes the time of 1 +
+// log2 n messages, and one message brings a member the data for all later ones.
 //
-// Before the first member has sent the table, it can refuse: then no member has the geometry. A list that it has begun before
-// is refused once a member of that has ended, so that none waits for a call which it does not make any more. Once it has sent
-// the table, that may get lost with a member that ends. A member whose parent in the tree has ended asks the first one for it.
-// If the first one has ended, or closed the geometry, the member leaves: it tells all others, and for those that have the
-// geometry, each operation fails. A member that is given up by its program leaves too, and still passes the table on.
+// Before the first member has sent the table, it can refuse: then no member has the geometry. Once a member of a begun list has
+// ended, the first member refuses the list, so that no member waits for a call that the ended member never makes. After the
+// first member has sent the table, the table may get lost with a member that ends. A member whose parent in the tree has ended
+// asks the first member for the table. If the first member has ended, or closed the geometry, the asking member leaves: it
+// tells all other members, and each operation fails for members that have the geometry. A member whose program gives the
+// creation up leaves too, and still passes the table on.
 import {
   COLLECTIVE_ASK,
   COLLECTIVE_CREATE,
@@ -20,25 +21,27 @@ import type { Arrival } from "../protocol/late-handler.js";
 import type { GeometryCore } from "./geometry-core.js";
 import type { Channel } from "./schedule/channel.js";
 
-/** What a member tells of itself: five words of the table. */
+/** A member's row: five words of the table. */
 export interface Row {
   readonly id: number;
   readonly node: number;
-  /** The region of its block; NONE: it has none. */
+  /** The region of the member's block; NONE: the member has no block. */
   readonly regionIndex: number;
   readonly regionGeneration: number;
-  /** 1: it is in debug mode; else 0. */
+  /** 1: the member is in debug mode; else 0. */
   readonly debug: number;
 }
 
 const ROW_WORDS = 5;
 /** Words of CREATE: the key, then a row. */
 const KEY_WORDS = 4;
-/** Members of one origin that wait for this one: a context has so many ids of geometries. */
+/** Most members of one origin that wait for this member: a context has so many ids of geometries. */
 export const COMERS_MAX = 65_536;
 /** Creations that have come to nothing that are remembered, for members that are late. */
 const REMEMBERED_MAX = 64;
-/** Tag of LEFT, REFUSED and ASK: a member has ended. Of REFUSED it says too that others may have the geometry. */
+/**
+ * Tag of LEFT, REFUSED and ASK: a member has ended. With REFUSED the tag also says that other members may have the geometry.
+ */
 const FOR_GOOD = 1;
 
 /** Names a list of members, and the user's id for it, in two hashes of 32 bits each. */
@@ -52,14 +55,14 @@ export function keyOf(endpoints: readonly Endpoint[], userId: number): Uint32Arr
   return Uint32Array.of(low, high, endpoints.length, userId);
 }
 
-/** A member that has come before this one has called createGeometry(). Only the first member has such. */
+/** A member that has come before this member called createGeometry(). Only the first member keeps such members. */
 interface Comer {
   readonly origin: Endpoint;
   readonly key: Uint32Array;
   readonly row: Row;
 }
 
-/** A member that has left, and its id of the geometry. */
+/** A member that has left, and the member's id of the geometry. */
 interface Leaver {
   readonly origin: Endpoint;
   readonly id: number;
@@ -72,25 +75,25 @@ export class Creation {
   readonly endpoints: readonly Endpoint[];
   readonly rank: number;
   readonly own: Row;
-  /** The rows of all members, once it is made. */
+  /** The rows of all members, once the geometry is made. */
   table: readonly Row[] | undefined;
   /** At the first member: the table as it was sent. */
   payload: Uint8Array | undefined;
-  /** The geometry, once it is made. */
+  /** The geometry, once made. */
   geometry: GeometryCore | undefined;
   /**
-   * Messages to it that have come before the table. Its members bound them: each is at most SYNCHRONIZING_INTERVAL operations
-   * ahead, has one vote, and fails an operation or closes once. Active messages count as those without a handler. What a member
-   * sends beyond EARLY_BYTES_MAX is dropped.
+   * Messages to the geometry that have come before the table. Members bound these messages: each member is at most
+   * SYNCHRONIZING_INTERVAL operations ahead, has one vote, and fails an operation or closes once. Active messages count like
+   * messages without a handler. Messages of a member beyond EARLY_BYTES_MAX are dropped.
    */
   readonly early: Arrival[] = [];
-  /** Bytes of these, by member. */
+  /** Bytes of early messages, by member. */
   readonly earlyBytes = new Map<Endpoint, number>();
-  /** Why it is not made. */
+  /** Why the geometry is not made. */
   refusal: string | undefined;
-  /** Called once it is over. */
+  /** Called once the creation is over. */
   wake = (): void => {};
-  /** At the first member: what has come. */
+  /** At the first member: the rows that have come. */
   readonly #rows: (Row | undefined)[] = [];
   #missing: number;
 
@@ -126,7 +129,7 @@ export class Creation {
     if (--this.#missing === 0) this.table = this.#rows as Row[];
   }
 
-  /** What is awaited, in words. */
+  /** The awaited members, in words. */
   awaited(): string {
     const first = nameOf(this.endpoints[0] as Endpoint);
     if (this.rank !== 0) return `waits for the first member, ${first}, which waits for all`;
@@ -136,11 +139,11 @@ export class Creation {
   }
 }
 
-/** What creations tell the geometries of their context. */
+/** The calls of creations to the geometries of their context. */
 export interface CreationHost {
   /** A creation has its table. */
   made(creation: Creation): void;
-  /** A creation has come to nothing. @param hasLeft others may have the geometry, and read this member's block */
+  /** A creation has failed. @param hasLeft other members may have the geometry, and read this member's block */
   unmade(creation: Creation, hasLeft: boolean): void;
   /** Has `endpointGone()` called. */
   watch(endpoint: Endpoint): void;
@@ -152,18 +155,19 @@ export class Creations {
   /** At most as many as a context has ids. */
   readonly #pending: Creation[] = [];
   /**
-   * Bounded by their origins: each has at most COMERS_MAX, takes back what it gives up (LEFT), and is forgotten when it ends.
+   * Waiting members, bounded by their origins: each origin has at most COMERS_MAX, takes back members that it gives up (LEFT),
+   * and is forgotten when it ends.
    */
   #comers: Comer[] = [];
-  /** How many of them are of an origin. */
+  /** The number of waiting members of an origin. */
   readonly #comerCounts = new Map<Endpoint, number>();
-  /** Lists of which this is the first member, and that it has begun: a member that ends makes them hopeless. */
+  /** Lists that this member has begun as the first member. Such a list can't succeed after a member of it has ended. */
   readonly #lists: { readonly key: Uint32Array; readonly endpoints: readonly Endpoint[] }[] = [];
-  /** Keys of lists with a member that has ended, and why they are refused: to members that come later. */
+  /** Keys of lists with a member that has ended, and why members that come later are refused. */
   readonly #hopeless: { readonly key: Uint32Array; readonly why: string }[] = [];
   /** Creations that this member has left, and for which it passes a table on. */
   readonly #left: Creation[] = [];
-  /** Members that have left geometries that this one had not begun. */
+  /** Members that have left geometries which this member had not begun. */
   readonly #leavers: Leaver[] = [];
 
   constructor(channel: Channel, host: CreationHost) {
@@ -184,7 +188,7 @@ export class Creations {
       return;
     }
     if (!this.#lists.some((list) => isSame(list.key, key))) keep(this.#lists, { key, endpoints });
-    // Of one member, the first that it has begun is meant: a later one is for the next call with the same list.
+    // A member's first begun creation is meant: a later creation is for the next call with the same list.
     for (const comer of [...this.#comers]) {
       const comerRank = endpoints.indexOf(comer.origin);
       if (!isSame(comer.key, key) || comerRank < 0 || creation.has(comerRank)) continue;
@@ -194,7 +198,7 @@ export class Creations {
     this.#tableIfWhole(creation);
   }
 
-  /** A member tells this one, which is the first, of itself. False: it is malformed, or its origin has told of too many. */
+  /** At the first member: takes another member's row. False: the row is malformed, or its origin has sent too many. */
   created(arrival: Arrival, id: number): boolean {
     const words = wordsIn(arrival);
     if (words.length !== KEY_WORDS + ROW_WORDS) return false;
@@ -227,7 +231,10 @@ export class Creations {
       this.#comerCounts.set(comer.origin, (this.#comerCounts.get(comer.origin) as number) - 1);
   }
 
-  /** The table has come, to the geometry of this id. False: it is malformed, or from none that has it for this member. */
+  /**
+   * The table has come, for the geometry of this id. False: the table is malformed, or its sender is not this member's parent
+   * or the first member.
+   */
   tabled(arrival: Arrival, id: number): boolean {
     const hasId = (one: Creation): boolean => one.own.id === id;
     const creation = this.#pending.find(hasId) ?? this.#left.find(hasId);
@@ -242,7 +249,7 @@ export class Creations {
     return true;
   }
 
-  /** The first member has refused. False: it was another one. */
+  /** The first member has refused. False: the sender is not the first member. */
   refused(arrival: Arrival, id: number, tag: number): boolean {
     const creation = this.#pending.find((one) => one.own.id === id);
     if (creation === undefined) return true;
@@ -253,7 +260,7 @@ export class Creations {
     return true;
   }
 
-  /** A member asks this one, which is the first, for the table. @param table undefined: it is not there, or not any more */
+  /** At the first member: another member asks for the table. @param table undefined: the table is not there, or not any more */
   asked(arrival: Arrival, id: number, tag: number, table: Uint8Array | undefined): void {
     const { origin } = arrival;
     const creation = this.#withMember(origin, id);
@@ -262,7 +269,9 @@ export class Creations {
     else this.#send(COLLECTIVE_REFUSED, origin, id, 0, 0, arrival.payload.slice(), FOR_GOOD);
   }
 
-  /** This member gives up. The first one refuses, so that all do. Another one leaves. @param tag FOR_GOOD, or 0 */
+  /**
+   * This member gives up. The first member refuses the list for all members. Any other member leaves. @param tag FOR_GOOD, or 0
+   */
   giveUp(creation: Creation, why: string, tag = 0): void {
     if (!this.#pending.includes(creation)) return;
     const { endpoints, rank, own } = creation;
@@ -293,8 +302,8 @@ export class Creations {
   }
 
   /**
-   * A member has closed the geometry of which a creation is a part. It comes no more; or it has the new one already, and the
-   * table is under way to this member. The first one knows which.
+   * A member has closed the geometry of which a creation is a part. Either that member comes no more, or it has the new
+   * geometry already, and the table is under way to this member. The first member knows which.
    */
   closedWhole(creation: Creation, endpoint: Endpoint, why: string): void {
     const rank = creation.endpoints.indexOf(endpoint);
@@ -307,13 +316,16 @@ export class Creations {
     this.#send(COLLECTIVE_ASK, endpoints[0] as Endpoint, 0, own.id, rank, new TextEncoder().encode(why), tag);
   }
 
-  /** A member has ended before this one had the table: no creation of this list can succeed. */
+  /** A member has ended before this member had the table: no creation of this list can succeed. */
   abandon(creation: Creation, why: string): void {
     if (creation.rank === 0) this.#despair(creation.key, why);
     this.giveUp(creation, why, FOR_GOOD);
   }
 
-  /** At the first member: no geometry of a list can be made any more. Members that wait for this one to begin it hear so. */
+  /**
+   * At the first member: no geometry of a list can be made any more. Members that wait for this member to begin the list hear
+   * of the refusal.
+   */
   #despair(key: Uint32Array, why: string): void {
     if (!this.#hopeless.some((one) => isSame(one.key, key))) keep(this.#hopeless, { key, why });
     for (const comer of [...this.#comers]) {
@@ -323,7 +335,7 @@ export class Creations {
     }
   }
 
-  /** @param id the member's own of what it has begun */
+  /** @param id the member's own id of the geometry that it has begun */
   #refuse(origin: Endpoint, id: number, why: string): void {
     this.#send(COLLECTIVE_REFUSED, origin, id, 0, 0, new TextEncoder().encode(why));
   }
@@ -345,7 +357,7 @@ export class Creations {
     else this.giveUp(creation, why);
   }
 
-  /** At the first member: what is being made, and has an id at a member that has come. */
+  /** At the first member: the creation that has this id at a member which has come. */
   #withMember(endpoint: Endpoint, id: number): Creation | undefined {
     return this.#pending.find((one) => one.rowOf(one.endpoints.indexOf(endpoint))?.id === id);
   }
@@ -397,7 +409,7 @@ function rowAt(words: Uint32Array, at: number): Row {
   };
 }
 
-/** The payload as words; none if it is not a whole number of them. */
+/** The payload as words; no words if the payload is not a whole number of words. */
 function wordsIn({ payload, payloadBytes }: Arrival): Uint32Array {
   return payloadBytes % 4 === 0 ? new Uint32Array(payload.slice().buffer) : new Uint32Array(0);
 }
@@ -407,7 +419,7 @@ export function textIn({ payload }: Arrival): string {
   return new TextDecoder().decode(payload.slice());
 }
 
-/** Rank of the member from which the one of a rank gets the table. */
+/** Rank of the member from which the member of a rank gets the table. */
 function parentOf(rank: number): number {
   return rank === 0 ? 0 : rank - 2 ** (31 - Math.clz32(rank));
 }

@@ -1,5 +1,6 @@
-// A geometry at one of its members, below the API: it numbers the operations, starts them, hands messages to them, and ends
-// them when one has failed. What it decides by itself is in geometry/: which messages wait, what has failed, and the votes.
+// A geometry at one of its members, below the API: numbers and starts the operations, hands messages to them, and ends all
+// operations when one has failed. What it decides by itself is in geometry/: which messages wait, what has failed, and the
+// votes.
 import {
   COLLECTIVE_ACTIVE,
   COLLECTIVE_CALL,
@@ -37,10 +38,10 @@ import { UnderWay } from "./under-way.js";
 
 /** Characters of a reason that are passed on. */
 const WHY_MAX = 400;
-/** How far ahead of this member another one may be, in operations: see SYNCHRONIZING_INTERVAL. */
+/** How far ahead of this member another member may be, in operations: see SYNCHRONIZING_INTERVAL. */
 const AHEAD_MAX = 1024;
 
-/** What the geometries of one context share. */
+/** The services that the geometries of one context share. */
 export interface GeometryHost extends NewsOfEnds {
   readonly channel: Channel;
   readonly scratch: Scratch;
@@ -52,7 +53,7 @@ export interface GeometryHost extends NewsOfEnds {
   isGone(endpoint: Endpoint): boolean;
   /** Has `memberGone()` called for a member that may be in another node. */
   watch(endpoint: Endpoint): void;
-  /** The geometry needs its id no more. */
+  /** The geometry no longer needs its id. */
   dropped(geometry: GeometryCore): void;
   /** No operation of the geometry that begins from now on can succeed. */
   broken(geometry: GeometryCore): void;
@@ -67,17 +68,17 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
   readonly size: number;
   readonly endpoints: readonly Endpoint[];
   readonly nodes: readonly number[];
-  /** Whether members compare what they have called, before an operation begins. */
+  /** Whether members compare their calls before an operation begins. */
   readonly isChecked: boolean;
   readonly scratch: Scratch;
   readonly unexpected: Unexpected;
-  /** At the first member: what the others were told, for those that have lost it. */
+  /** At the first member: the table that the other members got, for members that have lost it. */
   readonly table: Uint8Array | undefined;
   isClosed = false;
   readonly active: ActiveMessages;
   /** Members that have ended or closed the geometry. */
   readonly #gone = new Set<number>();
-  /** Those of them that have ended, or closed the geometry, for certain. Nothing is heard of the others. */
+  /** Gone members that have ended, or closed the geometry, for certain. The rest is only silent. */
   readonly #certain = new Set<number>();
   /** Members that share the memory and have ended. Their blocks are copies by now. */
   readonly #ended = new Set<number>();
@@ -91,16 +92,16 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
   /** Number of the last operation before which all are complete. */
   #completed = 0;
   readonly #active = new UnderWay();
-  /** How many of them poll. */
+  /** The number of operations that poll. */
   polling = 0;
-  /** Whether the context's list of those has it. */
+  /** Whether the geometry is in the context's list of polling geometries. */
   isListed = false;
   readonly #early = new EarlyMessages();
-  /** In debug mode: what members have called, by number. */
+  /** In debug mode: the calls of members, by number of the operation. */
   readonly #checks = new Map<number, Check>();
   readonly #failures = new Failures();
   readonly #votes: Votes;
-  /** What is built upon this geometry, by number. */
+  /** The extensions of this geometry, by number. */
   readonly #extensions = new Map<number, Extension>();
 
   constructor(host: GeometryHost, membership: Membership) {
@@ -139,9 +140,9 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     return this.#shared !== undefined;
   }
 
-  /** Whether the members are in several nodes, and some share one. */
+  /** Whether the members are in several nodes, and some members share a node. */
   readonly hasLevels: boolean;
-  /** Whether partial sums of nodes are those of algorithms/order.ts. */
+  /** Whether the nodes' partial sums are partial sums of algorithms/order.ts. */
   readonly keepsOrder: boolean;
 
   /** Operations under way. */
@@ -168,7 +169,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     return this.#gone;
   }
 
-  /** Begins an operation over messages. @param call in debug mode: what this member has called */
+  /** Begins an operation over messages. @param call in debug mode: this member's call */
   beginSchedule(schedule: Schedule, buffers: OperationBuffers, signature: number, call?: CollectiveCall): Execution {
     const execution = new Execution(this, schedule, buffers);
     execution.call = call;
@@ -178,7 +179,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     return execution;
   }
 
-  /** In debug mode: this member's arguments were refused. The operation fails for all others, which name this member. */
+  /** In debug mode: this member's arguments were refused. The operation fails for all other members, which name this member. */
   refuse(refusal: string): void {
     if (!this.isChecked || this.isClosed) return;
     const operation = new PlainOperation();
@@ -187,7 +188,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
   }
 
   #start(execution: Execution): void {
-    // First what has come already: a member that has ended since may have sent all that it had to.
+    // First the messages that have come already: a member that has ended since may have sent all its messages.
     this.#deliverEarly(execution);
     if (!execution.isOver) this.start(execution);
   }
@@ -203,8 +204,8 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
   }
 
   /**
-   * Begins an operation of members that share a memory. Where none is under way and the others come soon, a short one is over without
-   * a place in the list: barrier 135 → 95 ns, allreduce of 8 bytes 215 → 180 (Zen 5).
+   * Begins an operation of members that share a memory. If no operation is under way and the other members come soon, a short
+   * operation is over without a place in the list: barrier 135 → 95 ns, allreduce of 8 bytes 215 → 180 ns (Zen 5).
    */
   beginShared(operation: SharedOperation, signature: number): void {
     const active = this.#active;
@@ -235,7 +236,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     operation.advance();
   }
 
-  /** Numbers an operation. False: it has failed already. */
+  /** Numbers an operation. False: the operation has failed already. */
   #begin(operation: CollectiveOperation, signature: number): boolean {
     const number = this.#active.next;
     operation.number = number;
@@ -251,7 +252,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     return false;
   }
 
-  /** Tells all members what this one has called. The operation begins once all have told, if nothing differs. */
+  /** Sends this member's call to all members. The operation begins once all calls are there, if nothing differs. */
   #hold(operation: CollectiveOperation): void {
     const { number, call } = operation;
     const check = this.#checkOf(number);
@@ -279,7 +280,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     if (check === undefined || check.awaited().length > 0) return;
     operation.check = undefined;
     operation.why ||= check.difference();
-    // All members have the same calls, so each finds it, and none has to be told.
+    // All members have the same calls, so each member finds the difference by itself.
     if (operation.why !== "") this.#end(operation, ERROR, false);
     else if (operation instanceof Execution) this.#start(operation);
     else this.#startShared(operation as SharedOperation);
@@ -292,7 +293,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     else if (check.calls[rank] === undefined) this.failed(operation, SHUTDOWN, "");
   }
 
-  /** Advances the operations that poll. If one waits for its slot, those behind it wait, too. */
+  /** Advances the operations that poll. If an operation waits for its slot, later operations wait, too. */
   advance(): void {
     const active = this.#active;
     for (let number = active.first; number !== active.next; number = (number + 1) >>> 0) {
@@ -315,7 +316,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     return false;
   }
 
-  /** A message of this geometry has come. Its origin is the member of that rank. */
+  /** A message of this geometry has come from the member of this rank. */
   came(kind: number, rank: number, number: number, tag: number, signature: number, arrival: Arrival): void {
     if (kind === COLLECTIVE_EXTENSION) this.#extensions.get(number)?.came(rank, tag, signature, arrival);
     else if (kind === COLLECTIVE_CLOSED) {
@@ -394,7 +395,10 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     this.#peers.sendLong(COLLECTIVE_DATA, rank, operation.number, tag, operation.signature, payload, onSent);
   }
 
-  /** Adds an extension, before the operation in which members tell each other of it. @returns its number: that of the operation */
+  /**
+   * Adds an extension, before the operation in which members tell each other of the extension. @returns the extension's number,
+   * which is the number of that operation
+   */
   extend(extension: Extension): number {
     const number = this.nextNumber;
     this.#extensions.set(number, extension);
@@ -431,7 +435,10 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     operation.cookie = cookie;
   }
 
-  /** The error of an operation that has failed. @param shutdown the error for a member that has ended @param cause what was thrown */
+  /**
+   * The error of an operation that has failed. @param shutdown the error for a member that has ended @param cause the thrown
+   * error
+   */
   errorOf(
     what: string,
     result: Result,
@@ -477,7 +484,10 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     this.#finish(operation, operation.failure);
   }
 
-  /** Ends an operation. If it has failed, its caller hears of it once nothing is sent from its buffers any more. */
+  /**
+   * Ends an operation. If the operation has failed, its caller hears of the failure once nothing is sent from its buffers any
+   * more.
+   */
   #end(operation: CollectiveOperation, result: Result, tells: boolean): void {
     if (operation.isStopped) return;
     if (result === SUCCESS) {
@@ -502,7 +512,8 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     operation.letGo();
     const completed = (this.#active.first - 1) >>> 0;
     if (completed !== this.#completed) {
-      // What has begun already may wait for the slots of the others, as they do for this one's: then all would wait.
+      // Operations under way may wait for the slots of other members, which wait for this member's slots: then all members
+      // would wait.
       const isNext = this.#active.count === 0 && completed === (this.#completed + 1) >>> 0;
       const isHeard = operation.isMutual && isNext && result === SUCCESS;
       this.#completed = completed;
@@ -519,14 +530,14 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     if (onDone !== undefined) this.#host.completions.push(onDone, cookie, result);
   }
 
-  /** Ends what cannot succeed any more: other members may have ended it too, without a word. */
+  /** Ends operations that cannot succeed any more: other members may also have ended them, without a message. */
   #endBroken(): void {
     for (const operation of this.#active.all()) {
       if (!operation.isStopped && this.#failures.isBrokenAt(operation.number)) this.#end(operation, SHUTDOWN, false);
     }
   }
 
-  /** Remembers that an operation has failed, and tells those members that pass it on. */
+  /** Remembers that an operation has failed, and tells the members that pass the failure on. */
   #hasFailed(number: number, result: Result, tells: boolean, why: string): void {
     const breaks = this.#failures.breaksAt(number, result);
     if (result === SHUTDOWN) this.#failures.lost ||= why || describeEnd(this.#firstEnded);
@@ -538,7 +549,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     this.#failures.add(number, result);
     if (!tells) return;
     const told = new Set<number>();
-    // Each member passes it on to some 2 log2 n others, so that it gets around those that end meanwhile.
+    // Each member passes a failure on to some 2 log2 n members, so that the news gets around members that end meanwhile.
     for (let distance = 1; distance < this.size; distance *= 2) {
       told.add((this.rank + distance) % this.size).add((this.rank - distance + this.size) % this.size);
     }
@@ -551,7 +562,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
   }
 
   #failedElsewhere(number: number, result: Result, why: string): void {
-    // Where one has found a difference, and another the end of a member, that one begins no further operation.
+    // If one member has found a difference, and another the end of a member, the latter begins no further operation.
     if (this.#failures.results.has(number) && !this.#failures.breaksAt(number, result)) return;
     this.#hasFailed(number, result, true, why);
     for (const operation of this.#active.all()) {
@@ -564,7 +575,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
 
   /**
    * The task or context of a member has ended, and all its messages are delivered.
-   * @param isCertain false: nothing is heard of it, and it may go on elsewhere
+   * @param isCertain false: the member is only silent, and may go on elsewhere
    */
   memberGone(rank: number, isCertain = true): void {
     this.#gone.add(rank);
@@ -584,7 +595,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     this.memberGone(rank);
   }
 
-  /** Ends what is under way, and all that begins later, for all members. */
+  /** Ends operations under way, and all later operations, for all members. */
   #break(why: string): void {
     const number = (this.#completed + 1) >>> 0;
     if (this.#failures.isBrokenAt(number)) return;
@@ -598,8 +609,8 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
   }
 
   /**
-   * The context of a member that shares the memory has ended. Its memory may be used again once this context has acknowledged
-   * it, so what can be read is read now, and its block is kept as a copy.
+   * The context of a member that shares the memory has ended. The member's memory may be used again once this context has
+   * acknowledged the end. So operations read the member's bytes now, and a copy of its block is kept.
    */
   sharedMemberEnded(rank: number): void {
     if (this.#shared === undefined || this.#ended.has(rank)) return;
@@ -613,14 +624,14 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
       if (copy === undefined) this.#break(`no memory for what ${nameOf(this.endpoints[rank] as Endpoint)} has left`);
     }
     this.#ended.add(rank);
-    // Of its messages, some may still come: memberGone() tells once they are delivered.
+    // Some of its messages may still come: memberGone() is called once they are delivered.
     for (const operation of this.#active.all()) {
       if (operation.isPolling && operation.check === undefined) operation.ended(rank);
     }
     this.#dropIfUnread();
   }
 
-  /** Begins to agree with the members that are left on those that have ended. All of them call it, as often. */
+  /** Begins an agreement on the members that have ended. All members that are left call agree(), equally often. */
   agree(isGood: boolean): Agreement {
     const agreement = this.#votes.agree(isGood);
     for (let rank = 0; rank < this.size; rank++) if (rank !== this.rank && !this.#gone.has(rank)) this.watch(rank);
@@ -629,14 +640,14 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
   }
 
   /**
-   * Whether it is settled if the members that are left may go on: `mayGoOn` of an agreement that is over says so. False: they may
-   * not so far, but a launcher will tell of each member of which nothing is heard, once its process has ended.
+   * Whether the answer of `mayGoOn` is final, in an agreement that is over. False: the members left may not go on so far, but a
+   * launcher will report each silent member whose process ends.
    */
   isSettled(agreement: Agreement): boolean {
     return this.#votes.isSettled(agreement);
   }
 
-  /** Ends the geometry at this member: what is under way is given up. */
+  /** Ends the geometry at this member, and gives up operations under way. */
   close(): void {
     if (this.isClosed) return;
     this.isClosed = true;
@@ -645,17 +656,18 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     this.active.close();
     for (const extension of this.#extensions.values()) extension.gone(this.rank);
     this.#extensions.clear();
-    // Those that wait for something of this member would send it nothing. One that has closed waits for this one, too.
+    // Tell every member: some members wait only for this member and never send to it, so would not learn of the close
+    // otherwise. A member that has closed also waits for this member.
     for (let rank = 0; rank < this.size; rank++) this.#tell(COLLECTIVE_CLOSED, rank, 0, 0);
     this.#dropIfUnread();
   }
 
-  /** The context has closed: the others have a copy of the block before it may be used again. */
+  /** The context has closed: other members have a copy of the block before its memory may be used again. */
   release(): void {
     this.#release();
   }
 
-  /** Gives the block back once no other member reads it, and the id once no message to it matters. */
+  /** Gives the block back once no other member reads it, and the id once no message to the geometry matters. */
   #dropIfUnread(): void {
     if (!this.isClosed) return;
     if (this.#shared !== undefined) {

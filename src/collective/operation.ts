@@ -1,4 +1,4 @@
-// What all operations under way have in common, whatever carries them.
+// The common part of all operations under way, over messages or in a shared memory.
 
 import { letGo, type RegionState } from "../core/region.js";
 import { type Callback, EAGAIN, type Result } from "../core/result.js";
@@ -6,14 +6,17 @@ import type { Arrival } from "../protocol/late-handler.js";
 import type { Check, CollectiveCall } from "./calls.js";
 import type { Elsewhere } from "./scratch.js";
 
-/** How elements are combined. Pointers are those of the job's memory, or of memory elsewhere. */
+/** How elements are combined. Pointers are into the job's memory, or into memory elsewhere. */
 export interface Reducer {
   readonly elementBytes: number;
-  /** Operands and results begin at a multiple of this. The kernels' are checked where they come in, and have 1 here. */
+  /**
+   * Operands and results begin at a multiple of this number. The operands of kernels are checked where they come in, so kernels
+   * have 1 here.
+   */
   readonly align: number;
-  /** Whether the user's code runs in it: it may throw. */
+  /** Whether the combination runs code of the user, which may throw. */
   readonly isUser: boolean;
-  /** `out = left op right`; left comes from lower ranks. `out` may be one of the others. */
+  /** `out = left op right`; left comes from lower ranks. `out` may be `left` or `right`. */
   reduce(out: number, left: number, right: number, bytes: number, elsewhere?: Elsewhere): void;
 }
 
@@ -26,7 +29,7 @@ export interface OperationBuffers {
 
 /** Keeps regions open while they are used. */
 export interface RegionHolder {
-  /** Keeps the region of a buffer open until letGo(); undefined: it lies in none of this task's. */
+  /** Keeps the region of a buffer open until letGo(); undefined: the buffer lies in no region of this task. */
   hold(buffer: Uint8Array): RegionState | undefined;
 }
 
@@ -34,31 +37,31 @@ const NOTHING = (): void => {};
 
 /** An operation that a member has begun. */
 export abstract class CollectiveOperation {
-  /** Its number in the geometry; 0 before it has begun. */
+  /** The operation's number in the geometry; 0 before it has begun. */
   number = 0;
   signature = 0;
-  /** EAGAIN while it is under way. */
+  /** The result; EAGAIN while the operation is under way. */
   result: Result = EAGAIN;
-  /** What it is to end with, once nothing of it is being sent or read any more: EAGAIN while it goes on. */
+  /** The result with which the operation will end, once none of its bytes are being sent or read; EAGAIN while it goes on. */
   failure: Result = EAGAIN;
-  /** What went wrong, in words; empty if the result says it all. */
+  /** The reason of a failure, in words; empty if the result says enough. */
   why = "";
-  /** What the user's function has thrown here. */
+  /** The error that the user's function has thrown here. */
   cause: unknown;
-  /** In debug mode: what this member has called; and what all have, until the operation begins. */
+  /** In debug mode: this member's call; and the calls of all members, until the operation begins. */
   call: CollectiveCall | undefined;
   check: Check | undefined;
   onDone: Callback | undefined;
-  /** Called as soon as it is over: a promise waits for it. */
+  /** Called as soon as the operation is over: a promise waits for this call. */
   wake: () => void = NOTHING;
-  /** Waits that will read the result: until then it is not begun anew. */
+  /** Waits that will read the result: until then the operation is not begun anew. */
   waits = 0;
   cookie: unknown;
-  /** The regions of its buffers. */
+  /** The regions of the buffers. */
   #sendRegion: RegionState | undefined;
   #receiveRegion: RegionState | undefined;
 
-  /** Goes on, and tells whether it is over. One function for each operation, so that a wait makes none. */
+  /** Goes on, and returns whether the operation is over. A function for each operation, so that a wait makes no function. */
   readonly look = (): boolean => {
     if (this.isPolling && !this.isOver) this.advance();
     return this.isOver;
@@ -68,35 +71,39 @@ export abstract class CollectiveOperation {
     return this.result !== EAGAIN;
   }
 
-  /** Whether it does nothing any more. */
+  /** Whether the operation has nothing more to do. */
   get isStopped(): boolean {
     return this.isOver || this.failure !== EAGAIN;
   }
 
-  /** Whether bytes of its buffers are still being sent, or read by others: the caller may not have them back yet. */
+  /**
+   * Whether bytes of the buffers are still being sent, or read by other members: the caller may not have the buffers back yet.
+   */
   get isSending(): boolean {
     return false;
   }
 
   abstract readonly buffers: OperationBuffers | undefined;
-  /** Whether each member reads the slots of all others: each hears what the others had completed before. */
+  /** Whether each member reads the slots of all other members, and so hears which operations they had completed before. */
   abstract readonly isMutual: boolean;
-  /** Whether it reads words of other members, so that advance() has to be called. */
+  /** Whether the operation reads words of other members, so that advance() has to be called. */
   abstract readonly isPolling: boolean;
-  /** The last look before a sleep: whether advance() would do something. It may note what it finds, for advance() to name. */
+  /**
+   * The last look before a sleep: whether advance() would make progress. The look may note a failure, for advance() to name.
+   */
   abstract lookBeforeSleep(): boolean;
-  /** Whether it waits for its slot, and so do all that have begun behind it. */
+  /** Whether the operation waits for its slot, as do all operations begun after it. */
   get isAtSlot(): boolean {
     return false;
   }
 
-  /** Keeps the regions of its buffers open until it is over. */
+  /** Keeps the regions of the buffers open until the operation is over. */
   hold(regions: RegionHolder, send: Uint8Array, receive: Uint8Array): void {
     this.#sendRegion = regions.hold(send);
     this.#receiveRegion = regions.hold(receive);
   }
 
-  /** It is over: regions that were to be closed meanwhile are. */
+  /** The operation is over: closes regions that were to be closed meanwhile. */
   letGo(): void {
     if (this.#sendRegion !== undefined) letGo(this.#sendRegion);
     if (this.#receiveRegion !== undefined) letGo(this.#receiveRegion);
@@ -104,7 +111,7 @@ export abstract class CollectiveOperation {
     this.#receiveRegion = undefined;
   }
 
-  /** Goes on as far as it can. */
+  /** Goes on as far as possible. */
   abstract advance(): void;
   /** A message of this operation has come. */
   abstract came(kind: number, rank: number, arrival: Arrival, tag: number): void;
@@ -112,13 +119,13 @@ export abstract class CollectiveOperation {
   lengths(_kind: number, _rank: number, _arrival: Arrival, _tag: number): string {
     return "";
   }
-  /** A member has ended, and nothing more comes from it. The operation fails if it needs something of it. */
+  /** A member has ended, and no more messages come from it. The operation fails if it needs bytes of that member. */
   abstract ended(rank: number): void;
-  /** Ranks of members without which it does not go on. */
+  /** Ranks of the awaited members. */
   abstract awaited(): number[];
-  /** It has failed: others must not take what its buffers have from now on for its bytes. */
+  /** The operation failed. From now on other members must not read its buffers as its data. */
   abandon(_result: Result): void {}
-  /** Releases its memory. Called once, when it is over. */
+  /** Releases the operation's memory. Called once, when the operation is over. */
   abstract release(): void;
 }
 

@@ -1,13 +1,13 @@
-// The operations of geometries, a row each. What differs between operations follows from the rows: their numbers in messages, the
-// checks of parameters, the array that a promise makes, their methods, and the table of docs/geometries.md.
+// The operations of geometries, a row each. All differences between operations follow from the rows: their numbers in messages,
+// the checks of parameters, the array that a promise makes, their methods, and the table of docs/geometries.md.
 
-/** What a member has on one side: nothing, a vector as long as all others', a block, or a block for each member. */
+/** A member's data on one side: nothing, a vector as long as every other member's, a block, or a block for each member. */
 type Side = "" | "vector" | "block" | "blocks";
 
 export interface OperationRow {
-  /** What a member gives. */
+  /** The data that a member gives. */
   readonly gives: Side;
-  /** What it gets; of an active message, its root, from the handlers. */
+  /** The data that a member gets; for an active message, the data that its root gets from the handlers. */
   readonly gets: Side;
   /** The side that only the root has; empty: there is no root. */
   readonly root: "" | "gives" | "gets";
@@ -32,7 +32,7 @@ const scatter = row("blocks", "block", "gives", "receive");
 const allgather = row("block", "blocks", "", "send");
 const alltoall = row("blocks", "blocks", "", "send");
 
-/** Operations that all members begin. Their order is that of their numbers in messages. */
+/** Operations that all members begin, in the order of their numbers in messages. */
 const COLLECTIVE_ROWS = {
   barrier: row("", ""),
   broadcast: row("vector", "vector", "gives"),
@@ -50,7 +50,7 @@ const COLLECTIVE_ROWS = {
   reduceScatter: row("blocks", "block", "", "send", true),
 };
 
-/** Operations that one member begins alone, as their root. Their order is that of their numbers in messages. */
+/** Operations that one member begins alone, as their root, in the order of their numbers in messages. */
 const ACTIVE_ROWS = {
   amBroadcast: row("vector", ""),
   amScatter: row("blocks", ""),

@@ -1,5 +1,5 @@
-// Memory that operations take for a while: in the job's memory, so that kernels and the other members can read it; or, if that
-// has no room and no other member is to read it, elsewhere.
+// Memory that operations take for a while: in the job's memory, so that kernels and other members can read it. If the job's
+// memory has no room, memory that no other member reads lies elsewhere.
 import { PamiError } from "../core/error.js";
 import type { MemRegion } from "../core/region.js";
 import { type CollectiveKernel, twinCollectiveKernel } from "../kernel/collective.js";
@@ -8,10 +8,10 @@ import type { RegionTable } from "../memory/regions.js";
 /** Bytes of idle pieces that are kept. */
 const KEPT_BYTES = 4 * 1024 * 1024;
 const LEAST_BYTES = 4096;
-/** In one memory: the longest copy of an ordinary array there, where copies would be more than a quarter of all arrays. */
+/** In one memory: the longest copy of an ordinary array, if copies would be more than a quarter of all arrays. */
 export const COPY_BYTES = KEPT_BYTES;
 
-/** Memory outside of the job's, with what reduces elements there. */
+/** Memory outside of the job's memory, with kernels that reduce elements there. */
 export interface Elsewhere extends Pick<CollectiveKernel, "reduce"> {
   readonly buffer: ArrayBufferLike;
 }
@@ -65,7 +65,9 @@ export class Scratch {
     }
   }
 
-  /** Gives a piece back. No other member reads it any more. The collector takes one that is elsewhere. */
+  /**
+   * Gives a piece back that no other member reads any more. The garbage collector takes a piece outside of the job's memory.
+   */
   giveBack(piece: Piece): void {
     const kept = this.#used.get(piece);
     if (kept === undefined) return;
@@ -79,8 +81,8 @@ export class Scratch {
   }
 
   /**
-   * Frees the idle pieces at once: the task has no other memory. A member that still reads one, of an operation that has failed,
-   * finds out behind that (SharedMembers.fail), as if the next operation had taken the piece.
+   * Frees the idle pieces at once: the task has no other memory. A member that still reads a piece of a failed operation finds
+   * the failure after the read (SharedMembers.fail), as if the next operation had taken the piece.
    * @returns whether there were any
    */
   trim(): boolean {
@@ -101,7 +103,7 @@ export class Scratch {
 /** @throws PAMIR_NO_MEMORY */
 function elsewhere(bytes: number): Piece {
   try {
-    // The twin only reads and writes it, so it need not be shared.
+    // The twin only reads and writes this memory, so it need not be shared.
     const buffer = new ArrayBuffer(Math.ceil(bytes / 8) * 8) as unknown as SharedArrayBuffer;
     const all = new Uint8Array(buffer);
     const memory = { buffer, bytes: all, words: new Int32Array(buffer), futex: undefined, wasm: undefined };
@@ -111,7 +113,7 @@ function elsewhere(bytes: number): Piece {
   }
 }
 
-/** Others may still be reading, so the region ends by its grace period. */
+/** Other members may still be reading, so the region ends by its grace period. */
 function close({ region }: Kept): void {
   region.expose();
   region.close();

@@ -1,4 +1,4 @@
-// Which algorithm carries an operation. Each type has a list; the first one that works for what is asked is the default. The
+// Which algorithm carries an operation. Each type has a list; the first algorithm that works for a request is the default. The
 // limits come from `npm run bench -- collectives --tune`.
 
 import { MEMBER_INLINE_BYTES } from "../../assembly/layout.js";
@@ -60,14 +60,14 @@ import {
   REDUCE_SHORT,
 } from "./tuning.js";
 
-/** What a member asks for. Lengths and offsets are in bytes. */
+/** A member's request. Lengths and offsets are in bytes. */
 export interface CollectiveRequest extends OperationBuffers {
   readonly type: CollectiveType;
   readonly root: number;
   /** Bytes of a member's block, or of the whole vector of a broadcast or reduction. */
   readonly bytes: number;
   readonly elementBytes: number;
-  /** The blocks of all members in "send", and in "receive", if there are such. */
+  /** The blocks of all members in "send", and in "receive", if the operation has blocks there. */
   readonly sent: Blocks | undefined;
   readonly received: Blocks | undefined;
   readonly isExclusive: boolean;
@@ -77,21 +77,21 @@ export interface CollectiveRequest extends OperationBuffers {
 
 /** An algorithm as `geometry.algorithms()` lists it. */
 export interface AlgorithmInfo {
-  /** Its name, for the parameter `algorithm`. */
+  /** The algorithm's name, for the parameter `algorithm`. */
   readonly name: string;
-  /** Whether it works for every request of its type in this geometry. */
+  /** Whether the algorithm works for every request of its type in this geometry. */
   readonly always: boolean;
-  /** Requests for which it works; empty if always. */
+  /** Requests for which the algorithm works; empty: for all. */
   readonly conditions: string;
-  /** Where it is the default, in words. */
+  /** Requests for which the algorithm is the default, in words. */
   readonly preferred: string;
 }
 
 export interface Algorithm extends AlgorithmInfo {
-  /** Whether it works in a geometry at all. */
+  /** Whether the algorithm works in a geometry at all. */
   fits(geometry: GeometryCore): boolean;
   works(request: CollectiveRequest, geometry: GeometryCore): boolean;
-  /** Whether it is the default, where it works. */
+  /** Whether the algorithm is the default for a request, if it works. */
   isPreferred(request: CollectiveRequest, geometry: GeometryCore): boolean;
   readonly shared?: (request: CollectiveRequest, geometry: GeometryCore) => SharedAlgorithm;
   readonly schedule?: (request: CollectiveRequest, geometry: GeometryCore) => Schedule;
@@ -143,7 +143,7 @@ function shapeOf(request: CollectiveRequest, geometry: GeometryCore) {
   return { rank, size, bytes, root, elementBytes };
 }
 
-/** As overMessages(), in two levels: if the members are in several nodes, and some share one. */
+/** Like overMessages(), in two levels: if the members are in several nodes, and some members share a node. */
 function byLeaders(
   name: string,
   schedule: (request: CollectiveRequest, geometry: GeometryCore) => Schedule,
@@ -156,7 +156,7 @@ function byLeaders(
   return overMessages(name, schedule, preferred, isPreferred, conditions, works, fits);
 }
 
-/** Whether partial sums of nodes are what order.ts asks for, or the order does not matter. */
+/** Whether the nodes' partial sums are partial sums of order.ts, or the order does not matter. */
 function mayReduceNodes({ isOrdered }: CollectiveRequest, { keepsOrder }: GeometryCore): boolean {
   return !isOrdered || keepsOrder;
 }
@@ -475,7 +475,7 @@ export function algorithmOf<Info extends AlgorithmInfo>(type: string, all: reado
   throw new PamiError("PAMIR_INVAL", `algorithm ${show(name)} of ${type}() is unknown; there are ${names}`);
 }
 
-/** The default. All members choose the same one, since it depends on what they share alone. */
+/** The default algorithm. All members choose the same algorithm, since the choice depends only on data that they share. */
 export function defaultAlgorithm(
   request: CollectiveRequest,
   geometry: GeometryCore,
@@ -504,12 +504,12 @@ function missingSchedule(
   return withEnd((schedule as NonNullable<typeof schedule>)(request, geometry), request, geometry);
 }
 
-/** What all members must agree on: also the algorithm. */
+/** The data on which all members must agree, the algorithm included. */
 function withAlgorithm(signature: number, { type }: CollectiveRequest, algorithm: Algorithm): number {
   return signature ^ (ALGORITHMS[type].indexOf(algorithm) << ALGORITHM_SHIFT);
 }
 
-/** What a member has called, for debug mode. */
+/** A member's call, for debug mode. */
 export function callOf(request: CollectiveRequest, signature: number, algorithm: string, size: number): CollectiveCall {
   const { type, root, bytes, sent, received, send, receive, isExclusive, isOrdered, reducer } = request;
   const { gives, gets, root: side, isUneven } = OPERATION_ROWS[type];
@@ -529,7 +529,7 @@ export function callOf(request: CollectiveRequest, signature: number, algorithm:
   };
 }
 
-/** Begins an operation. @param agreed what all members must agree on, the algorithm aside */
+/** Begins an operation. @param agreed the data on which all members must agree, without the algorithm */
 export function begin(
   algorithm: Algorithm,
   request: CollectiveRequest,
@@ -555,7 +555,7 @@ export function begin(
 
 /** How often the members of an operation over messages wait for each other, so that none is further ahead. */
 const SYNCHRONIZING_INTERVAL = 64;
-/** Added to the tags of a barrier that is put before an algorithm or behind it, so that they differ from the algorithm's. */
+/** Added to the tags of a barrier before or after an algorithm, so that they differ from the algorithm's tags. */
 const BEFORE = 2 ** 20;
 const BEHIND = 4095 * 2 ** 20;
 
@@ -566,8 +566,8 @@ function withStart(schedule: Schedule, { type }: CollectiveRequest, geometry: Ge
 }
 
 /**
- * Behind a function of the user's comes a barrier: a member at which it throws does not take part in that. So the operation
- * fails at all members, or at none.
+ * A barrier follows the user's function: a member at which the function throws does not take part in the barrier. So the
+ * operation fails at all members, or at none.
  */
 function withEnd(schedule: Schedule, { reducer }: CollectiveRequest, geometry: GeometryCore): Schedule {
   if (reducer?.isUser !== true) return schedule;

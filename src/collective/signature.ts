@@ -1,5 +1,5 @@
-// What the members of a geometry must agree on in each operation, in one word: it goes along with the bytes, so that a member
-// that has begun something else is named, rather than that the members hang or mix up their data.
+// The data on which the members of a geometry must agree in each operation, as one word. The word goes along with the bytes. So
+// a member that has begun another operation is named; otherwise members would hang or mix up their data.
 //
 //   bits 0–4  type   5–8  operation + 1   9–13  element type + 1   14–31  hash of root, lengths and algorithm
 import { ELEMENT_TYPES, OPERATIONS } from "../core/reduction.js";
@@ -8,7 +8,7 @@ import { COLLECTIVE_TYPES, type CollectiveType } from "./operations.js";
 /** Where the number of the algorithm goes into the hash. */
 export const ALGORITHM_SHIFT = 24;
 
-/** Number of a user's operation: behind all others. */
+/** Number of a user's operation: after all other numbers. */
 export const USER_OPERATION = 14;
 
 const HASH_SHIFT = 14;
@@ -27,7 +27,7 @@ export function signatureOf(
   return words | ((hash ^ (hash >>> 14)) << HASH_SHIFT);
 }
 
-/** How two members differ, as far as one word says it. */
+/** How two members differ, as far as one word shows the difference. */
 export function describeDifference(rank: number, own: number, other: number, theirs: number): string {
   const [one, two] = [describeKind(own), describeKind(theirs)];
   const both = `rank ${rank} has begun ${one}, rank ${other} ${two}`;
@@ -40,7 +40,7 @@ export function isSameKind(own: number, theirs: number): boolean {
   return ((own ^ theirs) & (2 ** HASH_SHIFT - 1)) === 0;
 }
 
-/** "allreduce() of f64 by sum" @param elementBytes named where they are not those of the type */
+/** "allreduce() of f64 by sum" @param elementBytes named if they differ from the type's bytes */
 export function describeKind(signature: number, elementBytes?: number): string {
   const type = COLLECTIVE_TYPES[signature & 31] ?? "an unknown operation";
   const operation = ((signature >>> 5) & 15) - 1;

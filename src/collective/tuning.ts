@@ -1,7 +1,7 @@
-// Limits at which the default algorithm changes, in bytes of a block or vector. All but FLAT_SHORT hold for members that share no
-// memory. Those that do have one algorithm for each type, but two for reductions.
+// Limits at which the default algorithm changes, in bytes of a block or vector. All limits but FLAT_SHORT hold for members that
+// share no memory. Members that share memory have one algorithm for each type, but two for reductions.
 
-/** In one memory: what fits into slots is reduced by each member itself, rather than in slices. */
+/** In one memory: each member itself reduces vectors that fit into slots, rather than in slices. */
 export const FLAT_SHORT = 88;
 
 export const BROADCAST_SHORT = 16 * 1024;

@@ -8,13 +8,16 @@ const LEAST_PLACES = 16;
 export class UnderWay {
   /** Operations that are under way. */
   count = 0;
-  /** The place of a number is its low bits. Numbers from `first` to before `next` have places; those that are over are empty. */
+  /**
+   * The place of a number is its low bits. Numbers from `first` to before `next` have places; the places of finished operations
+   * are empty.
+   */
   #places: (CollectiveOperation | undefined)[] = new Array<CollectiveOperation | undefined>(LEAST_PLACES).fill(
     undefined,
   );
-  /** Number of the oldest one; the next number, if there is none. Others read it. */
+  /** Number of the oldest operation under way; the next number, if there is none. Read by other objects. */
   first = 1;
-  /** Number of the next one. Others read it. */
+  /** Number of the next operation. Read by other objects. */
   next = 1;
 
   at(number: number): CollectiveOperation | undefined {
@@ -30,13 +33,13 @@ export class UnderWay {
     this.count++;
   }
 
-  /** Passes over the next number, while none is under way: its operation is over already. */
+  /** Passes over the next number, while no operation is under way: its operation is over already. */
   skip(): void {
     this.next = (this.next + 1) >>> 0;
     this.first = this.next;
   }
 
-  /** Removes one that is over. */
+  /** Removes an operation that is over. */
   remove(number: number): void {
     this.#places[this.#place(number)] = undefined;
     this.count--;
@@ -45,7 +48,7 @@ export class UnderWay {
     }
   }
 
-  /** All that are under way, in order: a list of their own. */
+  /** All operations under way, in order, as a new list. */
   all(): CollectiveOperation[] {
     const list: CollectiveOperation[] = [];
     for (let number = this.first; number !== this.next; number = (number + 1) >>> 0) {

@@ -19,7 +19,7 @@ export function ringAllgather({ rank, size, counts, offsets }: VectorShape): Sch
   return builder.build();
 }
 
-/** Recursive doubling: log2 n rounds, for powers of two. A member sends each block but one, once, all at their places. */
+/** Recursive doubling: log2 n rounds, for powers of two. A member sends each block but one, once, to the block's place. */
 export function doublingAllgather({ rank, size, bytes }: UniformShape): Schedule {
   const builder = new ScheduleBuilder();
   const at = (first: number, count: number): Span => span("receive", first * bytes, count * bytes);
@@ -52,7 +52,7 @@ export function bruckAllgatherv(shape: VectorShape): Schedule {
   const lengths = members.map((member) => counts[member] as number);
   const begins = [...prefixSums(lengths), sumOf(lengths)];
   const blocks = builder.scratch(sumOf(lengths));
-  /** Blocks from `first` on, to the one before `end`. */
+  /** Blocks from `first` on, up to the block before `end`. */
   const run = (first: number, end: number): Span => {
     const from = begins[first] as number;
     return part(blocks, from, (begins[end] as number) - from);

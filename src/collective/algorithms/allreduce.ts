@@ -9,7 +9,7 @@ type AllShape = Omit<ReductionShape, "root">;
 /** Number of the round in which members that were folded get the result. */
 const OUT = 1 << 16;
 
-/** Folds members to a power of two, has `reduce` reduce what is left in `sum`, and gives the result to all. */
+/** Folds members to a power of two, lets `reduce` reduce their operands in `sum`, and gives the result to all. */
 function folded(
   shape: AllShape,
   reduce: (builder: ScheduleBuilder, own: number, sum: Span, other: Span) => void,
@@ -65,8 +65,8 @@ export function rabenseifnerAllreduce(shape: AllShape): Schedule {
 
 /**
  * Ring: reduce-scatter, then allgather, in 2 (n - 1) rounds, in which a member sends 2 (n - 1) / n of the bytes. Each slice is
- * reduced in another order, beginning with another member, so operations have to commute, and it is no default for floating
- * point.
+ * reduced in another order, beginning with another member. So operations have to commute, and the ring is no default for
+ * floating point.
  */
 export function ringAllreduce({ rank, size, bytes, elementBytes }: AllShape): Schedule {
   const builder = new ScheduleBuilder();

@@ -1,4 +1,4 @@
-// Broadcasts. The root's bytes are in "send"; the others get them in "receive". Ranks here count from the root.
+// Broadcasts. The root's bytes are in "send"; other members get them in "receive". Ranks here count from the root.
 import { part, type Schedule, ScheduleBuilder, span } from "../schedule/schedule.js";
 import { type RootedShape, slices } from "../schedule/shape.js";
 
@@ -36,7 +36,7 @@ export function scatterRingBroadcast({ rank, size, root, bytes }: RootedShape): 
   if (own === 0) for (let other = 1; other < size; other++) builder.send((root + other) % size, at(other));
   else builder.receive(root, at(own));
   builder.round();
-  // In step s, a member passes on the part of the one s before it. The root needs none.
+  // In step s, a member passes on the part of the member s places before it. The root needs no part.
   for (let step = 0; step < size - 1; step++) {
     if (own !== size - 1) builder.send((rank + 1) % size, at(own - step));
     if (own !== 0) builder.receive((rank - 1 + size) % size, at(own - 1 - step));

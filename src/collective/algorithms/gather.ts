@@ -28,14 +28,14 @@ export function linearScatter({ rank, size, root, counts, offsets }: VectorShape
   return builder.round().build();
 }
 
-/** How many of the members from `own` on, counted from the root, are in its subtree of a binomial tree. */
+/** The number of members in the subtree of `own` in a binomial tree. Places are counted from the root. */
 function subtree(own: number, size: number): number {
   const lowest = own === 0 ? size : own & -own;
   return Math.min(lowest, size - own);
 }
 
 /**
- * Binomial gather: ceil(log2 n) rounds; a member passes on what its subtree has. Blocks stay in the order of ranks counted
+ * Binomial gather: ceil(log2 n) rounds; a member passes on the blocks of its subtree. Blocks stay in the order of ranks counted
  * from the root, which then turns them. For short blocks.
  */
 export function binomialGather({ rank, size, root, bytes }: RootedShape): Schedule {
@@ -55,7 +55,7 @@ export function binomialGather({ rank, size, root, bytes }: RootedShape): Schedu
   return builder.build();
 }
 
-/** Binomial scatter: as binomialGather(), the other way. */
+/** Binomial scatter: like binomialGather(), in the other direction. */
 export function binomialScatter({ rank, size, root, bytes }: RootedShape): Schedule {
   const builder = new ScheduleBuilder();
   const own = (rank - root + size) % size;

@@ -1,5 +1,5 @@
-// Reduce-scatter by vector halving and distance doubling (Rabenseifner), in the order of order.ts: what several reductions
-// begin with.
+// Reduce-scatter by vector halving and distance doubling (Rabenseifner), in the order of order.ts: the first part of several
+// reductions.
 import { part, type ScheduleBuilder, type Span } from "../schedule/schedule.js";
 import type { ReductionShape } from "../schedule/shape.js";
 import type { Fold } from "./order.js";
@@ -10,7 +10,9 @@ export interface Slice {
   readonly bytes: number;
 }
 
-/** What a member has given away to another one in a round, and what it has kept: slices from `given` and `kept` on. */
+/**
+ * The slices that a member has given to another member in a round, and the slices that it has kept: from `given` and `kept` on.
+ */
 export interface Half {
   readonly distance: number;
   readonly given: number;
@@ -25,15 +27,15 @@ export function piece(whole: Span, slices: readonly Slice[], first: number, coun
   return part(whole, from.offset, last.offset + last.bytes - from.offset);
 }
 
-/** The first member of an operand goes on with it, or the second one if that is `root`. */
+/** The first member of an operand goes on with it, or the second member if that is `root`. */
 export function goesOn({ pairs }: Fold, rank: number, root: number): boolean {
   return rank >= 2 * pairs || rank === root || (rank % 2 === 0 && rank + 1 !== root);
 }
 
 /**
- * Folds members to a power of two, in one round: a member that goes on has its operand in `sum` then, with the help of
- * `other`.
- * @param input where the own vector is, from which `sum` is filled unless it is the same
+ * Folds members to a power of two, in one round. Afterwards a member that goes on has its operand in `sum`; `other` is scratch
+ * memory.
+ * @param input the member's own vector, from which `sum` is filled unless both are the same
  */
 export function foldIn(
   builder: ScheduleBuilder,
@@ -54,8 +56,8 @@ export function foldIn(
 }
 
 /**
- * Halves the vector in each round: a member gives one half away, and reduces the other one. It ends with one of the slices,
- * reduced: that whose number has the bits of the member's operand in reverse.
+ * Halves the vector in each round: a member gives one half away, and reduces the other half. At the end the member has one
+ * reduced slice: the slice whose number has the bits of the member's operand in reverse.
  * @param memberOf the member that goes on with an operand
  */
 export function halve(

@@ -1,5 +1,5 @@
-// Operations in two levels: within nodes, and between their leaders, so that as little as possible goes between nodes. Each
-// composes schedules of one level. A leader is the first member of its node, or the root.
+// Operations in two levels: within nodes, and between their leaders, so that as few bytes as possible go between nodes. Each
+// operation composes schedules of one level. A leader is the first member of its node, or the root.
 import { part, type Schedule, ScheduleBuilder, type Span, span } from "../schedule/schedule.js";
 import {
   prefixSums,
@@ -18,22 +18,22 @@ import { linearGather } from "./gather.js";
 import { foldOf, memberOf } from "./order.js";
 import { binomialReduce, reduceInOrder } from "./reduce.js";
 
-/** Where members are: the number of each one's node, by rank. */
+/** The placement of members: the number of each member's node, by rank. */
 export interface Placement {
   readonly nodeOf: readonly number[];
 }
 
-/** Phases: what goes on within nodes, between their leaders, and within nodes again. */
+/** Phases: within nodes, between their leaders, and within nodes again. */
 const [IN, BETWEEN, OUT] = [2, 3, 4];
 
-/** The placement, as one member sees it. */
+/** The placement, from the view of one member. */
 class Nodes {
   /** The members of each node, in the order of ranks; nodes are in the order of their first members. */
   readonly all: readonly (readonly number[])[];
   readonly leaders: readonly number[];
-  /** The place of this member's node among all. */
+  /** The place of this member's node among all nodes. */
   readonly own: number;
-  /** The members of this node, this member's place among them, and the leader's. */
+  /** The members of this node, this member's place among them, and the leader's place. */
   readonly members: readonly number[];
   readonly rank: number;
   readonly leader: number;
@@ -49,12 +49,12 @@ class Nodes {
     this.isLeader = this.rank === this.leader;
   }
 
-  /** What an operation within this node needs to know. */
+  /** The shape of an operation within this node. */
   get within(): { rank: number; size: number; root: number } {
     return { rank: this.rank, size: this.members.length, root: this.leader };
   }
 
-  /** What an operation between leaders needs to know. @param root the leader that is the root there */
+  /** The shape of an operation between leaders. @param root the leader that is the root there */
   between(root = 0): { rank: number; size: number; root: number } {
     return { rank: this.own, size: this.all.length, root: this.leaders.indexOf(root) };
   }
@@ -71,9 +71,9 @@ function nodesOf(nodeOf: readonly number[]): number[][] {
 }
 
 /**
- * Whether partial sums of nodes keep the order of order.ts: so they do where ranks follow each other on each node, and each has
- * the same number of members, a power of two; and on some others. Where not, leadersReduce() and leadersAllreduce() are for
- * operations that commute, without rounding.
+ * Whether partial sums of nodes keep the order of order.ts. They do if each node has consecutive ranks, and all nodes have the
+ * same number of members, a power of two; and in some other placements. Otherwise leadersReduce() and leadersAllreduce() are
+ * only for operations that commute, without rounding.
  */
 export function nodesKeepOrder(nodeOf: readonly number[]): boolean {
   const nodes = nodesOf(nodeOf);
@@ -137,13 +137,13 @@ export function leadersBroadcast(
   return broadcastWithin(builder, nodes, all).build();
 }
 
-/** The leader's bytes go to all of its node. */
+/** The leader's bytes go to all members of its node. */
 function broadcastWithin(builder: ScheduleBuilder, nodes: Nodes, all: Span): ScheduleBuilder {
   const schedule = binomialBroadcast({ ...nodes.within, bytes: all.bytes });
   return builder.add(schedule, OUT, nodes.members, { send: all, receive: all });
 }
 
-/** Reduces within nodes, to their leaders. @returns what a leader has then */
+/** Reduces within nodes, to their leaders. @returns the leader's partial sum */
 function reduceWithin(
   builder: ScheduleBuilder,
   nodes: Nodes,
@@ -174,7 +174,7 @@ export function leadersReduce(shape: ReductionShape & Placement): Schedule {
 /**
  * Reduction of partial sums, whose result all get: within nodes, between leaders, then back. nodesKeepOrder() says whether the
  * order is kept.
- * @param between what leaders do: doublingAllreduce() for short vectors, rabenseifnerAllreduce() for long ones
+ * @param between the leaders' algorithm: doublingAllreduce() for short vectors, rabenseifnerAllreduce() for long vectors
  */
 export function leadersAllreduce(
   shape: Omit<ReductionShape, "root"> & Placement,
@@ -223,14 +223,14 @@ function gatherWithin(builder: ScheduleBuilder, nodes: Nodes, counts: readonly n
   builder.add(schedule, IN, nodes.members, { send, receive: all });
 }
 
-/** What a leader has of its own node. */
+/** The blocks that a leader has of its own node. */
 function ofNode(nodes: Nodes, at: Packed, all: Span): Span {
   return part(all, at.offsets[nodes.own] as number, at.counts[nodes.own] as number);
 }
 
 /**
  * Gather within nodes, allgather between leaders, broadcast within nodes. Blocks may differ in length.
- * @param between what leaders do: ringAllgather() for long blocks
+ * @param between the leaders' algorithm: ringAllgather() for long blocks
  */
 export function leadersAllgather(
   { rank, counts, offsets, nodeOf }: VectorShape & Placement,
@@ -293,7 +293,10 @@ export function operandsReduce(shape: ReductionShape & Placement): Schedule {
   return reduceOperands(builder, size, at, all, bytes).build();
 }
 
-/** As operandsReduce(), for all: each leader gets all operands, reduces, and gives its node the result. */
+/**
+ * Like operandsReduce(), with the result for all members: each leader gets all operands, reduces, and gives its node the
+ * result.
+ */
 export function operandsAllreduce(shape: Omit<ReductionShape, "root"> & Placement): Schedule {
   const { rank, size, bytes, nodeOf } = shape;
   const nodes = new Nodes(nodeOf, rank);

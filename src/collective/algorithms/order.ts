@@ -1,9 +1,9 @@
-// The order of a reduction. It is the same for every algorithm, so that a sum of floating-point numbers has the same bits
-// wherever the members are: it depends on the number of members alone.
+// The order of a reduction is the same for every algorithm, and depends only on the number of members. So a sum of
+// floating-point numbers has the same bits wherever the members are.
 //
 // With p the largest power of two that is not above n, the first 2 (n - p) members are folded in pairs, which leaves p
-// operands. Those are combined as a perfect binary tree. Operands stay in the order of ranks, so that operations need not
-// commute.
+// operands. The p operands are combined as a perfect binary tree. Operands stay in the order of ranks, so that operations need
+// not commute.
 //
 //   n = 6, p = 4:   ((0 1) (2 3)) (4 5)          folded: 01, 23; then 4, 5
 

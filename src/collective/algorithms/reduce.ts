@@ -1,4 +1,4 @@
-// Reductions to one member. The operands of all are in "send"; the root gets the result in "receive".
+// Reductions to one member. The operands of all members are in "send"; the root gets the result in "receive".
 import { part, type Schedule, ScheduleBuilder, type Span, span } from "../schedule/schedule.js";
 import { prefixSums, type ReductionShape, type Shape, slices, sumOf } from "../schedule/shape.js";
 import { foldIn, goesOn, halve, piece, type Slice } from "./halving.js";
@@ -11,17 +11,17 @@ export function binomialReduce(shape: ReductionShape): Schedule {
 
 /**
  * A tree in the order of order.ts, in which a member receives from `radix` - 1 others in a round. A subtree's result is with
- * the root if that belongs to it, else with the subtree's first member. So the order does not depend on the root.
+ * the root if the root belongs to the subtree, else with the subtree's first member. So the order does not depend on the root.
  * @param radix a power of two
  */
 export function knomialReduce({ rank, size, root, bytes }: ReductionShape, radix: number): Schedule {
   const builder = new ScheduleBuilder();
   const fold = foldOf(size);
   const input = span("send", 0, bytes);
-  /** What the member has so far: its input, until another member's operand comes. */
+  /** The member's partial result: its input, until another member's operand comes. */
   let sum = input;
   const free: Span[] = [];
-  /** The members whose results are merged, in their order. The one at `to` gets them all. */
+  /** The members whose results are merged, in their order. The member at `to` gets all results. */
   const merge = (members: readonly number[], to: number): void => {
     if (rank !== to) {
       builder.send(to, sum);
@@ -64,7 +64,7 @@ export function knomialReduce({ rank, size, root, bytes }: ReductionShape, radix
 
 /**
  * Rabenseifner's algorithm: reduce-scatter by vector halving and distance doubling, then a binomial gather: 2 log2 p rounds,
- * and one more where n is no power of two. For long vectors.
+ * and one more if n is no power of two. For long vectors.
  */
 export function rabenseifnerReduce({ rank, size, root, bytes, elementBytes }: ReductionShape): Schedule {
   const builder = new ScheduleBuilder();
@@ -79,7 +79,7 @@ export function rabenseifnerReduce({ rank, size, root, bytes, elementBytes }: Re
   const own = operandOf(fold, rank);
   const rootOperand = operandOf(fold, root);
   const member = (operand: number): number => (operand === rootOperand ? root : memberOf(fold, operand));
-  // On the way back, the member that is nearer to the root takes the other one's slices.
+  // On the way back, the member that is nearer to the root takes the other member's slices.
   let hasAll = true;
   for (const { distance, given, kept, count } of halve(builder, own, member, parts, sum, other).reverse()) {
     const isNearer = (own & distance) === (rootOperand & distance);
@@ -113,9 +113,9 @@ export interface ReduceScatterShape extends Shape {
 }
 
 /**
- * Reduce-scatter by pairwise exchange: each member gets its block of each other one, in one round of n - 1 messages, and
- * reduces. It receives (n - 1) × its own bytes.
- * @param segment bytes of a block, whole elements, that go in a round; the next ones follow in a round of their own
+ * Reduce-scatter by pairwise exchange: each member gets its block from each other member, in one round of n - 1 messages, and
+ * reduces. A member receives (n - 1) × its own bytes.
+ * @param segment bytes of a block, whole elements, that go in a round; further bytes follow in a round of their own
  */
 export function pairwiseReduceScatter(
   { rank, size, counts }: ReduceScatterShape,
@@ -147,8 +147,8 @@ export function pairwiseReduceScatter(
 const OUT = 1 << 16;
 
 /**
- * Reduce-scatter by vector halving and distance doubling: log2 p rounds, and two more where n is no power of two. Blocks are
- * copied to another order first, so that each member ends with its own, and the order of the reduction is that of order.ts.
+ * Reduce-scatter by vector halving and distance doubling: log2 p rounds, and two more if n is no power of two. Blocks are first
+ * copied to another order, so that each member ends with its own block, and the reduction has the order of order.ts.
  */
 export function halvingReduceScatter({ rank, size, counts }: ReduceScatterShape): Schedule {
   const builder = new ScheduleBuilder();
@@ -157,7 +157,7 @@ export function halvingReduceScatter({ rank, size, counts }: ReduceScatterShape)
   const lengthOf = (member: number): number => counts[member] as number;
   const sum = builder.scratch(sumOf(counts));
   const other = builder.scratch(sum.bytes);
-  /** The operand whose blocks are in a slice: that whose number has the slice's bits in reverse. */
+  /** The operand whose blocks are in a slice: the operand whose number has the slice's bits in reverse. */
   const operands = bitReversed(fold.power);
   let end = 0;
   const parts = operands.map((operand) => {

@@ -7,7 +7,9 @@ import type { ReductionShape } from "../schedule/shape.js";
  */
 export function doublingScan({ rank, size, bytes }: Omit<ReductionShape, "root">, isExclusive: boolean): Schedule {
   const builder = new ScheduleBuilder();
-  /** The reduction of the last `distance` members up to this one. Of an inclusive scan, it becomes the result. */
+  /**
+   * The reduction of the last `distance` members up to this member. In an inclusive scan, this reduction becomes the result.
+   */
   const recent = builder.scratch(bytes);
   const other = builder.scratch(bytes);
   const result = isExclusive ? builder.scratch(bytes) : recent;
@@ -16,7 +18,7 @@ export function doublingScan({ rank, size, bytes }: Omit<ReductionShape, "root">
   for (let distance = 1; distance < size; distance *= 2) {
     if (rank + distance < size) builder.send(rank + distance, recent);
     if (rank >= distance) {
-      // What comes first begins the result of an exclusive scan.
+      // The first operand that comes begins the result of an exclusive scan.
       const lower = isExclusive && distance === 1 ? result : other;
       builder.receive(rank - distance, lower);
       if (isExclusive && distance > 1) builder.reduce(result, other, result);

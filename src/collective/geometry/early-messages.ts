@@ -3,7 +3,10 @@ import { COLLECTIVE_HEADER_SIZE } from "../../../assembly/layout.js";
 import type { Arrival } from "../../protocol/late-handler.js";
 import { EAGER_BYTES } from "../schedule/channel.js";
 
-/** Bytes for which an early message counts, besides its payload, and the most of one member: see EARLY_BYTES_MAX of collectives.ts. */
+/**
+ * Bytes for which an early message counts, besides its payload, and the most bytes of one member: see EARLY_BYTES_MAX of
+ * collectives.ts.
+ */
 const EARLY_BYTES = 64;
 const EARLY_BYTES_MAX = 67_108_864;
 /** A message whose operation has not begun here. */
@@ -18,7 +21,7 @@ export interface Early {
 export class EarlyMessages {
   /** By number. Others read whether there are any. */
   readonly byNumber = new Map<number, Early[]>();
-  /** Bytes of these, by the rank that has sent them. */
+  /** Bytes of early messages, by the rank that has sent them. */
   readonly #bytes: number[] = [];
 
   /** Keeps a message until its operation begins. */
@@ -39,7 +42,7 @@ export class EarlyMessages {
     return this.byNumber.get(number) ?? [];
   }
 
-  /** What has come early for an operation is delivered, or needed no more. */
+  /** Early messages of an operation are delivered, or no longer needed. */
   forget(number: number): void {
     for (const { rank, arrival } of this.of(number))
       this.#bytes[rank] = (this.#bytes[rank] as number) - EARLY_BYTES - arrival.payloadBytes;
@@ -47,7 +50,7 @@ export class EarlyMessages {
   }
 }
 
-/** A message that outlives its handler. */
+/** A copy of a message, which outlives the message's handler. */
 export function copyOf(arrival: Arrival): Arrival {
   const words = Uint32Array.from({ length: COLLECTIVE_HEADER_SIZE / 4 }, (_, at) => arrival.headerWord(4 * at));
   return {

@@ -4,7 +4,7 @@ import { type Endpoint, nameOf } from "../../core/endpoint.js";
 import { PamiError } from "../../core/error.js";
 import { CANCELED, ENOMEM, ERROR, type Result, SHUTDOWN } from "../../core/result.js";
 
-/** What an operation may fail with at another member. */
+/** The results with which an operation may fail at another member. */
 const FAILURES: ReadonlySet<Result> = new Set([ERROR, ENOMEM, SHUTDOWN, CANCELED]);
 /** Numbers of failed operations that are remembered, so that each is passed on once. */
 const FAILURES_MAX = 64;
@@ -12,7 +12,7 @@ const FAILURES_MAX = 64;
 export class Failures {
   /** By number, so that each is passed on once. Others read whether there are any. */
   readonly results = new Map<number, Result>();
-  /** The first operation that has failed for a member that is gone: no later one can succeed. Others read it. */
+  /** The first operation that has failed because a member is gone: no later operation can succeed. Others read it. */
   brokenFrom: number | undefined;
   /** Which member is gone, in words. */
   lost = "";
@@ -21,7 +21,7 @@ export class Failures {
     return this.brokenFrom !== undefined && seqDelta(number, this.brokenFrom) >= 0;
   }
 
-  /** Whether a failure ends what no failure so far has ended: this operation, and all that begin later. */
+  /** Whether a failure ends operations that no earlier failure has ended: this operation, and all that begin later. */
   breaksAt(number: number, result: Result): boolean {
     return result === SHUTDOWN && !this.isBrokenAt(number);
   }
@@ -67,7 +67,7 @@ export function failureError(
   return new PamiError("PAMIR_COLLECTIVE", text, cause === undefined ? {} : { cause });
 }
 
-/** Why an operation has failed elsewhere: what is no failure counts as one of the other member's. */
+/** The result of an operation that has failed elsewhere: a code that is no failure counts as ERROR of that member. */
 export function failureIn(tag: number): Result {
   return FAILURES.has(tag as Result) ? (tag as Result) : ERROR;
 }

@@ -4,7 +4,9 @@ import type { Reducer } from "../operation.js";
 import type { Scratch } from "../scratch.js";
 import { partialBytes, reduceOperands } from "../shared/shared-steps.js";
 
-/** Reduces blocks that this member has, in the order of algorithms/order.ts. @throws PAMIR_NO_MEMORY; what the user's code throws */
+/**
+ * Reduces blocks that this member has, in the order of algorithms/order.ts. @throws PAMIR_NO_MEMORY; errors of the user's code
+ */
 export function reduceBlocks(
   scratch: Scratch,
   blocks: readonly Uint8Array[],

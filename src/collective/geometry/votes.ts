@@ -5,13 +5,13 @@ import { Agreement } from "../agreement.js";
 import type { Membership } from "./membership.js";
 import type { Peers } from "./peers.js";
 
-/** Early votes of each member that are kept: it has one, and may send the decision behind it. */
+/** Early votes of each member that are kept: a member has one vote, and may send the decision after its vote. */
 const VOTES_MAX = 2;
 
 export interface NewsOfEnds {
   /** Whether the end of an endpoint that is gone is certain by now. */
   hasCertainlyEnded(endpoint: Endpoint): boolean;
-  /** Whether it is not, and a launcher will say so once it is. */
+  /** Whether the end is not certain, and a launcher will report once it is. */
   isEndAwaited(endpoint: Endpoint): boolean;
 }
 
@@ -31,8 +31,8 @@ export class Votes {
   readonly #ends: { readonly gone: ReadonlySet<number>; readonly certain: Set<number> };
   readonly #agreements: Agreement[] = [];
   /**
-   * Each other member has at most one: it votes in the first round, and goes on once it has the votes of all, so that of this
-   * member too.
+   * Each other member has at most one such vote: it votes in the first round, and goes on only with the votes of all members,
+   * including this member.
    */
   readonly #early: EarlyVote[] = [];
 

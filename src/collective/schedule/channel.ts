@@ -1,4 +1,4 @@
-// Sends messages between the members of geometries: one header for all of them, and no copy of a payload that can wait.
+// Sends messages between the members of geometries: one header for all messages, and no copy of a payload that can wait.
 import {
   COLLECTIVE_FROM_OFFSET,
   COLLECTIVE_HEADER_SIZE,
@@ -14,11 +14,14 @@ import type { Endpoint } from "../../core/endpoint.js";
 import type { Callback, Result } from "../../core/result.js";
 import type { Sender } from "../../protocol/eager/sender.js";
 
-/** A transfer of more bytes begins once its receiver is ready for it. One of fewer bytes is copied if it has to wait. */
+/**
+ * A transfer of more bytes begins once its receiver is ready for it. A transfer of at most so many bytes is copied if it has to
+ * wait.
+ */
 export const EAGER_BYTES = 16 * 1024;
 /** A longer transfer goes in messages of this many bytes, so that its copies on the way take bounded memory. */
 export const FRAGMENT_BYTES = 512 * 1024;
-/** Fragments that a receiver lets come before it has taken the first of them. */
+/** Fragments that a receiver lets come before it has taken the first fragment. */
 export const FRAGMENTS_AHEAD = 2;
 
 export class Channel {
@@ -30,7 +33,7 @@ export class Channel {
     this.#sender = sender;
   }
 
-  /** Sets the words of the next header that say where it comes from and goes to. */
+  /** Sets the origin and target words of the next header. */
   address(kind: number, to: number, from: number, rank: number): this {
     const words = this.#words;
     words[COLLECTIVE_KIND_OFFSET / 4] = kind;
@@ -40,13 +43,16 @@ export class Channel {
     return this;
   }
 
-  /** Sends it. A payload of up to EAGER_BYTES may be reused when this returns. @returns SHUTDOWN: the target has ended */
+  /**
+   * Sends the message. A payload of up to EAGER_BYTES may be reused when send() returns. @returns SHUTDOWN: the target has
+   * ended
+   */
   send(endpoint: Endpoint, number: number, tag: number, signature: number, payload?: Uint8Array): Result {
     this.#describe(number, tag, signature);
     return this.#sender.sendOwn(endpoint, DISPATCH_ID_COLLECTIVE, this.#header, payload, undefined);
   }
 
-  /** As send(), of more bytes: they are in use until `onSent`, which is called once, also with SHUTDOWN. */
+  /** Like send(), for more bytes, which are in use until `onSent`. `onSent` is called once, also with SHUTDOWN. */
   sendLong(
     endpoint: Endpoint,
     number: number,
@@ -56,11 +62,11 @@ export class Channel {
     onSent: Callback,
   ): void {
     this.#describe(number, tag, signature);
-    // The header is copied: it is the same array each time.
+    // The header is copied, because it is the same array each time.
     this.#sender.sendOwn(endpoint, DISPATCH_ID_COLLECTIVE, this.#header, payload, onSent);
   }
 
-  /** Calls back once all that was sent to an endpoint has left the pending queue. False: it has left already. */
+  /** Calls back once all messages to an endpoint have left the pending queue. False: they have left already. */
   whenSent(endpoint: Endpoint, onSent: Callback): boolean {
     if (this.#sender.room(endpoint) > 0) return false;
     this.#sender.whenRoom(endpoint, 1, onSent, undefined);

@@ -1,9 +1,9 @@
-// Runs a schedule: posts the transfers of a round, and goes on to the next one when all are over. Messages that come before
-// their round wait here, as copies: short ones only, since a long transfer begins once its receiver is ready.
+// Runs a schedule: posts the transfers of a round, and goes on to the next round when all transfers are over. Messages that
+// come before their round wait here, as copies: only short messages, since a long transfer begins once its receiver is ready.
 //
-// A long transfer goes in fragments. The receiver's READY says how many bytes it awaits, and up to which of them may come; a
-// further READY follows each fragment. So a transfer of any length has two fragments on their way. A sender that has no READY
-// yet says how many bytes it has: a receiver that awaits a short transfer, or none, sends no READY, and names both lengths.
+// A long transfer goes in fragments. The receiver's READY says how many bytes it awaits, and how many of them may come now; a
+// further READY follows each fragment. So a transfer of any length has two fragments on their way. A sender without a READY
+// says how many bytes it has. A receiver that awaits a short transfer, or none, sends no READY, and fails with both lengths.
 import { COLLECTIVE_DATA, COLLECTIVE_READY } from "../../../assembly/layout.js";
 import { textOf } from "../../core/error.js";
 import { ENOMEM, ERROR, type Result, SHUTDOWN, SUCCESS } from "../../core/result.js";
@@ -17,11 +17,11 @@ import { part, type Schedule, type Span, type Transfer } from "./schedule.js";
 /** As many early messages are kept without a look at the schedule. */
 const EARLY_MIN = 64;
 
-/** What an execution needs of its geometry. */
+/** The part of a geometry that an execution needs. */
 export interface ExecutionHost {
   readonly size: number;
   readonly scratch: Scratch;
-  /** Whether a member has ended, and all that it has sent is delivered. */
+  /** Whether a member has ended, and all its messages are delivered. */
   isGone(rank: number): boolean;
   /** Has `ended()` called when a member ends that may be in another node. */
   watch(rank: number): void;
@@ -29,7 +29,7 @@ export interface ExecutionHost {
   sendLong(rank: number, operation: CollectiveOperation, tag: number, payload: Uint8Array, onSent: () => void): void;
   /** The operation is over. */
   over(operation: CollectiveOperation, result: Result): void;
-  /** The operation has failed here, so that it fails for all. */
+  /** The operation has failed here, so it fails for all members. */
   failed(operation: CollectiveOperation, result: Result, why: string): void;
   /** Nothing is being sent any more of an operation that has failed. */
   sent(operation: CollectiveOperation): void;
@@ -45,12 +45,12 @@ interface Incoming {
 /** A long transfer to another member. */
 interface Outgoing {
   readonly span: Span;
-  /** Bytes that have been given to the transport; and those of them that it still has. */
+  /** Bytes that were given to the transport; and the bytes that the transport still has. */
   next: number;
   sending: number;
 }
 
-/** What a receiver's READY says, in bytes. */
+/** The contents of a receiver's READY, in bytes. */
 interface Ready {
   readonly awaited: number;
   readonly upTo: number;
@@ -60,7 +60,7 @@ export class Execution extends CollectiveOperation {
   readonly isMutual = false;
   readonly isPolling = false;
   readonly #host: ExecutionHost;
-  /** What it is told as: itself, or the operation of which it is a part. */
+  /** The operation named in messages to the geometry: this execution, or the operation of which it is a part. */
   readonly #operation: CollectiveOperation;
   readonly #onOver: () => void;
   #schedule: Schedule;
@@ -74,13 +74,16 @@ export class Execution extends CollectiveOperation {
   /** Receives of this round that are awaited, and sends of which the receiver does not await all bytes yet, by key. */
   readonly #awaited = new Map<number, Incoming>();
   readonly #held = new Map<number, Outgoing>();
-  /** What has come before its round, by key: bytes, or a receiver's READY. */
+  /** Messages that have come before their round, by key: bytes, or a receiver's READY. */
   readonly #early = new Map<number, Uint8Array>();
   readonly #ready = new Map<number, Ready>();
-  /** Bytes of long transfers, as their senders have said. */
+  /** Bytes of long transfers, as announced by their senders. */
   readonly #announced = new Map<number, number>();
 
-  /** @param operation the operation of which it is a part: begin() gives the schedule then @param onOver called at its end */
+  /**
+   * @param operation the operation of which this execution is a part, which passes the schedule to begin() @param onOver called
+   * at the end of the execution
+   */
   constructor(
     host: ExecutionHost,
     schedule: Schedule,
@@ -96,7 +99,7 @@ export class Execution extends CollectiveOperation {
     this.buffers = buffers;
   }
 
-  /** Begins. It may be over at once. */
+  /** Begins. The execution may be over at once. */
   begin(schedule = this.#schedule): void {
     this.#schedule = schedule;
     const { scratchBytes } = schedule;
@@ -129,11 +132,13 @@ export class Execution extends CollectiveOperation {
     }
     const awaited = this.#awaited.get(key);
     if (awaited !== undefined) this.#take(awaited, arrival.payload, rank, tag);
-    // A long one comes when this member is ready for it, and so never early.
+    // A long transfer comes when this member is ready for it, and so never early.
     else if (arrival.payloadBytes <= EAGER_BYTES) this.#keep(this.#early, key, arrival.payload.slice());
   }
 
-  /** Keeps what has come early, unless more has come than all rounds await. A tag is any number that a member has sent. */
+  /**
+   * Keeps an early message, unless more messages have come than all rounds await. A tag is any number that a member has sent.
+   */
   #keep<Value>(kept: Map<number, Value>, key: number, value: Value): void {
     if (kept.size >= EARLY_MIN && kept.size >= transfersOf(this.#schedule)) return;
     kept.set(key, value);
@@ -174,7 +179,8 @@ export class Execution extends CollectiveOperation {
       this.#failed(SHUTDOWN, "");
       return;
     }
-    // Without a look at later rounds, this member would hear of it only once the others have come to those.
+    // Without a look at later rounds, this member would hear of the mismatch only once the other members have come to those
+    // rounds.
     const { rounds } = this.#schedule;
     for (let place = this.#round + 1; place < rounds.length; place++) {
       const { receives, sends } = rounds[place] as Schedule["rounds"][number];
@@ -203,7 +209,7 @@ export class Execution extends CollectiveOperation {
     return tag * this.#host.size + rank;
   }
 
-  /** Begins the next round, and those behind it that are over at once. */
+  /** Begins the next round, and later rounds while each is over at once. */
   #next(): void {
     while (!this.#operation.isStopped) {
       this.#round++;
@@ -230,13 +236,13 @@ export class Execution extends CollectiveOperation {
     return true;
   }
 
-  /** False: another member sends other bytes than this one awaits, so the operation has failed. */
+  /** False: another member sends other bytes than this member awaits, so the operation has failed. */
   #isAsAwaited(rank: number, sent: number, awaited: number): boolean {
     if (sent !== awaited) this.#failed(ERROR, describeSent(rank, sent, awaited));
     return sent === awaited;
   }
 
-  /** False: another member awaits other bytes than this one sends, so the operation has failed. */
+  /** False: another member awaits other bytes than this member sends, so the operation has failed. */
   #isAsSent(rank: number, awaited: number, sent: number): boolean {
     if (awaited !== sent) this.#failed(ERROR, describeAwaited(rank, awaited, sent));
     return awaited === sent;
@@ -273,7 +279,7 @@ export class Execution extends CollectiveOperation {
   /** Lets the next fragments of a long transfer come. */
   #let(rank: number, tag: number, { span, got }: Incoming): void {
     const upTo = Math.min(span.bytes, got + FRAGMENTS_AHEAD * FRAGMENT_BYTES);
-    // After the last one that was let come, none is left to be asked for.
+    // Once all fragments were asked for, no READY is left to send.
     if (got > 0 && upTo === Math.min(span.bytes, got - FRAGMENT_BYTES + FRAGMENTS_AHEAD * FRAGMENT_BYTES)) return;
     const payload = new Uint8Array(Float64Array.of(span.bytes, upTo).buffer);
     this.#sent(this.#host.send(COLLECTIVE_READY, rank, this.#operation, tag, payload));
@@ -358,7 +364,7 @@ export class Execution extends CollectiveOperation {
     this.#done();
   }
 
-  /** False: the bytes are not what this member awaits, so the operation has failed. */
+  /** False: this member awaits other bytes, so the operation has failed. */
   #copy(incoming: Incoming, bytes: Uint8Array, rank: number): boolean {
     const { span, got } = incoming;
     if (bytes.length !== Math.min(span.bytes - got, FRAGMENT_BYTES)) {
@@ -371,7 +377,7 @@ export class Execution extends CollectiveOperation {
     return false;
   }
 
-  /** Runs the local steps of the round. False: one has failed. */
+  /** Runs the local steps of the round. False: a step has failed. */
   #runLocals(): boolean {
     for (const local of this.#schedule.rounds[this.#round]?.locals ?? []) {
       try {
@@ -404,7 +410,7 @@ export class Execution extends CollectiveOperation {
 
 const NO_BYTES = new Uint8Array(0);
 
-/** What a message says besides bytes: those of a transfer that its sender has, or the receiver's READY. */
+/** The content of a message without data: the bytes that a transfer's sender has, or the receiver's READY. */
 interface Lengths extends Ready {
   readonly sent: number | undefined;
 }
@@ -423,7 +429,7 @@ function describeAwaited(rank: number, awaited: number, sent: number): string {
   return `rank ${rank} awaits ${awaited} bytes, ${sent} are sent: the lengths differ`;
 }
 
-/** How a message differs from this member's transfer, of `own` bytes; empty if it does not. */
+/** How a message differs from this member's transfer of `own` bytes; empty if they agree. */
 export function describeLengths(kind: number, rank: number, arrival: Arrival, own: number): string {
   const { sent, awaited } = lengthsIn(arrival);
   if (kind === COLLECTIVE_READY && sent === undefined)

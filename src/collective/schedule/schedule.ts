@@ -1,6 +1,6 @@
-// A schedule: what one member does in a collective operation over messages, in rounds. An algorithm is a function that makes
-// it from the member's rank, the number of members and the lengths alone: it sends nothing itself, so that a test can count
-// what it would send. The form is that of Hoefler's LibNBC.
+// A schedule: one member's steps in a collective operation over messages, in rounds. An algorithm is a function that makes the
+// schedule from the member's rank, the number of members and the lengths alone. The function sends nothing itself, so that a
+// test can count the messages that a schedule would send. The form is that of Hoefler's LibNBC.
 
 /** The buffers of a member: its input, its output, and memory that the operation itself takes. */
 export type BufferName = "send" | "receive" | "scratch";
@@ -12,18 +12,19 @@ export interface Span {
   readonly bytes: number;
 }
 
-/** Bytes that go to a member, or come from it. Those of two members in one round are matched by `tag`. */
+/** Bytes that go to a member, or come from it. Send and receive of two members in one round are matched by `tag`. */
 export interface Transfer {
   /** Rank of the other member. */
   readonly peer: number;
   readonly span: Span;
   /**
-   * Matches a send to its receive. As a rule it is the number of the round at the receiver; add() puts the phase above it.
+   * Matches a send to its receive. As a rule, the tag is the number of the round at the receiver; add() puts the phase above
+   * this number.
    */
   readonly tag: number;
 }
 
-/** Something that a member does with its own bytes. */
+/** A local step of a member on its own bytes. */
 export type Local =
   | { readonly kind: "copy"; readonly from: Span; readonly to: Span }
   /** `out = left op right`, element by element. `out` may be `left` or `right`. */
@@ -115,12 +116,12 @@ export class ScheduleBuilder {
   }
 
   /**
-   * Adds the rounds of an operation of some members, behind those that are there. Its scratch bytes lie behind those that
-   * were taken before; they are free again when its rounds are over.
-   * @param phase 2 to 4,095: the same at all members of that operation, and another one in each operation that is added.
-   *   Phase 1 is that of a barrier that is put before a schedule.
-   * @param members the ranks here of the members there
-   * @param buffers where the buffers of that operation lie
+   * Adds the rounds of an operation of some members, after the existing rounds. The operation's scratch bytes lie after the
+   * bytes taken before, and are free again when its rounds are over.
+   * @param phase 2 to 4,095: the same at all members of the added operation, and different in each added operation. Phase 1
+   *   belongs to a barrier before a schedule.
+   * @param members the ranks in this schedule of the operation's members
+   * @param buffers the buffers of that operation
    */
   add(
     schedule: Schedule,
@@ -163,10 +164,10 @@ export class ScheduleBuilder {
   }
 }
 
-/** More than the tags of one operation. */
+/** More tags than one operation has. */
 const PHASE_TAGS = 2 ** 20;
 
-/** Whether a span begins where another one ends. */
+/** Whether a span begins where another span ends. */
 function isNext(one: Span, other: Span): boolean {
   return one.buffer === other.buffer && one.offset + one.bytes === other.offset;
 }

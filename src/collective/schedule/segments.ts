@@ -5,7 +5,7 @@ import type { ReductionShape } from "./shape.js";
 
 /** Bytes of a segment, at least: with its partial results, it stays in a core's second-level cache or near it. */
 export const SEGMENT_BYTES = 1024 * 1024;
-/** Tags of a schedule in phases (algorithms/leaders.ts) are below 8 phases; so many segments have tags of their own. */
+/** Tags of a schedule in phases (algorithms/leaders.ts) are below 8 phases. So many segments have tags of their own. */
 const PHASES = 8;
 const SEGMENTS_MAX = 500;
 

@@ -1,4 +1,4 @@
-// What an algorithm needs to know of a collective operation, the same at every member but for `rank`.
+// The parameters of a collective operation that an algorithm needs, the same at every member except `rank`.
 
 export interface Shape {
   readonly rank: number;
@@ -18,7 +18,7 @@ export interface RootedShape extends UniformShape {
 
 /** An operation in which the members have blocks of different lengths. */
 export interface VectorShape extends Shape {
-  /** Bytes of each member's block, and where it begins in the whole, in bytes. */
+  /** Bytes of each member's block, and the block's offset in the whole, in bytes. */
   readonly counts: readonly number[];
   readonly offsets: readonly number[];
 }

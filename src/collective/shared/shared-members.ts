@@ -1,5 +1,5 @@
-// The MEMBER blocks of a geometry whose members share a memory (assembly/layout/collective.ts). Each member writes its own and
-// reads those of the others.
+// The MEMBER blocks of a geometry whose members share a memory (assembly/layout/collective.ts). Each member writes its own
+// block and reads the blocks of the other members.
 import {
   MEMBER_ARRIVED_OFFSET,
   MEMBER_BEFORE_OFFSET,
@@ -31,19 +31,21 @@ import type { CollectiveKernel } from "../../kernel/collective.js";
 import type { Kernel, Memory } from "../../kernel/kernel.js";
 import { copyInto } from "../../support/copy.js";
 
-/** From a slot to memory for a copy of its bytes, behind the MEMBER block in its page: no other member reads it. */
+/**
+ * Offset from a slot to memory for a copy of its bytes, behind the MEMBER block in its page: no other member reads this memory.
+ */
 export const COPY_DISTANCE = MEMBER_SLOTS * MEMBER_SLOT_SIZE;
 /** Behind the copies. */
 const WORKSPACE_OFFSET = MEMBER_SLOTS_OFFSET + 2 * COPY_DISTANCE;
 /** Least bytes for copyCold(): fewer, and memory.copy() is as fast. */
 const COLD_BYTES = 8192;
-/** Windows of a member in an operation on long arrays: one is filled while the others read the other one. */
+/** Windows of a member in an operation on long arrays: the member fills one window while other members read the second. */
 export const WINDOWS = 2;
 
 /** Looks of meet() at each member: some 80 ns. */
 const MEET_LOOKS = 16;
 
-/** What meet() has the steps of an operation do whose bytes are in the slots. */
+/** The steps that meet() runs for an operation whose bytes are in the slots. */
 interface MetSteps<Operation> {
   publish(operation: Operation, slot: number): number;
   arrived(operation: Operation, rank: number, pointer: number): void;
@@ -56,22 +58,25 @@ export class SharedMembers {
   readonly kernel: Kernel;
   readonly memory: Memory;
   readonly #cold: Pick<CollectiveKernel, "copyCold">;
-  /** Pointer to each member's block; that of a member that has ended is a copy. */
+  /** Pointer to each member's block; for a member that has ended, to a copy of its block. */
   readonly #blocks: number[];
-  /** Pointer to each member's task slot. Contexts of one task wait on the same bell, and each looks at all before it sleeps. */
+  /**
+   * Pointer to each member's task slot. Contexts of one task wait on the same bell, and a waiting thread looks at all of them
+   * before it sleeps.
+   */
   readonly #tasks: readonly number[];
-  /** What each member has completed, as far as this one has seen; and the least of them. */
+  /** The last operation that each member has completed, as far as this member has seen; and the least of these numbers. */
   readonly #seen: number[];
   #least = 0;
-  /** What this member has completed. */
+  /** The last operation that this member has completed. */
   #completed = 0;
-  /** The last operation that this member has arrived for. One that waits for its slot may be overtaken by the next. */
+  /** The last operation that this member has arrived for. An operation that waits for its slot may be overtaken by the next. */
   #latest = 0;
   /** Whether an operation of this member waits for its slot. */
   #isWanting = false;
 
   /**
-   * @param cold the kernel that copies what other members have written
+   * @param cold the kernel that copies bytes which other members have written
    * @param tasks pointers to the task slots of all members
    */
   constructor(
@@ -117,11 +122,14 @@ export class SharedMembers {
     return this.#hasRoom(number);
   }
 
-  /** This member waits for a slot. It looks once more before it sleeps; from then on, members that complete operations wake it. */
+  /**
+   * This member waits for a slot. The member looks once more before it sleeps; from then on, members that complete operations
+   * wake it.
+   */
   want(): void {
     if (this.#isWanting) return;
     this.#isWanting = true;
-    // SYNC member-wanted (want): pairs with complete() of the others.
+    // SYNC member-wanted (want): pairs with complete() of other members.
     this.kernel.storeWord((this.#blocks[this.rank] as number) + MEMBER_WANTED_OFFSET, 1);
   }
 
@@ -135,7 +143,7 @@ export class SharedMembers {
     return this.#seen.findIndex((_, rank) => seqDelta(number, this.#look(rank)) > MEMBER_SLOTS);
   }
 
-  /** What a member has completed: what it has stored, or has said in a slot since. */
+  /** The last operation that a member has completed: the stored number, or a later one from its slots. */
   #look(rank: number): number {
     // SYNC member-completed (look)
     const completed = this.kernel.loadWord((this.#blocks[rank] as number) + MEMBER_COMPLETED_OFFSET);
@@ -156,7 +164,7 @@ export class SharedMembers {
     this.#least = least;
   }
 
-  /** Writes what this member has for the others. ring() wakes those that wait for it. */
+  /** Writes this member's words for the other members. ring() wakes members that wait for these words. */
   arrive(number: number, result: Result, signature: number, data: number): void {
     const { words } = this.memory;
     const slot = this.slotOf(this.rank, number);
@@ -165,7 +173,7 @@ export class SharedMembers {
     words[(slot + MEMBER_DATA_OFFSET) >>> 2] = data;
     words[(slot + MEMBER_BEFORE_OFFSET) >>> 2] = this.#completed;
     words[(slot + MEMBER_FAILED_OFFSET) >>> 2] = SUCCESS;
-    // SYNC member-arrived (publish): pairs with hasArrived() of the others.
+    // SYNC member-arrived (publish): pairs with hasArrived() of other members.
     this.kernel.storeWord(slot + MEMBER_ARRIVED_OFFSET, number);
     if (this.#isWanting) this.#wantNoMore();
     if (seqDelta(number, this.#latest) < 0) return;
@@ -174,24 +182,25 @@ export class SharedMembers {
   }
 
   /**
-   * Stores into the slot of the next operation, if it is free, so that its cache line is in this core's cache before it is needed:
-   * the others have read it eight operations ago. Barrier: 416 → 340 ns where the cores are far (Zen 5).
+   * Stores into the slot of the next operation, if it is free, so that its cache line is in this core's cache before it is
+   * needed: other members have read the slot eight operations ago. Barrier: 416 → 340 ns between distant cores (Zen 5).
    */
   #claim(number: number): void {
     if (this.#hasRoom(number)) this.memory.words[(this.slotOf(this.rank, number) + MEMBER_RESULT_OFFSET) >>> 2] = 0;
   }
 
-  /** Whether this member has arrived for an operation, and for none behind it. */
+  /** Whether this member has arrived for an operation, and for no later one. */
   isAt(number: number): boolean {
     return this.#latest === number;
   }
 
   /**
-   * A short operation in which each member reads the slots of all others, with none under way: all of it, if the others come within
-   * a few looks. V8 interprets the first thousand operations of a program, and compiles a long function sooner than short ones: so
-   * mayEnter(), arrive(), ring(), note() and complete() are repeated here, in one function.
+   * A short operation in which each member reads the slots of all other members, with no operation under way: the whole
+   * operation, if the other members come within a few looks. V8 interprets the first thousand operations of a program, and
+   * compiles a long function sooner than short ones: so mayEnter(), arrive(), ring(), note() and complete() are repeated here,
+   * in one function.
    * @param steps undefined: the operation has no bytes
-   * @returns whether it is complete. False: advance() goes on from where it is, which isAt() tells
+   * @returns whether the operation is complete. False: advance() goes on from its stage, which isAt() tells
    */
   meet<Operation>(
     operation: Operation,
@@ -202,7 +211,7 @@ export class SharedMembers {
     const { rank, size, kernel } = this;
     const { words } = this.memory;
     const blocks = this.#blocks;
-    // Operations up to the one whose slot is not free yet.
+    // Operations up to the first whose slot is not free yet.
     let room = MEMBER_SLOTS - seqDelta(number, this.#least);
     if (room < 0) {
       if (!this.mayEnter(number)) return false;
@@ -216,7 +225,7 @@ export class SharedMembers {
     words[(slot + MEMBER_DATA_OFFSET) >>> 2] = 0;
     words[(slot + MEMBER_BEFORE_OFFSET) >>> 2] = this.#completed;
     words[(slot + MEMBER_FAILED_OFFSET) >>> 2] = SUCCESS;
-    // SYNC member-arrived (publish): pairs with the look below, and hasArrived(), of the others.
+    // SYNC member-arrived (publish): pairs with the look below, and hasArrived(), of other members.
     kernel.storeWord(slot + MEMBER_ARRIVED_OFFSET, number);
     if (this.#isWanting) this.#wantNoMore();
     this.#latest = number;
@@ -246,7 +255,7 @@ export class SharedMembers {
     return true;
   }
 
-  /** Notes what a member that has arrived had completed. */
+  /** Notes the last operation that a member had completed when it arrived. */
   note(rank: number, slot: number): void {
     this.#seen[rank] = this.memory.words[(slot + MEMBER_BEFORE_OFFSET) >>> 2] as number;
   }
@@ -257,32 +266,33 @@ export class SharedMembers {
     return this.kernel.loadWord(slot + MEMBER_ARRIVED_OFFSET) >>> 0 === number;
   }
 
-  /** Whether all members have arrived. At least the last one finds it so behind arrive(). */
+  /** Whether all members have arrived. At least the last member finds all arrived after its arrive(). */
   haveArrived(number: number): boolean {
     // SYNC member-arrived (look)
     return this.#haveAll(MEMBER_ARRIVED_OFFSET, number);
   }
 
-  /** Whether a member has arrived for something else than this one. */
+  /** Whether a member has arrived for another operation than this member. */
   isStranger(rank: number, number: number): boolean {
     const slot = this.slotOf(rank, number);
     return this.hasArrived(slot, number) && this.signatureIn(slot) !== this.signatureIn(this.slotOf(this.rank, number));
   }
 
-  /** A stranger; -1: there is none so far. It is asked behind this member's own arrival. */
+  /** A stranger; -1: there is none so far. Called after this member's own arrival. */
   stranger(number: number): number {
     for (let rank = 0; rank < this.size; rank++) if (this.isStranger(rank, number)) return rank;
     return -1;
   }
 
   /**
-   * Wakes strangers that sleep, behind this member's arrival. They may wait for this member, which may wait for none of them:
-   * it takes others for its readers. Where nothing differs, this is a load for each member.
+   * Wakes strangers that sleep, after this member's arrival. A stranger may wait for this member, which takes other members for
+   * its readers and may not wait for the stranger. If no member differs, the cost is a load for each member.
    */
   ringStrangers(number: number): void {
     for (let rank = 0; rank < this.size; rank++) {
       if (rank === this.rank) continue;
-      // SYNC park (look): behind `arrived`, as in ring(). Either it finds the flag, or the last look before the sleep finds that.
+      // SYNC park (look): behind `arrived`, as in ring(). Either this look finds the flag, or the stranger's last look before
+      // its sleep finds `arrived`.
       const isParked = this.kernel.loadWord((this.#tasks[rank] as number) + TASK_PARKED_OFFSET) !== 0;
       if (isParked && this.isStranger(rank, number)) this.#ring(rank);
     }
@@ -290,8 +300,8 @@ export class SharedMembers {
 
   /**
    * Whether all members, but perhaps for one, have stored the number of an operation in a word of their slots, or are
-   * strangers, which may never store it. Of two, the other is rung in any case: a look at its slot, behind the store, would
-   * take a barrier 165 instead of 125 ns (Zen 5).
+   * strangers, which may never store it. With two members, the other one is rung in any case: a look at its slot after the
+   * store would make a barrier take 165 instead of 125 ns (Zen 5).
    */
   #haveAll(offset: number, number: number, but?: number): boolean {
     if (this.size <= 2) return true;
@@ -303,15 +313,15 @@ export class SharedMembers {
   }
 
   /**
-   * This member's slice of the result is written; or it has failed. A member that waits for one of another waits for all slices,
-   * so the last one wakes the others.
+   * This member has written its slice of the result, or has failed. A member that waits for another member's slice waits for
+   * all slices, so the last writer wakes the other members.
    */
   reduced(number: number, result: Result, slice: number): void {
     const { words } = this.memory;
     const slot = this.slotOf(this.rank, number);
     words[(slot + MEMBER_SLICE_RESULT_OFFSET) >>> 2] = result;
     words[(slot + MEMBER_SLICE_OFFSET) >>> 2] = slice;
-    // SYNC member-reduced (publish): pairs with hasReduced() of the others.
+    // SYNC member-reduced (publish): pairs with hasReduced() of other members.
     this.kernel.storeWord(slot + MEMBER_REDUCED_OFFSET, number);
     // SYNC member-reduced (look)
     if (this.#haveAll(MEMBER_REDUCED_OFFSET, number)) this.#ringOthers();
@@ -349,9 +359,9 @@ export class SharedMembers {
     return (this.memory.words[(this.slotOf(rank, number) + MEMBER_OUT_OFFSET) >>> 2] as number) >>> 0;
   }
 
-  /** This member has come so far, in segments. @param offset of the word that says it */
+  /** This member has come so far, in segments. @param offset of the word that counts the segments */
   goOn(number: number, offset: number, segments: number): void {
-    // SYNC member-segment (publish): pairs with segmentsOf() of the others.
+    // SYNC member-segment (publish): pairs with segmentsOf() of other members.
     this.kernel.storeWord(this.slotOf(this.rank, number) + offset, segments);
     this.#ringOthers();
   }
@@ -367,22 +377,26 @@ export class SharedMembers {
   }
 
   /**
-   * The operation has failed here, behind its arrival. This member reads nothing any more, and no member begins to read what it
-   * has published. Its memory may become something else once isReading() is false for each reader. The others are woken.
+   * The operation has failed here, after this member's arrival. This member reads nothing any more, and no member begins to
+   * read its published bytes. The member's memory may be reused once isReading() is false for each reader. Wakes the other
+   * members.
    */
   fail(number: number, result: Result): void {
-    // SYNC member-failed (fail): pairs with failureIn() and isReading() of the others.
+    // SYNC member-failed (fail): pairs with failureIn() and isReading() of other members.
     this.kernel.storeWord(this.slotOf(this.rank, number) + MEMBER_FAILED_OFFSET, result);
     this.#ringOthers();
   }
 
-  /** SUCCESS, or why the operation of a member that has arrived has failed there. Looked up before its memory is read. */
+  /**
+   * SUCCESS, or why the operation of a member that has arrived has failed there. Looked up before that member's memory is read.
+   */
   failureIn(slot: number): Result {
-    // SYNC member-failed (look): behind this member's own arrival, so that either it finds the failure, or isReading() it.
+    // SYNC member-failed (look): behind this member's own arrival, so that either this look finds the failure, or isReading()
+    // finds the arrival.
     return this.kernel.loadWord(slot + MEMBER_FAILED_OFFSET) as Result;
   }
 
-  /** Whether a member may be reading memory of this one, whose operation has failed. It is asked behind fail(). */
+  /** Whether a member may be reading memory of this member, whose operation has failed. Called after fail(). */
   isReading(rank: number, number: number): boolean {
     const slot = this.slotOf(rank, number);
     if (!this.hasArrived(slot, number) || this.hasPassed(rank, number)) return false;
@@ -390,12 +404,13 @@ export class SharedMembers {
   }
 
   /**
-   * This member reads nothing any more that the sources have for it. The last reader of a source wakes it. Where others
-   * do not pass, since the source has failed, this one finds that behind its pass, too: then it fails and wakes all.
-   * @param sources what it has read: of all members, of one that the others read too, or (`isAlone`) of some that it alone reads
+   * This member reads no more bytes of its sources. The last reader of a source wakes it. If the source has failed, other
+   * readers do not pass. This member finds that failure after its pass, too: then it fails and wakes all members.
+   * @param sources the members whose bytes it has read: all members, one that other members also read, or (`isAlone`) some that
+   *   it alone reads
    */
   pass(number: number, sources: readonly number[], isAlone: boolean): void {
-    // SYNC member-passed (publish): pairs with hasPassed() of the others.
+    // SYNC member-passed (publish): pairs with hasPassed() of other members.
     this.kernel.storeWord(this.slotOf(this.rank, number) + MEMBER_PASSED_OFFSET, number);
     const but = sources.length === 1 ? sources[0] : undefined;
     // SYNC member-passed (look)
@@ -409,23 +424,24 @@ export class SharedMembers {
   }
 
   /**
-   * All operations up to a number are complete here. Those that wait for slots are woken.
-   * @param isHeard whether the others learn this from `before` in this member's next slot, since they read all its slots: then
-   *   nothing is stored, and one that is eight operations ahead waits for that slot
+   * All operations up to a number are complete here. Wakes members that wait for slots.
+   * @param isHeard whether other members learn the number from `before` in this member's next slot, since they read all its
+   *   slots. Then nothing is stored, and a member that is eight operations ahead waits for that slot
    */
   complete(number: number, isHeard: boolean): void {
     this.#completed = number;
     this.#seen[this.rank] = number;
     if (isHeard) return;
-    // SYNC member-completed (publish): pairs with mayEnter() of the others.
+    // SYNC member-completed (publish): pairs with mayEnter() of other members.
     this.kernel.storeWord((this.#blocks[this.rank] as number) + MEMBER_COMPLETED_OFFSET, number);
     for (let rank = 0; rank < this.size; rank++) {
-      // SYNC member-wanted (look): behind `completed`, so that either it finds the wish, or mayEnter() finds that.
+      // SYNC member-wanted (look): behind `completed`, so that either this look finds the wish, or mayEnter() finds
+      // `completed`.
       if (this.kernel.loadWord((this.#blocks[rank] as number) + MEMBER_WANTED_OFFSET) !== 0) this.#ring(rank);
     }
   }
 
-  // The words below are plain: their writer has stored `arrived` or `reduced` behind them, and this member has seen that.
+  // The words below are plain: their writer has stored `arrived` or `reduced` after them, and this member has seen that store.
 
   resultIn(slot: number): Result {
     return this.memory.words[(slot + MEMBER_RESULT_OFFSET) >>> 2] as Result;
@@ -439,13 +455,13 @@ export class SharedMembers {
     return this.memory.words[(slot + MEMBER_SIGNATURE_OFFSET) >>> 2] as number;
   }
 
-  /** Pointer to what a member has for the others. */
+  /** Pointer to the bytes that a member has for other members. */
   dataIn(slot: number): number {
     const data = (this.memory.words[(slot + MEMBER_DATA_OFFSET) >>> 2] as number) >>> 0;
     return data === 0 ? slot + MEMBER_INLINE_OFFSET : data;
   }
 
-  /** Whether a member's bytes are in its slot, which stays as it is until all have completed the operation. */
+  /** Whether a member's bytes are in its slot, which stays unchanged until all members have completed the operation. */
   isInline(slot: number): boolean {
     return this.memory.words[(slot + MEMBER_DATA_OFFSET) >>> 2] === 0;
   }
@@ -455,12 +471,12 @@ export class SharedMembers {
     this.memory.words[(inline - MEMBER_INLINE_OFFSET + MEMBER_SLICE_OFFSET) >>> 2] = bytes;
   }
 
-  /** Pointer to a member's slice; in a gather, the bytes that it has. */
+  /** Pointer to a member's slice; in a gather, its bytes. */
   sliceOf(rank: number, number: number): number {
     return (this.memory.words[(this.slotOf(rank, number) + MEMBER_SLICE_OFFSET) >>> 2] as number) >>> 0;
   }
 
-  /** A member has ended: its block is read in a copy from now on. @param copy pointer to MEMBER_SIZE bytes of this task */
+  /** A member has ended: from now on its block is read from a copy. @param copy pointer to MEMBER_SIZE bytes of this task */
   keep(rank: number, copy: number): void {
     this.kernel.copyBytes(copy, this.#blocks[rank] as number, MEMBER_SIZE);
     this.#blocks[rank] = copy;
@@ -489,8 +505,8 @@ export class SharedMembers {
   }
 
   /**
-   * As write() and read(), word by word: a few bytes of a view, as words. Pointers are multiples of 4.
-   * @param copy where they go besides
+   * Like write() and read(), word by word: a few bytes of a view, as words. Pointers are multiples of 4.
+   * @param copy a second destination of the words
    */
   writeWords(pointer: number, source: Int32Array, copy = pointer): void {
     const { words } = this.memory;

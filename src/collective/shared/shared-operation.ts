@@ -1,5 +1,5 @@
 // Operations of members that share a memory. Each member publishes a pointer to its bytes, or the bytes themselves if they fit
-// into its slot; the others read them from there. So no byte is copied that does not have to be.
+// into its slot; other members read the bytes there. So there is no copy that could be avoided.
 //
 //   enter   the slot is free: publish
 //   read    for each source, once it has arrived: take its bytes
@@ -7,19 +7,20 @@
 //   reduce  (slices) write the slice of this member, say so, and take the slices of the others
 //   leave   once the others have passed, if they read memory of this member
 //
-// A member that has no memory for its bytes publishes NONE. Those that would read them run a schedule between "read" and "leave",
-// as that member does: its messages carry what is missing, of a gather the bytes of some members, else of all.
+// A member that has no memory for its bytes publishes NONE. That member and its readers run a schedule between "read" and
+// "leave". The schedule's messages carry the missing bytes: in a gather the bytes of some members, else of all.
 //
-// If it fails, it stops: it says so, and its memory is the caller's again once no other member may be reading it.
+// A member that fails stops and publishes the failure. Its memory belongs to the caller again once no other member may be
+// reading it.
 //
-// A stranger is a member that has begun something else under the same number. It may take others for its readers, and so not
-// wake a member that waits for it. No member sleeps for ever nevertheless:
+// A stranger is a member that has begun another operation under the same number. A stranger may take other members for its
+// readers, and so not wake a member that waits for the stranger. No member sleeps for ever nevertheless:
 //
 //   - Before a member sleeps, it looks whether a stranger has arrived, and fails in that case: see lookBeforeSleep().
-//   - A stranger that arrives later wakes it: see ringStrangers(). Each of the two stores before it looks, so at least one of
-//     them sees the other.
-//   - In an operation in which each member reads from all, none looks for sleepers as it arrives. There, a stranger's operation
-//     can't succeed: it looks at all members before it sleeps or ends.
+//   - A stranger that arrives later wakes the sleeping member: see ringStrangers(). Each of the two stores before it looks, so
+//     at least one of them sees the other.
+//   - In an operation in which each member reads from all, no member looks for sleepers as it arrives. There, a stranger's
+//     operation can't succeed: the stranger looks at all members before it sleeps or ends.
 //   - A member that fails wakes all.
 import { MEMBER_INLINE_BYTES, MEMBER_INLINE_OFFSET, NONE } from "../../../assembly/layout.js";
 import { textOf } from "../../core/error.js";
@@ -43,7 +44,7 @@ const WINDOWS = 6;
 
 export interface SharedHost extends ExecutionHost {
   readonly shared: SharedMembers;
-  /** Whether members have ended, and whether this one has: what it has not done by now, it never does. */
+  /** Whether any members have ended, and whether a given member has: it never does its open steps. */
   readonly hasAnyEnded: boolean;
   hasEnded(rank: number): boolean;
   /** Begins the schedule of an operation. */
@@ -51,47 +52,53 @@ export interface SharedHost extends ExecutionHost {
 }
 
 /**
- * What a type of operation does in each stage. The engine is one class for all types, so that V8 finds its fields without a
+ * The steps of a type of operation in each stage. The engine is one class for all types, so that V8 finds its fields without a
  * lookup, however many types a program uses.
  */
 export abstract class SharedAlgorithm {
   /** Ranks whose bytes this member reads, in this order. */
   abstract readonly sources: readonly number[];
-  /** Ranks that wait for what this member publishes, and read its bytes. */
+  /** Ranks that wait for this member's published words, and read its bytes. */
   abstract readonly readers: readonly number[];
-  /** Whether those that read a member's bytes read those of all: they sleep until the last member has arrived. */
+  /**
+   * Whether every reader of a member's bytes reads the bytes of all members: readers then sleep until the last member has
+   * arrived.
+   */
   abstract readonly isOfAll: boolean;
   /** Whether members reduce slices. */
   readonly hasSlices: boolean = false;
-  /** Whether each member reads the slots of all others. */
+  /** Whether each member reads the slots of all other members. */
   abstract readonly isMutual: boolean;
   /** Whether members publish any bytes. */
   readonly hasBytes: boolean = true;
   /** Whether all bytes are always in the slots. */
   readonly isInline: boolean = false;
 
-  /** Where the bytes of this member lie that others read; 0: in its slot; NONE: there is no memory. @param slot where inline bytes go */
+  /**
+   * Pointer to this member's bytes for its readers; 0: in its slot; NONE: there is no memory. @param slot the destination of
+   * inline bytes
+   */
   abstract publish(operation: SharedOperation, slot: number): number;
-  /** Takes what a source has published. */
+  /** Takes the published bytes of a source. */
   arrived(_operation: SharedOperation, _rank: number, _pointer: number): void {}
   /** All sources have arrived. */
   finish(_operation: SharedOperation): void {}
-  /** Reduces the slice of this member. @returns a pointer to it */
+  /** Reduces the slice of this member. @returns a pointer to the slice */
   slice(_operation: SharedOperation): number {
     return 0;
   }
-  /** Whether this member takes the slice of another one. */
+  /** Whether this member takes the slice of another member. */
   needs(_rank: number): boolean {
     return false;
   }
   takeSlice(_operation: SharedOperation, _rank: number, _pointer: number): void {}
-  /** All sources have arrived: what is to be done segment by segment; undefined: nothing is. */
+  /** All sources have arrived: the work to do segment by segment; undefined: no work is. */
   windows(_operation: SharedOperation): WindowSteps | undefined {
     return undefined;
   }
 }
 
-/** An operation in which members read what others have published. */
+/** An operation in which members read the published bytes of other members. */
 export class SharedOperation extends CollectiveOperation {
   readonly isPolling = true;
   readonly isMutual: boolean;
@@ -102,7 +109,7 @@ export class SharedOperation extends CollectiveOperation {
   /** The steps of meet(), if there are any. */
   readonly #met: SharedAlgorithm | undefined;
   readonly #isInline: boolean;
-  /** Whether each member needs the slots of all others, and nothing else: see meet(). */
+  /** Whether each member needs the slots of all other members, and nothing else: see meet(). */
   readonly mayMeet: boolean;
   /** The buffers as words, if they are short and aligned. Created once, since V8 makes a view in 50 ns. */
   #sendWords: Int32Array | undefined;
@@ -111,14 +118,14 @@ export class SharedOperation extends CollectiveOperation {
   readonly #readers: readonly number[];
   #stage = ENTER;
   #cursor = 0;
-  /** Whether others read memory of this member, outside of its slot. */
+  /** Whether other members read memory of this member, outside of its slot. */
   #isRead = false;
   readonly #pieces: Piece[] = [];
   /** A member that has begun something else, as the last look before a sleep has found; -1: there is none. */
   #stranger = -1;
   /** Whether a member has published NONE. */
   #isLacking = false;
-  /** What runs its schedule then. It may get messages before. */
+  /** Runs the fallback schedule once a member has published NONE. Messages for the schedule may arrive earlier. */
   #messages: Execution | undefined;
   readonly #missing: MissingSchedule | undefined;
   #windows: Windows | undefined;
@@ -141,7 +148,7 @@ export class SharedOperation extends CollectiveOperation {
     this.#readers = steps.readers;
   }
 
-  /** Has other buffers of the same lengths, in an operation that is over and publishes them in its slot. */
+  /** Replaces the buffers by others of the same lengths, in an operation that is over and publishes its bytes in its slot. */
   use(buffers: OperationBuffers): void {
     this.buffers = buffers;
     this.#sendWords = shortWords(buffers.send);
@@ -184,10 +191,10 @@ export class SharedOperation extends CollectiveOperation {
     return this.#stranger >= 0;
   }
 
-  /** Whether it has failed, and others may still be reading memory of this member. */
+  /** Whether the operation has failed, and other members may still be reading memory of this member. */
   override get isSending(): boolean {
     if (this.#messages?.isSending) return true;
-    // It asks for each reader, also behind one that reads: see #pass().
+    // Asks for each reader, even after finding one that reads: see #pass().
     return this.#stage === STOPPED && this.#isRead && this.#readers.filter(this.#isReading).length > 0;
   }
 
@@ -211,9 +218,9 @@ export class SharedOperation extends CollectiveOperation {
   }
 
   /**
-   * All that advance() does, in one go: if the others come within a few looks, and nothing differs or fails. It needs a number
-   * and a signature, and no place among what is under way.
-   * @returns whether it is over. False: advance() goes on from where it is, and names what is wrong
+   * All steps of advance() in one go, if the other members come within a few looks, and nothing differs or fails. The operation
+   * needs a number and a signature, but no place among the operations under way.
+   * @returns whether the operation is over. False: advance() goes on from its stage, and names a fault
    */
   meet(): boolean {
     const { shared, number } = this;
@@ -254,10 +261,10 @@ export class SharedOperation extends CollectiveOperation {
   }
 
   override abandon(result: Result): void {
-    // Before it has entered, its slot is still that of an earlier operation.
+    // Before this operation has entered, its slot still belongs to an earlier operation.
     if (this.#stage === ENTER) return;
     this.#stage = STOPPED;
-    // It is canceled where this member has closed: to the others, it has ended then.
+    // CANCELED says that this member has closed the geometry: other members see it as ended.
     this.shared.fail(this.number, result === CANCELED ? SHUTDOWN : result);
   }
 
@@ -274,7 +281,7 @@ export class SharedOperation extends CollectiveOperation {
     }
   }
 
-  /** Takes memory until the operation is over. @returns a pointer; NONE: there is no memory */
+  /** Takes memory until the operation is over. @returns a pointer; NONE: there is no memory left */
   take(bytes: number): number {
     const piece = this.host.scratch.take(bytes);
     if (piece === undefined) return NONE;
@@ -282,7 +289,7 @@ export class SharedOperation extends CollectiveOperation {
     return piece.pointer;
   }
 
-  /** Writes "send" into the slot. @param copy where it goes besides */
+  /** Writes "send" into the slot. @param copy a second destination */
   publishInline(slot: number, copy?: number): number {
     if (this.#sendWords !== undefined) {
       this.shared.writeWords(slot, this.#sendWords, copy);
@@ -300,7 +307,7 @@ export class SharedOperation extends CollectiveOperation {
     else this.shared.readWords(this.#receiveWords, pointer);
   }
 
-  /** Publishes a view: inline if it fits, else where it lies, or in a copy. @param copied bytes of the longest copy */
+  /** Publishes a view: inline if it fits, else in place, or in a copy. @param copied bytes of the longest copy */
   publishView(slot: number, view: Uint8Array, align?: number, copied?: number): number {
     if (view.length <= MEMBER_INLINE_BYTES) {
       this.shared.write(slot, view);
@@ -310,8 +317,8 @@ export class SharedOperation extends CollectiveOperation {
   }
 
   /**
-   * Publishes a long view where it lies, or two windows for it.
-   * @param window bytes of a window; members may need windows too whose own array lies in the job's memory
+   * Publishes a long view in place, or two windows for it.
+   * @param window bytes of a window; a member whose array lies in the job's memory may need windows, too
    * @param out bytes for slices and partial results, 0 for none
    */
   publishLong(slot: number, view: Uint8Array, align: number, window: number, out: number): number {
@@ -416,14 +423,14 @@ export class SharedOperation extends CollectiveOperation {
     else this.#writeSlice();
   }
 
-  /** This member has no memory for its bytes: it needs none at all. */
+  /** This member has no memory for all its bytes, so it gives back the part that it got. */
   #lack(): void {
     this.#isLacking = true;
     this.#isRead = false;
     this.#giveBack();
   }
 
-  /** This member has read what there is in memory: the rest comes by messages. */
+  /** This member has read all bytes that are in memory: the rest comes by messages. */
   #goByMessages(): void {
     const { host, shared, number } = this;
     this.#cursor = 0;
@@ -521,8 +528,8 @@ export class SharedOperation extends CollectiveOperation {
   }
 
   /**
-   * Whether what a member has published is there: if the member has ended, or if the operation has failed there, its memory may
-   * be something else by now. Where it has not failed yet, its memory stays as it is until this member has passed.
+   * Whether a member's published bytes are still there. If the member has ended, or the operation has failed there, its memory
+   * may have been reused. If the operation has not failed there, the memory stays unchanged until this member has passed.
    */
   #mayRead(rank: number, slot: number, hasRead = false): boolean {
     const { host, shared } = this;
@@ -535,9 +542,10 @@ export class SharedOperation extends CollectiveOperation {
   }
 
   /**
-   * This member has read everything. Those wait for it whose memory it has read, but not where their context has closed. So it
-   * looks for failures behind its pass(). A member that fails stores that, then looks whether this one has passed, and only
-   * then writes its memory. Either this member finds the failure, or that one finds that this one has read all.
+   * This member has read everything. The owners of the memory wait for this member, unless their context has closed. So this
+   * member looks for failures after its pass(). A failing member stores its failure, then looks whether this member has passed,
+   * and only then writes its memory. So either this member finds the failure, or the failing member finds that this member has
+   * read everything.
    */
   #pass(): void {
     const { shared, number } = this;
@@ -574,14 +582,14 @@ export class SharedOperation extends CollectiveOperation {
     this.host.failed(this, ERROR, describeDifference(shared.rank, signature, rank, theirs));
   }
 
-  /** Fails if one of the awaited members has ended: what it has not done by now, it never does. */
+  /** Fails if one of the awaited members has ended: that member never does its open steps. */
   #lookAtEnds(): void {
     if (!this.host.hasAnyEnded || !this.awaited().some((rank) => this.host.hasEnded(rank))) return;
     this.host.failed(this, SHUTDOWN, "");
   }
 }
 
-/** Makes the schedule that carries what is missing. @param isLacking whether a member that this one reads has no memory */
+/** Makes the schedule that carries the missing bytes. @param isLacking whether a member that this member reads has no memory */
 export type MissingSchedule = (isLacking: (rank: number) => boolean) => Schedule;
 
 const NO_SCHEDULE: Schedule = { scratchBytes: 0, rounds: [] };

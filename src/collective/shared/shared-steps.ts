@@ -1,4 +1,4 @@
-// What each type of operation does with the bytes of members that share a memory: see shared-operation.ts.
+// The steps of each type of operation on the bytes of members that share a memory: see shared-operation.ts.
 import { MEMBER_INLINE_BYTES, MEMBER_INLINE_OFFSET, NONE } from "../../../assembly/layout.js";
 import type { OperationBuffers, Reducer } from "../operation.js";
 import { powerBelow, prefixSums, slices } from "../schedule/shape.js";
@@ -9,12 +9,12 @@ import { type WindowSteps, windowBytes } from "./windows.js";
 
 /** Bytes of a slice that are reduced at a time, so that they stay in the cache. */
 const BLOCK_BYTES = 16 * 1024;
-/** Most members that each read all others, where a reduction's bytes fit into slots. */
+/** Most members for a reduction in which each member reads all other members, if the bytes fit into slots. */
 export const FLAT_MEMBERS = 64;
-/** Of so many members, each reads all of what one copies: copies of any length are at most a quarter of all arrays. */
+/** From so many members on, with one member's bytes read by all, copies of any length are at most a quarter of all arrays. */
 const COPIES = 4;
 
-/** Bytes of a window of a gather, of which each member copies all. */
+/** Bytes of a window of a gather. Each member copies the whole window. */
 const GATHER_BYTES = windowBytes(2);
 
 function others({ rank, size }: SharedMembers): number[] {
@@ -69,7 +69,7 @@ export class BroadcastSteps extends SharedAlgorithm {
   }
 }
 
-/** Where the blocks of members lie in the buffer of those that get all of them. */
+/** Where the blocks of members lie in the buffer of a member that gets all blocks. */
 export interface Blocks {
   readonly counts: readonly number[];
   readonly offsets: readonly number[];
@@ -147,7 +147,7 @@ export class GatherSteps extends SharedAlgorithm {
   }
 }
 
-/** As ScatterSteps, where all blocks have the same length: a reader finds its own without a table. */
+/** Like ScatterSteps, for blocks of the same length: a reader finds its own block without a table. */
 export class UniformScatterSteps extends SharedAlgorithm {
   readonly isMutual: boolean;
   readonly isOfAll: boolean;
@@ -178,7 +178,7 @@ export class UniformScatterSteps extends SharedAlgorithm {
   }
 }
 
-/** Each member reads its block of some: of the root (scatter), or of each member (all-to-all). */
+/** Each member reads its block from the root (scatter), or from each member (all-to-all). */
 export class ScatterSteps extends SharedAlgorithm {
   readonly isMutual: boolean;
   readonly isOfAll: boolean;
@@ -235,7 +235,7 @@ export interface Operands {
   operandOf(rank: number): number;
 }
 
-/** Bytes of a block, of which reduceOperands() takes one after the other: whole elements. */
+/** Bytes of a block for reduceOperands(), which takes block after block: whole elements. */
 function blockOf({ elementBytes }: Reducer, bytes: number): number {
   return Math.min(bytes, Math.max(1, Math.floor(BLOCK_BYTES / elementBytes)) * elementBytes);
 }
@@ -250,7 +250,7 @@ export function partialBytes(reducer: Reducer, size: number, bytes: number): num
 }
 
 /**
- * Reduces the operands of two members or more, in the order of order.ts. It makes no garbage.
+ * Reduces the operands of two members or more, in the order of order.ts, without garbage.
  * @param out may be one of the operands: a block is written once all its operands have been read
  * @param partials pointer to partialBytes()
  */
@@ -313,7 +313,10 @@ function reduceTree(
   return to;
 }
 
-/** Each member reads the operands of all from their slots, and reduces them itself: for a few members and a few bytes. */
+/**
+ * Each member reads the operands of all members from their slots, and reduces the operands itself: for a few members and a few
+ * bytes.
+ */
 export class FlatReduceSteps extends SharedAlgorithm implements Operands {
   readonly isMutual: boolean;
   readonly isOfAll = true;
@@ -323,7 +326,9 @@ export class FlatReduceSteps extends SharedAlgorithm implements Operands {
   readonly #getsResult: boolean;
   #operation: SharedOperation | undefined;
 
-  /** It is looked up at the end: a member may end while the next one is awaited, and then its block is elsewhere. */
+  /**
+   * The pointer is looked up at the end: a member may end while the next member is awaited, and then its block is elsewhere.
+   */
   operandOf(rank: number): number {
     const { shared, number } = this.#operation as SharedOperation;
     return shared.dataIn(shared.slotOf(rank, number));
@@ -347,8 +352,9 @@ export class FlatReduceSteps extends SharedAlgorithm implements Operands {
   }
 
   /**
-   * Of two members, the other's operand is reduced right behind the look that has found it, with a copy of this member's own.
-   * A slot that is read again must come from the other core again, its own too: 430 → 280 ns where the cores are far (Zen 5).
+   * With two members, the other member's operand is reduced right after the look that has found it, with a copy of this
+   * member's own operand. A slot that is read again must come from the other core again, even the own slot: 430 → 280 ns
+   * between distant cores (Zen 5).
    */
   override arrived({ shared, buffers, number }: SharedOperation, rank: number, pointer: number): void {
     if (shared.size !== 2) return;
@@ -371,7 +377,7 @@ export class FlatReduceSteps extends SharedAlgorithm implements Operands {
   }
 }
 
-/** The slices of a vector, one for each member, are each reduced by its member; and read by the root, by all, or by none. */
+/** Each member reduces its slice of a vector; the root, all members, or no other member reads the slices. */
 export class SliceReduceSteps extends SharedAlgorithm implements Operands {
   readonly isMutual = true;
   readonly isOfAll = true;
@@ -384,23 +390,23 @@ export class SliceReduceSteps extends SharedAlgorithm implements Operands {
   readonly #slices: readonly { readonly offset: number; readonly bytes: number }[];
   readonly #root: number | undefined;
   readonly #isScattered: boolean;
-  /** Whether the result goes into memory that the others read. */
+  /** Whether the result goes into memory that other members read. */
   readonly #isInPlace: boolean;
   /** Pointer to this member's slice. */
   #own = 0;
-  /** Pointers to where this member writes its slice, and to memory for partial results. */
+  /** Pointers to the destination of this member's slice, and to memory for partial results. */
   #out = 0;
   #partials = 0;
   #operation: SharedOperation | undefined;
   /** Bytes of a segment of the vector, or of each of its blocks; 0: the vector is short. */
   readonly #segment: number;
   readonly #segments: number;
-  /** Bytes between a member's slices of two segments, at least those of a slice. */
+  /** Bytes between a member's slices of two segments, at least the bytes of a slice. */
   readonly #stride: number;
 
   /**
    * @param root undefined: all members get the result
-   * @param counts the slices of a reduce-scatter, each of which its member alone gets
+   * @param counts the slices of a reduce-scatter, in which each member gets only its slice
    */
   constructor(shared: SharedMembers, buffers: OperationBuffers, root: number | undefined, counts?: readonly number[]) {
     super();
@@ -428,7 +434,7 @@ export class SliceReduceSteps extends SharedAlgorithm implements Operands {
       counts === undefined ? spaceOf(Math.ceil(elements / shared.size) * elementBytes) : spaceOf(this.#segment);
   }
 
-  /** Takes all memory that it needs: an operation that has some never waits for more. */
+  /** Takes all memory of the operation at once: an operation that has some memory never waits for more. */
   publish(operation: SharedOperation, slot: number): number {
     const { shared, buffers } = operation;
     const { offset, bytes } = this.#slices[shared.rank] as { offset: number; bytes: number };
@@ -449,7 +455,7 @@ export class SliceReduceSteps extends SharedAlgorithm implements Operands {
     const operand = operation.publishView(slot, buffers.send, this.#align);
     if (operand === NONE || bytes === 0 || shared.size === 1) return operand;
     const place = this.#placeOf(shared, buffers, offset);
-    // In place, the slice of a reduce-scatter needs a copy, as long as what the member gets.
+    // In place, the slice of a reduce-scatter needs a copy, as long as the member's result.
     if (place === 0 && this.#isInPlace && bytes > COPY_BYTES) return NONE;
     const spare = partialBytes(buffers.reducer as Reducer, shared.size, bytes);
     this.#out = place === 0 ? operation.take(bytes) : place;
@@ -458,8 +464,9 @@ export class SliceReduceSteps extends SharedAlgorithm implements Operands {
   }
 
   /**
-   * Where the result goes straight to its place: if that is in the job's memory, this member gets it, and no other one reads an
-   * operand there. In place, the slice lies over the same slice of this member's operand, which this member alone reads.
+   * Pointer to the result's final place, if that place is in the job's memory, this member gets the result, and no other member
+   * reads an operand there. In place, the slice lies over the same slice of this member's operand, which this member alone
+   * reads.
    */
   #placeOf(shared: SharedMembers, { receive }: OperationBuffers, offset: number): number {
     const place = shared.pointerOf(receive, this.#align);
@@ -482,7 +489,7 @@ export class SliceReduceSteps extends SharedAlgorithm implements Operands {
     };
   }
 
-  /** Bytes of a member's slice of a segment; where they lie in the vector, and in a window. */
+  /** Bytes of a member's slice of a segment; their offsets in the vector, and in a window. */
   #sliceOf(
     { send, reducer }: OperationBuffers,
     size: number,
@@ -559,8 +566,8 @@ export class SliceReduceSteps extends SharedAlgorithm implements Operands {
   }
 
   override needs(rank: number): boolean {
-    // All members look at the result of a user's operation at each, so that a failure is known to all. In place, this member's
-    // slice goes where the others find its operand, so all of them come first.
+    // With a user's operation, every member looks at every member's result, so that all members know of a failure. In place,
+    // this member's slice goes where other members find its operand, so all of them come first.
     return this.#getsAll || rank === this.#rank || this.#isUser || this.#isInPlace;
   }
 

@@ -1,5 +1,5 @@
-// Long arrays that lie outside of the job's memory, in one memory: each member copies them there segment by segment, into one of
-// two windows, and the others read them from it. So memory is bounded.
+// Long arrays that lie outside of the job's memory, in one memory: each member copies its array there segment by segment, into
+// one of two windows, from which other members read it. So memory is bounded.
 //
 //   fill    segment k into window k mod 2, once all have read what it had: segment k - 2
 //   reduce  this member's slice of segment k, once all have filled it, into one of two places, as above
@@ -9,7 +9,9 @@
 import { MEMBER_CUT_OFFSET, MEMBER_FILLED_OFFSET, MEMBER_TAKEN_OFFSET } from "../../../assembly/layout.js";
 import { type SharedMembers, WINDOWS } from "./shared-members.js";
 
-/** Bytes of a copy, at least. Copies of 256 KiB took 2.6 times as long for each byte as those of 512 KiB (Zen 5, 2026-11-29). */
+/**
+ * Bytes of a copy, at least. Copies of 256 KiB took 2.6 times as long for each byte as copies of 512 KiB (Zen 5, 2026-11-29).
+ */
 const COPY_BYTES_MIN = 512 * 1024;
 const WINDOW_BYTES_MAX = 4 * 1024 * 1024;
 /** Bytes of a window: of each member's slice, as much as a copy should have. */
@@ -17,7 +19,7 @@ export function windowBytes(size: number): number {
   return Math.min(WINDOW_BYTES_MAX, Math.max(2, size) * COPY_BYTES_MIN);
 }
 
-/** What a type of operation does with a segment. */
+/** The steps of a type of operation for a segment. */
 export interface WindowSteps {
   /** Segments of the longest array or block. */
   readonly segments: number;
@@ -28,7 +30,7 @@ export interface WindowSteps {
   take(segment: number): void;
 }
 
-/** What of a segment is next at this member. */
+/** The next step of a segment at this member. */
 const NOTHING = 0;
 const FILL = 1;
 const REDUCE = 2;
@@ -57,7 +59,7 @@ export class Windows {
     return this.#next() !== NOTHING;
   }
 
-  /** Does what is next. False: other members are awaited. */
+  /** Does the next step. False: other members are awaited. */
   step(): boolean {
     const next = this.#next();
     const steps = this.#steps;
@@ -74,7 +76,7 @@ export class Windows {
     return next !== NOTHING;
   }
 
-  /** Ranks that are behind what this member waits for. */
+  /** Ranks that this member waits for. */
   awaited(): number[] {
     const { isReduced } = this.#steps;
     const before = isReduced ? MEMBER_CUT_OFFSET : MEMBER_FILLED_OFFSET;
@@ -88,7 +90,7 @@ export class Windows {
   #next(): number {
     const { segments, isReduced } = this.#steps;
     const [filled, reduced, taken] = [this.#filled, this.#reduced, this.#taken];
-    // What others wait for comes first: a window that is full, then a slice.
+    // Steps that other members wait for come first: a full window, then a slice.
     const read = isReduced ? MEMBER_CUT_OFFSET : MEMBER_TAKEN_OFFSET;
     if (filled < segments && this.#haveAll(read, filled - WINDOWS + 1)) return FILL;
     if (!isReduced) return taken < filled && this.#haveAll(MEMBER_FILLED_OFFSET, taken + 1) ? TAKE : NOTHING;
