@@ -56,7 +56,7 @@ import {
   TRANSFER_REMOTE_BOUNDS,
   TRANSFER_REMOTE_CLOSED,
 } from "./layout";
-import { isAway, isOwnerUp, regionOf, regionPlace, ringOwner } from "./region";
+import { isOwnerUp, isRemote, regionOf, regionPlace, ringOwner } from "./region";
 import { changeWide, changeWord, loadWord, storeWord } from "./sync";
 
 /**
@@ -193,7 +193,7 @@ function execute(job: usize, descriptor: usize, kind: u32, moved: u32, most: u32
 
 /** The result where the target's region is in no table here: TRANSFER_AWAY if its task is of another node. */
 function elsewhere(job: usize, descriptor: usize, kind: u32): u32 {
-  if (!isAway(job, load<u32>(descriptor, DESCRIPTOR_REMOTE_INDEX_OFFSET))) return TRANSFER_REMOTE_CLOSED;
+  if (!isRemote(job, load<u32>(descriptor, DESCRIPTOR_REMOTE_INDEX_OFFSET))) return TRANSFER_REMOTE_CLOSED;
   const bytes: u32 = (load<u32>(descriptor, DESCRIPTOR_BYTES_OFFSET) & RMW_WIDE) != 0 ? 8 : 4;
   const isAligned = (load<u32>(descriptor, DESCRIPTOR_REMOTE_OFFSET_OFFSET) & (bytes - 1)) == 0;
   return kind != DESCRIPTOR_RMW || isAligned ? TRANSFER_AWAY : TRANSFER_INVALID;
@@ -370,7 +370,7 @@ function complete(fifo: usize, descriptor: usize, kind: u32, slot: u32): void {
 }
 
 /** The result of the preceding transfer if a descriptor depends on it (RMW_BEHIND); else TRANSFER_DONE. */
-function isCutOff(fifo: usize, descriptor: usize, kind: u32): u32 {
+function precedingResult(fifo: usize, descriptor: usize, kind: u32): u32 {
   if (kind != DESCRIPTOR_RMW || (load<u32>(descriptor, DESCRIPTOR_BYTES_OFFSET) & RMW_BEHIND) == 0)
     return TRANSFER_DONE;
   return load<u32>(fifo, INJECTION_RESULT_OFFSET);
@@ -384,7 +384,7 @@ function isCutOff(fifo: usize, descriptor: usize, kind: u32): u32 {
 function proceed(job: usize, fifo: usize, descriptor: usize, kind: u32, left: u32, part: u32): u32 {
   const isUp = isOwnerUp(job, load<u32>(descriptor, DESCRIPTOR_REMOTE_INDEX_OFFSET));
   const before = load<u32>(fifo, INJECTION_MOVED_OFFSET);
-  let result = isCutOff(fifo, descriptor, kind);
+  let result = precedingResult(fifo, descriptor, kind);
   if (result == TRANSFER_DONE) result = isUp ? execute(job, descriptor, kind, before, part) : TRANSFER_ENDED;
   if (result == TRANSFER_DONE && part < left) {
     store<u32>(fifo, before + part, INJECTION_MOVED_OFFSET);

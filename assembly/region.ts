@@ -47,7 +47,7 @@ export function regionOf(job: usize, index: u32, generation: u32): usize {
 }
 
 /** Whether a region's index belongs to a task of another node. */
-export function isAway(job: usize, index: u32): bool {
+export function isRemote(job: usize, index: u32): bool {
   const task = index / load<u32>(job, JOB_REGIONS_OFFSET);
   return task >= load<u32>(job, JOB_LOCALS_OFFSET) && task < load<u32>(job, JOB_TASKS_OFFSET);
 }

@@ -37,7 +37,7 @@ export class StreamLines implements Lines {
   readonly #stream: Stream;
   readonly #framing: Framing;
   #receiver: LineReceiver | undefined;
-  #isOver = false;
+  #isClosed = false;
   #isDelivering = false;
 
   /** @param framing may have bytes already */
@@ -51,8 +51,8 @@ export class StreamLines implements Lines {
   start(receiver: LineReceiver): void {
     this.#receiver = receiver;
     const stream = this.#stream;
-    if (this.#isOver || stream.destroyed) {
-      this.#isOver = true;
+    if (this.#isClosed || stream.destroyed) {
+      this.#isClosed = true;
       receiver.onEnd(broken(stream.errored ?? new Error("it is closed")));
       return;
     }
@@ -67,11 +67,11 @@ export class StreamLines implements Lines {
   }
 
   send(line: string): void {
-    if (!this.#isOver && this.#stream.writable) this.#stream.write(this.#framing.frame(line));
+    if (!this.#isClosed && this.#stream.writable) this.#stream.write(this.#framing.frame(line));
   }
 
   end(): void {
-    this.#isOver = true;
+    this.#isClosed = true;
     const stream = this.#stream;
     if (stream.destroyed) return;
     // Destroying it at once could take the last line from the peer: with unread bytes, an end is a reset (RFC 1122,
@@ -84,7 +84,7 @@ export class StreamLines implements Lines {
   }
 
   destroy(): void {
-    this.#isOver = true;
+    this.#isClosed = true;
     this.#stream.destroy();
   }
 
@@ -93,7 +93,7 @@ export class StreamLines implements Lines {
     if (this.#isDelivering) return;
     this.#isDelivering = true;
     try {
-      while (!this.#isOver) {
+      while (!this.#isClosed) {
         if (this.#stream.writableLength > UNSENT_MAX) {
           // "drain" goes on.
           this.#stream.pause();
@@ -103,7 +103,7 @@ export class StreamLines implements Lines {
         if (line === undefined) break;
         this.#receiver?.onLine(line);
       }
-      if (!this.#isOver) this.#stream.resume();
+      if (!this.#isClosed) this.#stream.resume();
     } catch (error) {
       const reason = error instanceof PamiError ? error : broken(error);
       this.#finish(reason);
@@ -113,8 +113,8 @@ export class StreamLines implements Lines {
   }
 
   #finish(error: PamiError | undefined): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
+    if (this.#isClosed) return;
+    this.#isClosed = true;
     this.#stream.destroy();
     this.#receiver?.onEnd(error);
   }
@@ -129,7 +129,7 @@ class LinkedLines implements Lines {
   #other: LinkedLines | undefined;
   #receiver: LineReceiver | undefined;
   readonly #waiting: string[] = [];
-  #isOver = false;
+  #isClosed = false;
   #isEnded = false;
 
   link(other: LinkedLines): void {
@@ -142,15 +142,15 @@ class LinkedLines implements Lines {
   }
 
   send(line: string): void {
-    if (this.#isOver) return;
+    if (this.#isClosed) return;
     const other = this.#other as LinkedLines;
     other.#waiting.push(line);
     queueMicrotask(() => other.#deliver());
   }
 
   end(): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
+    if (this.#isClosed) return;
+    this.#isClosed = true;
     const other = this.#other as LinkedLines;
     other.#isEnded = true;
     queueMicrotask(() => other.#deliver());
@@ -164,15 +164,15 @@ class LinkedLines implements Lines {
     const receiver = this.#receiver;
     if (receiver === undefined) return;
     try {
-      while (!this.#isOver && this.#waiting.length > 0) receiver.onLine(this.#waiting.shift() as string);
+      while (!this.#isClosed && this.#waiting.length > 0) receiver.onLine(this.#waiting.shift() as string);
     } catch (error) {
       if (!(error instanceof PamiError)) throw error;
       this.end();
       receiver.onEnd(error);
       return;
     }
-    if (this.#isOver || !this.#isEnded) return;
-    this.#isOver = true;
+    if (this.#isClosed || !this.#isEnded) return;
+    this.#isClosed = true;
     receiver.onEnd(undefined);
   }
 }

@@ -153,7 +153,7 @@ export class ContextGeometries implements ProgressSource, GeometryHost, Creation
     const { whole, isSplit } = part;
     const closed = creation.endpoints.find((endpoint) => whole.goneRanks.has(whole.endpoints.indexOf(endpoint)));
     if (closed !== undefined) this.giveUp(creation, hasClosed(closed));
-    else if (isSplit && whole.isBroken) this.giveUp(creation, whole.lost);
+    else if (isSplit && whole.hasMemberEnded) this.giveUp(creation, whole.lost);
     else if (creation.geometry === undefined) this.#parts.set(creation, part);
   }
 

@@ -156,7 +156,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
   }
 
   /** Whether a member has ended, or has closed the geometry. */
-  get isBroken(): boolean {
+  get hasMemberEnded(): boolean {
     return this.#failures.brokenFrom !== undefined;
   }
 

@@ -43,7 +43,7 @@ export function contextAt({ contexts }: PerTask, ordinal: number): number {
 }
 
 /** Whether an ordinal is that of a task of another node. */
-export function isAway({ contexts, locals }: PerTask & Pick<MemoryMap, "locals">, ordinal: number): boolean {
+export function isRemote({ contexts, locals }: PerTask & Pick<MemoryMap, "locals">, ordinal: number): boolean {
   return ordinal >= locals * contexts;
 }
 
@@ -157,7 +157,7 @@ export class SlotTable {
    */
   reach(number: number, holder: number): number {
     const slot = this.bind(number, holder);
-    return slot < 0 || !this.isLeaving(ordinalOf(this.#map, slot, 0)) ? slot : UNBOUND;
+    return slot < 0 || !this.isSlotLeaving(ordinalOf(this.#map, slot, 0)) ? slot : UNBOUND;
   }
 
   /**
@@ -165,20 +165,20 @@ export class SlotTable {
    * SHUTDOWN: no message reaches other nodes any more.
    */
   refusal(): Result {
-    if (this.isCutOff) return SHUTDOWN;
+    if (this.hasAgentEnded) return SHUTDOWN;
     if (!this.isLocked) this.want();
     return EAGAIN;
   }
 
   /** Whether the agent has ended: no message reaches other nodes any more. */
-  get isCutOff(): boolean {
+  get hasAgentEnded(): boolean {
     // SYNC task-state (engine): pairs with the monitor's store.
     return this.#kernel.loadWord(engineSlot(this.#map) + TASK_STATE_OFFSET) >= TASK_CLOSED;
   }
 
   /** Whether the slot of an ordinal is about to be given back: no new operation may begin for it. */
-  isLeaving(ordinal: number): boolean {
-    if (!isAway(this.#map, ordinal)) return false;
+  isSlotLeaving(ordinal: number): boolean {
+    if (!isRemote(this.#map, ordinal)) return false;
     // SYNC purge (look): pairs with the agent, which asks for the slot.
     return this.#kernel.loadWord(taskSlot(this.#map, taskAt(this.#map, ordinal)) + TASK_LEAVING_OFFSET) !== 0;
   }
@@ -194,7 +194,7 @@ export class SlotTable {
     const bound = this.slotOf(number);
     if (bound >= 0) return bound;
     // No message reaches the task, and no thread would tell the contexts of its end.
-    if (this.isCutOff) return UNBOUND;
+    if (this.hasAgentEnded) return UNBOUND;
     const { tasks, locals, contexts, endpointsBase } = this.#map;
     const direct = number - this.first;
     let [slot, free] = [UNBOUND, 0];
@@ -210,7 +210,7 @@ export class SlotTable {
       this.#kernel.storeWord(pointer + offset, 0);
     }
     this.#kernel.storeWord(pointer + TASK_STATE_OFFSET, TASK_UP); // SYNC task-state (peer): pairs with markEngineDead().
-    if (this.isCutOff) {
+    if (this.hasAgentEnded) {
       this.#kernel.storeWord(pointer + TASK_STATE_OFFSET, TASK_ABSENT);
       return UNBOUND;
     }

@@ -355,7 +355,7 @@ export class ContextCore {
       for (const source of this.#sources) source.engineEnded(hadBegun);
     }
     this.#task.lookAtSlots?.(this, this.#task);
-    for (const { to } of this.#watchers) if (this.#isCutOff(to)) this.#endpointGone(to);
+    for (const { to } of this.#watchers) if (this.#isUnreachable(to)) this.#endpointGone(to);
     // Once the notice is acknowledged, the regions of ended tasks may be used again.
     for (const task of ended) {
       this.#taskEnded(task);
@@ -363,12 +363,12 @@ export class ContextCore {
     }
     this.receiver.acknowledgeNotice(notice, ended);
     for (let ordinal = 0; ordinal < endpointCount(map); ordinal++) {
-      const isTaskOver = this.#task.hasEnded(taskAt(map, ordinal));
-      const isOver = isTaskOver || isClosed(kernel, map, ordinal);
-      if (!isOver || this.receiver.hasEnded(ordinal)) continue;
+      const hasTaskEnded = this.#task.hasEnded(taskAt(map, ordinal));
+      const hasEnded = hasTaskEnded || isClosed(kernel, map, ordinal);
+      if (!hasEnded || this.receiver.hasEnded(ordinal)) continue;
       count++;
       this.sender.targetEnded(ordinal);
-      this.#sourcesEnded(ordinal, isTaskOver);
+      this.#sourcesEnded(ordinal, hasTaskEnded);
       this.receiver.originEnded(ordinal);
     }
     this.receiver.reclaimOrphans();
@@ -414,14 +414,14 @@ export class ContextCore {
 
   /** Calls `callback` with SHUTDOWN once an endpoint has ended, and all its messages are delivered. */
   watch(to: Endpoint, callback: Callback, cookie: unknown): void {
-    if (this.#isCutOff(to) || this.receiver.isGone(to)) this.completions.push(callback, cookie, SHUTDOWN);
+    if (this.#isUnreachable(to) || this.receiver.isGone(to)) this.completions.push(callback, cookie, SHUTDOWN);
     else this.#watchers.push({ to, callback, cookie });
   }
 
   /**
    * Whether no message can reach an endpoint any more. Binds a slot for it if one is free, so that its node reports its end.
    */
-  #isCutOff(to: Endpoint): boolean {
+  #isUnreachable(to: Endpoint): boolean {
     const { addresses, slot } = this.#task;
     return addresses.bind(taskOf(to), slot) < 0 && addresses.refusal() === SHUTDOWN;
   }

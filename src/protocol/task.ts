@@ -189,7 +189,7 @@ export class Task {
   isEndAwaited(to: Endpoint): boolean {
     const { addresses, kernel, map } = this;
     const slot = addresses.slotOf(taskOf(to));
-    if (slot < map.locals || addresses.isCutOff) return false;
+    if (slot < map.locals || addresses.hasAgentEnded) return false;
     return kernel.loadWord(taskSlot(map, slot) + TASK_CERTAIN_OFFSET) === END_AWAITED;
   }
 

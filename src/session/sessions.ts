@@ -99,11 +99,11 @@ export class Sessions {
 
   /**
    * Drops everything that is queued or in flight for a node, because it waits for nothing any more. Ends the session.
-   * @param isAbsent whether the node is not there any more: it awaits no acknowledgments either
+   * @param isGone whether the node is not there any more: it awaits no acknowledgments either
    */
-  abandon(node: number, isAbsent: boolean): void {
+  abandon(node: number, isGone: boolean): void {
     this.#initiators.forget(node, true);
-    if (isAbsent) this.#responders.forget(node, false);
+    if (isGone) this.#responders.forget(node, false);
   }
 
   /** Nodes that have not acknowledged everything that was submitted for them. */

@@ -7,7 +7,7 @@ import type { ReceiveOptions } from "../core/message/pacing.js";
 import { generationOf, indexOf, type MemRegion } from "../core/region.js";
 import { type Callback, ERROR, type Result, SUCCESS } from "../core/result.js";
 import { type Carrier, carrierOf } from "../core/transfer-type.js";
-import { isAway, UNBOUND } from "../node/address.js";
+import { isRemote, UNBOUND } from "../node/address.js";
 import type { SendParameters } from "../protocol/eager/sender.js";
 import { checkCallbacks, type PutParameters, type Rma } from "../protocol/rma/rma.js";
 import type { Mover } from "./mover.js";
@@ -177,7 +177,7 @@ export class TypedCarrier implements Carrier {
     };
     const { addresses, map } = this.#mover.task;
     const ordinal = addresses.ordinalOf(to);
-    const isHere = ordinal !== UNBOUND && !isAway(map, ordinal);
+    const isHere = ordinal !== UNBOUND && !isRemote(map, ordinal);
     return isHere ? this.#transferNow(transfer) : this.#transferAway(transfer);
   }
 

@@ -18,7 +18,7 @@ import {
   TASK_UP,
 } from "../../assembly/layout.js";
 import { contextOf, endpointOf, taskOf } from "../../src/core/endpoint.js";
-import { contextAt, endpointCount, isAway, SlotTable, taskAt, UNBOUND } from "../../src/node/address.js";
+import { contextAt, endpointCount, isRemote, SlotTable, taskAt, UNBOUND } from "../../src/node/address.js";
 import { markDead } from "../../src/node/liveness.js";
 import { makeRig, type Rig } from "../support/kernels.js";
 import { assertProperty } from "../support/seed.js";
@@ -76,7 +76,7 @@ describe.each(["wasm", "twin"] as const)("addresses: %s", (producer) => {
         FIRST + taskAt(rig.map, ordinal),
         contextAt(rig.map, ordinal),
       ]);
-      expect([addresses.ordinalOf(endpoint), addresses.isDirect(ordinal), isAway(rig.map, ordinal)]).toEqual([
+      expect([addresses.ordinalOf(endpoint), addresses.isDirect(ordinal), isRemote(rig.map, ordinal)]).toEqual([
         ordinal,
         true,
         false,
@@ -103,7 +103,7 @@ describe.each(["wasm", "twin"] as const)("addresses: %s", (producer) => {
           const endpoint = endpointOf(number, context);
           const ordinal = LOCALS * CONTEXTS + context;
           expect([each.ordinalOf(endpoint), each.endpointAt(ordinal)]).toEqual([ordinal, endpoint]);
-          expect([each.isDirect(ordinal), isAway(rig.map, ordinal)]).toEqual([false, true]);
+          expect([each.isDirect(ordinal), isRemote(rig.map, ordinal)]).toEqual([false, true]);
         }
       }
       const words = [TASK_STATE_OFFSET, TASK_TOLD_OFFSET, TASK_LEAVING_OFFSET, TASK_HELD_OFFSET];
@@ -207,7 +207,7 @@ describe.each(["wasm", "twin"] as const)("addresses: %s", (producer) => {
   it("a slot is leaving while the agent says so; an own task's never is", () => {
     addresses.bind(10, 0);
     for (let slot = 0; slot < TASKS; slot++) rig.setWord(rig.task(slot) + TASK_LEAVING_OFFSET, Number(slot !== 3));
-    const leaving = Array.from({ length: TASKS * CONTEXTS }, (_, ordinal) => addresses.isLeaving(ordinal));
+    const leaving = Array.from({ length: TASKS * CONTEXTS }, (_, ordinal) => addresses.isSlotLeaving(ordinal));
     expect(leaving).toEqual(Array.from({ length: TASKS * CONTEXTS }, (_, i) => i >= 6 && (i < 9 || i >= 12)));
     expect([addresses.reach(10, 0), addresses.slotOf(10)]).toEqual([UNBOUND, 2]);
     expect(Array.from({ length: TASKS }, (_, slot) => taskWord(slot, TASK_HELD_OFFSET))).toEqual([0, 0, 0, 0, 0, 0]);

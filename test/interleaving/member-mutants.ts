@@ -130,8 +130,8 @@ const CHANGES: readonly [name: string, file: string, find: string, replace: stri
   [
     "a member reads what another one has whose operation has failed",
     OPERATION,
-    "    const failure = isGone ? SHUTDOWN : shared.failureIn(slot);\n",
-    "    const failure = isGone ? SHUTDOWN : SUCCESS;\n",
+    "    const failure = isUnreadable ? SHUTDOWN : shared.failureIn(slot);\n",
+    "    const failure = isUnreadable ? SHUTDOWN : SUCCESS;\n",
   ],
   [
     "a root whose broadcast has failed waits for members that do not read any more",
@@ -183,7 +183,7 @@ const DEATH_CHANGES: typeof CHANGES = [
   [
     "a member reads what one has left that has ended",
     OPERATION,
-    "    const failure = isGone ? SHUTDOWN : shared.failureIn(slot);\n",
+    "    const failure = isUnreadable ? SHUTDOWN : shared.failureIn(slot);\n",
     "    const failure = shared.failureIn(slot);\n",
   ],
   ["a member looks on at the block of one that has ended", WORDS, "    this.#blocks[rank] = copy;\n", "\n"],

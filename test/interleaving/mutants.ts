@@ -166,7 +166,7 @@ const BIND_MUTANTS: readonly Mutant[] = [
   {
     name: "a slot that is bound while the agent ends stays up",
     file: "src/node/address.ts",
-    find: "    if (this.isCutOff) {\n      this.#kernel.storeWord(",
+    find: "    if (this.hasAgentEnded) {\n      this.#kernel.storeWord(",
     replace: "    if (NONE === 0) {\n      this.#kernel.storeWord(",
   },
   {

@@ -144,15 +144,15 @@ const MUTANTS: readonly Mutant[] = [
   {
     name: "the agent turns round while records wait for a slot that is asked back, and for room",
     file: INGRESS,
-    find: "origin < 0 || this.#addresses.isLeaving(origin) ? 0 :",
+    find: "origin < 0 || this.#addresses.isSlotLeaving(origin) ? 0 :",
     replace: "origin < 0 ? 0 :",
     scenarios: CROWDED_SCENARIOS,
   },
   {
     name: "a task keeps a slot that is asked back, without using it",
     file: ADDRESS,
-    find: "    return slot < 0 || !this.isLeaving(ordinalOf(this.#map, slot, 0)) ? slot : UNBOUND;\n",
-    replace: `    if (slot < 0 || !this.isLeaving(ordinalOf(this.#map, slot, 0))) return slot;
+    find: "    return slot < 0 || !this.isSlotLeaving(ordinalOf(this.#map, slot, 0)) ? slot : UNBOUND;\n",
+    replace: `    if (slot < 0 || !this.isSlotLeaving(ordinalOf(this.#map, slot, 0))) return slot;
     this.#kernel.storeWord(taskSlot(this.#map, slot) + TASK_HELD_OFFSET, 1);
     return UNBOUND;
 `,
@@ -202,8 +202,8 @@ const MUTANTS: readonly Mutant[] = [
   {
     name: "something new is begun in a slot that is about to be given back",
     file: ADDRESS,
-    find: "    return slot < 0 || !this.isLeaving(",
-    replace: "    return slot < 0 || holder >= 0 || !this.isLeaving(",
+    find: "    return slot < 0 || !this.isSlotLeaving(",
+    replace: "    return slot < 0 || holder >= 0 || !this.isSlotLeaving(",
   },
   {
     name: "the agent is not told that a task waits for a slot",

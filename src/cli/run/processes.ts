@@ -53,7 +53,7 @@ export class TaskProcess implements RunTask {
   readonly ended: Promise<TaskEnd>;
   readonly #child: ChildProcess;
   readonly #news: Duplex;
-  #isOver = false;
+  #hasEnded = false;
   /** Whether the process and those that it has started have been asked to end, and may take their time. */
   #isAsked = false;
 
@@ -98,7 +98,7 @@ export class TaskProcess implements RunTask {
       });
       // Otherwise not at "exit": the process group goes on while other processes of it hold the output.
       child.on("close", (code, signal) => {
-        this.#isOver = true;
+        this.#hasEnded = true;
         guard.remove(pid);
         resolve({ code, signal });
       });
@@ -106,12 +106,12 @@ export class TaskProcess implements RunTask {
   }
 
   tell(news: string): void {
-    if (!this.#isOver) this.#news.write(news);
+    if (!this.#hasEnded) this.#news.write(news);
   }
 
   kill(signal: EndSignal): void {
     const { pid } = this.#child;
-    if (pid === undefined || this.#isOver) return;
+    if (pid === undefined || this.#hasEnded) return;
     this.#isAsked = signal !== "SIGKILL";
     try {
       process.kill(-pid, signal);
@@ -122,7 +122,7 @@ export class TaskProcess implements RunTask {
   }
 
   pass(signal: UserSignal): void {
-    if (!this.#isOver) this.#child.kill(signal);
+    if (!this.#hasEnded) this.#child.kill(signal);
   }
 }
 

@@ -142,13 +142,13 @@ export class ServedJob implements Pick<Running, "end" | "endNow"> {
 
   #onEnd(task: number, { code, lost: why }: TaskEnd): void {
     this.#running.delete(task);
-    const isGone = why === undefined;
-    if (isGone) this.#gone.add(task);
+    const isCertain = why === undefined;
+    if (isCertain) this.#gone.add(task);
     const perNode = this.#perNode;
     if (perNode === undefined) return;
     const { size, restarts } = this.#options;
     const isLater = task >= size;
-    if (isGone && code !== 0 && !this.#job.isEnding) this.#tell({ gone: task });
+    if (isCertain && code !== 0 && !this.#job.isEnding) this.#tell({ gone: task });
     // The process of a node's first task has its agent.
     if (!isLater && task % perNode !== 0) return;
     const lost = isLater ? size / perNode + task - size : task / perNode;

@@ -534,8 +534,8 @@ export class SharedOperation extends CollectiveOperation {
   #mayRead(rank: number, slot: number, hasRead = false): boolean {
     const { host, shared } = this;
     if (shared.isInline(slot) && !this.#steps.hasSlices) return true;
-    const isGone = !hasRead && host.hasAnyEnded && host.hasEnded(rank) && !shared.isInline(slot);
-    const failure = isGone ? SHUTDOWN : shared.failureIn(slot);
+    const isUnreadable = !hasRead && host.hasAnyEnded && host.hasEnded(rank) && !shared.isInline(slot);
+    const failure = isUnreadable ? SHUTDOWN : shared.failureIn(slot);
     if (failure === SUCCESS) return true;
     host.failed(this, failure, failure === SHUTDOWN ? "" : `rank ${rank} has failed`);
     return false;

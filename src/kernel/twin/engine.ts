@@ -78,7 +78,7 @@ export function twinEngine(
   completion: Completion,
 ) {
   const { changeWide, changeWord, loadWord, storeWord } = sync;
-  const { isAway, isOwnerUp, regionOf, regionPlace, ringOwner } = regions;
+  const { isRemote, isOwnerUp, regionOf, regionPlace, ringOwner } = regions;
   const { completionClear, completionSet, slotOf } = completion;
 
   function move(to: number, from: number, length: number): void {
@@ -178,7 +178,7 @@ export function twinEngine(
 
   function elsewhere(job: number, descriptor: number, kind: number): number {
     const own = descriptor >>> 2;
-    if (!isAway(job, words[own + (DESCRIPTOR_REMOTE_INDEX_OFFSET >>> 2)])) return TRANSFER_REMOTE_CLOSED;
+    if (!isRemote(job, words[own + (DESCRIPTOR_REMOTE_INDEX_OFFSET >>> 2)])) return TRANSFER_REMOTE_CLOSED;
     const bytes = (words[own + (DESCRIPTOR_BYTES_OFFSET >>> 2)] & RMW_WIDE) !== 0 ? 8 : 4;
     const isAligned = (words[own + (DESCRIPTOR_REMOTE_OFFSET_OFFSET >>> 2)] & (bytes - 1)) === 0;
     return kind !== DESCRIPTOR_RMW || isAligned ? TRANSFER_AWAY : TRANSFER_INVALID;
@@ -317,7 +317,7 @@ export function twinEngine(
     doneBits |= 1 << (slot & 31);
   }
 
-  function isCutOff(fifo: number, descriptor: number, kind: number): number {
+  function precedingResult(fifo: number, descriptor: number, kind: number): number {
     if (kind !== DESCRIPTOR_RMW) return TRANSFER_DONE;
     const isBehind = (words[(descriptor + DESCRIPTOR_BYTES_OFFSET) >>> 2] & RMW_BEHIND) !== 0;
     return isBehind ? words[(fifo + INJECTION_RESULT_OFFSET) >>> 2] : TRANSFER_DONE;
@@ -326,7 +326,7 @@ export function twinEngine(
   function proceed(job: number, fifo: number, descriptor: number, kind: number, left: number, part: number): number {
     const isUp = isOwnerUp(job, words[(descriptor + DESCRIPTOR_REMOTE_INDEX_OFFSET) >>> 2]);
     const before = words[(fifo + INJECTION_MOVED_OFFSET) >>> 2] >>> 0;
-    let result = isCutOff(fifo, descriptor, kind);
+    let result = precedingResult(fifo, descriptor, kind);
     if (result === TRANSFER_DONE) result = isUp ? execute(job, descriptor, kind, before, part) : TRANSFER_ENDED;
     if (result === TRANSFER_DONE && part < left) {
       words[(fifo + INJECTION_MOVED_OFFSET) >>> 2] = before + part;

@@ -46,7 +46,7 @@ export function twinRegion({ words }: Memory, { loadWord, ring, storeWord }: Sha
     return loadWord(entry + REGION_GENERATION_OFFSET) === (generation | 0) ? entry : 0;
   }
 
-  function isAway(job: number, index: number): boolean {
+  function isRemote(job: number, index: number): boolean {
     const task = Math.floor((index >>> 0) / words[(job + JOB_REGIONS_OFFSET) >>> 2]);
     return task >= words[(job + JOB_LOCALS_OFFSET) >>> 2] && task < words[(job + JOB_TASKS_OFFSET) >>> 2];
   }
@@ -73,5 +73,5 @@ export function twinRegion({ words }: Memory, { loadWord, ring, storeWord }: Sha
     return entry === 0 ? 0 : regionPlace(entry, offset, length);
   }
 
-  return { regionOpen, regionClose, regionOf, isAway, isOwnerUp, ringOwner, regionPlace, placeOf };
+  return { regionOpen, regionClose, regionOf, isRemote, isOwnerUp, ringOwner, regionPlace, placeOf };
 }

@@ -262,7 +262,7 @@ export class Line {
       const copied = places.map((place) => (isMoved(place) ? place.value : place));
       const bytes = this.loans.write(this.#cloner, rebuilt(copied), parts, request !== undefined);
       if (!this.#isSent(request)) return bytes;
-      for (const moved of all) moved.isGone = true;
+      for (const moved of all) moved.isGiven = true;
       // A reply is sent behind this.
       if (request === undefined) queueMicrotask(() => detachMoved(all));
       else request.copied = all;
@@ -360,7 +360,7 @@ export class Line {
 /** A request with copies of what it moves was sent, or refused. */
 function settleCopied(copied: readonly Moved[], isRefused: boolean): void {
   if (!isRefused) detachMoved(copied);
-  else for (const moved of copied) moved.isGone = false;
+  else for (const moved of copied) moved.isGiven = false;
 }
 
 /** As settleCopied(), for a call: one that could not be sent has rejected at once. */

@@ -9,7 +9,7 @@ export class Moved {
   /** What is transferred. */
   readonly transfer: readonly object[];
   /** Whether it is the receiver's. */
-  isGone = false;
+  isGiven = false;
 
   constructor(value: unknown, transfer: readonly object[]) {
     this.value = value;
@@ -51,7 +51,7 @@ export function move<T>(value: T, transfer?: readonly object[]): T {
 }
 
 /** Whether one of a call's arguments was moved: the call can't be begun again. */
-export const hasGone = (args: readonly unknown[]): boolean => args.some((arg) => isMoved(arg) && arg.isGone);
+export const hasGone = (args: readonly unknown[]): boolean => args.some((arg) => isMoved(arg) && arg.isGiven);
 
 /** What an object is. A MessagePort of Node is an EventTarget by its brand. */
 function kindOf(what: object): string {
@@ -72,7 +72,7 @@ export const nested = (): PamiError =>
 /** Checks what one message moves, as far as every host would refuse it. @throws PAMIR_CLONE */
 export function checkMoved(all: readonly Moved[]): void {
   const seen = new Set<object>();
-  for (const { transfer, isGone } of all) {
+  for (const { transfer, isGiven: isGone } of all) {
     if (isGone) throw refused("a value of move() was moved before: it is another thread's");
     for (const one of transfer) {
       const name = kindOf(one);
@@ -112,7 +112,7 @@ export function postMoved(port: MessagePort, number: number, all: readonly Moved
     const kinds = all.flatMap(({ transfer }) => transfer.map(kindOf)).join(", ");
     throw refused(`what move() was given can't be transferred (${kinds}): ${(cause as Error).message}`, cause);
   }
-  for (const moved of all) moved.isGone = true;
+  for (const moved of all) moved.isGiven = true;
 }
 
 /** Detaches what was copied, as if it had been transferred. */

@@ -40,7 +40,7 @@ export class PoolWorker {
   running = 0;
   /** Calls that it has begun. */
   begun = 0;
-  isLeaving = false;
+  isDismissed = false;
   /** Whether its end is no surprise any more: its pool ends it, or has counted it. */
   isExpected = false;
   /** Ends the wait for its idle time. */

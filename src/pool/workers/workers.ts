@@ -227,7 +227,7 @@ export class Workers {
   leastBusy(): PoolWorker | undefined {
     let free: PoolWorker | undefined;
     for (const worker of this.#workers) {
-      if (worker === undefined || worker.isLeaving) continue;
+      if (worker === undefined || worker.isDismissed) continue;
       if (free === undefined || worker.running < free.running) free = worker;
       if (free.running === 0) break;
     }
@@ -266,10 +266,10 @@ export class Workers {
   release(worker: PoolWorker): void {
     worker.running--;
     this.tally.running--;
-    if (!worker.isLeaving) this.#deaths = 0;
+    if (!worker.isDismissed) this.#deaths = 0;
     const { recycleAfter = Number.POSITIVE_INFINITY } = this.#options;
     if (worker.begun >= recycleAfter) this.retire(worker);
-    if (worker.isLeaving) {
+    if (worker.isDismissed) {
       if (worker.running === 0) this.#leave(worker);
       this.#grow();
     } else this.#next(worker);
@@ -277,7 +277,7 @@ export class Workers {
 
   /** A worker is free for a call more. */
   #next(worker: PoolWorker): void {
-    while (this.queue.size > 0 && !worker.isLeaving && worker.running < this.#concurrency) {
+    while (this.queue.size > 0 && !worker.isDismissed && worker.running < this.#concurrency) {
       const waiting = this.queue.take(worker.place);
       if (waiting === undefined) break;
       this.occupy(worker);
@@ -287,7 +287,7 @@ export class Workers {
   }
 
   #idle(worker: PoolWorker): void {
-    if (this.isClosed || worker.isLeaving) return;
+    if (this.isClosed || worker.isDismissed) return;
     const isSpare = (): boolean => this.ready.length > this.#min;
     if (!isSpare()) return;
     worker.stopIdle?.();
@@ -319,7 +319,7 @@ export class Workers {
 
   /** A worker gets no calls any more, and its place is free for another one. */
   retire(worker: PoolWorker): void {
-    worker.isLeaving = true;
+    worker.isDismissed = true;
     worker.stopIdle?.();
     if (this.#workers[worker.place] === worker) this.#workers[worker.place] = undefined;
   }

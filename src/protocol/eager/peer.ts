@@ -35,7 +35,7 @@ import { CANCELED, type Callback, EAGAIN, ENOMEM, ERROR, type Result, SHUTDOWN, 
 import type { Kernel, Memory } from "../../kernel/kernel.js";
 import type { MemoryMap } from "../../memory/map.js";
 import type { GivenRegion } from "../../memory/regions.js";
-import { isAway, type SlotTable } from "../../node/address.js";
+import { isRemote, type SlotTable } from "../../node/address.js";
 import { type Clock, stampOf } from "../../support/clock.js";
 import { wasCut } from "../../support/copy.js";
 import { diagnostics } from "../../support/diagnostics.js";
@@ -177,8 +177,8 @@ export class PeerSet {
   }
 
   /** Whether a target is in another node. */
-  isAway(ordinal: number): boolean {
-    return isAway(this.#map, ordinal);
+  isRemote(ordinal: number): boolean {
+    return isRemote(this.#map, ordinal);
   }
 
   /** One target more, or one fewer, has pending messages or waiters for room. */
@@ -223,14 +223,14 @@ function totalOf({ header, payloadBytes }: SendRequest): number {
 }
 
 /** Whether a request's payload no longer exists: its region was closed, or its buffer detached or shrunk. */
-function isBroken({ payload, payloadBytes, region }: SendRequest): boolean {
+function isPayloadClosed({ payload, payloadBytes, region }: SendRequest): boolean {
   return region?.closed === true || (payload !== undefined && wasCut(payload, payloadBytes));
 }
 
 /** Bytes of the body of the record that a request sends next. A record of the request never needs more room. */
 function nextBytes(request: SendRequest, inBuffer: boolean): number {
   const { sent } = request;
-  if (isBroken(request)) return 0;
+  if (isPayloadClosed(request)) return 0;
   if (request.offer !== undefined && sent < 0) return RTS_SIZE + (request.header?.length ?? 0);
   if (inBuffer) return BUFFER_SIZE + (request.header?.length ?? 0);
   const total = totalOf(request);
@@ -308,7 +308,7 @@ export class Peer {
     this.#peerSet = peerSet;
     this.#ordinal = ordinal;
     this.#flight = peerSet.buffers.flight();
-    this.#takesBuffers = !peerSet.isAway(ordinal);
+    this.#takesBuffers = !peerSet.isRemote(ordinal);
     this.#posted = peerSet.posted;
     this.#isDirect = this.#posted === undefined && peerSet.addresses.isDirect(ordinal);
     this.#ended = peerSet.lanes.hasEnded(ordinal);
@@ -761,7 +761,7 @@ export class Peer {
     const { lanes } = this.#peerSet;
     const { header, payload, dispatch, sent, offer } = request;
     const total = totalOf(request);
-    if (isBroken(request)) return this.#breakOff(request);
+    if (isPayloadClosed(request)) return this.#breakOff(request);
     if (offer !== undefined && sent < 0) {
       const state = this.#attemptOffer(request, offer);
       if (state !== LANE_NO_MEMORY) return state;

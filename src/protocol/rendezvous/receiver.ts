@@ -55,7 +55,7 @@ import { checkPacing, DEPTH, FRAGMENT_BYTES, type Pacing } from "../../core/mess
 import type { MemRegion } from "../../core/region.js";
 import { type Result, resultOf, SHUTDOWN, SUCCESS } from "../../core/result.js";
 import type { OpenRegion, RegionTable } from "../../memory/regions.js";
-import { isAway } from "../../node/address.js";
+import { isRemote } from "../../node/address.js";
 import { copyInto } from "../../support/copy.js";
 import type { ContextParts } from "../base.js";
 import { PULL_BYTES, PULL_WORDS } from "./sender.js";
@@ -184,7 +184,7 @@ export class RendezvousReceiver {
    */
   gather(request: PayloadOffer, destination: Destination): void {
     const { origin, bytes } = request;
-    const landing = this.#isAway(origin) && bytes > 0 ? regionIfAny(this.#regions, bytes) : undefined;
+    const landing = this.#isRemote(origin) && bytes > 0 ? regionIfAny(this.#regions, bytes) : undefined;
     if (landing === undefined) {
       this.receive(request, destination);
       return;
@@ -219,7 +219,7 @@ export class RendezvousReceiver {
   get hasWork(): boolean {
     return this.#pulls.some((pull) => {
       const { request } = pull;
-      return this.#isAway(request.origin) ? this.#canAsk(pull) : this.#canPull(pull, this.#rgetFifoOf(request));
+      return this.#isRemote(request.origin) ? this.#canAsk(pull) : this.#canPull(pull, this.#rgetFifoOf(request));
     });
   }
 
@@ -243,7 +243,7 @@ export class RendezvousReceiver {
   #chain(request: PayloadOffer, destination: Destination, to: Place): boolean {
     const { kernel, map, memory, engine } = this.#base;
     const { fragment = this.#fragment, depth = this.#depth } = destination.options;
-    const most = this.#isAway(request.origin) ? Math.min(fragment, AWAY_BYTES_MAX) : fragment;
+    const most = this.#isRemote(request.origin) ? Math.min(fragment, AWAY_BYTES_MAX) : fragment;
     // A staged payload has the fragments of its ring.
     const fragmentBytes = request.fragment || Math.max(most, Math.ceil(request.bytes / LINK_COUNT_MAX));
     const links = this.#takeLinks(Math.ceil(request.bytes / fragmentBytes) * LINK_SIZE);
@@ -338,7 +338,7 @@ export class RendezvousReceiver {
 
   /** Copies the next slice of a payload. Returns whether the payload is over. */
   #pull(pull: Pull): boolean {
-    if (this.#isAway(pull.request.origin)) return this.#ask(pull);
+    if (this.#isRemote(pull.request.origin)) return this.#ask(pull);
     for (const end = pull.at + SLICE_BYTES; pull.at < end; ) {
       // Looked up for each part, because the origin may close meanwhile. Then the next part finds no rget FIFO.
       const rgetFifo = this.#rgetFifoOf(pull.request);
@@ -414,8 +414,8 @@ export class RendezvousReceiver {
     if (onComplete !== undefined) this.#base.completions.push(onComplete, cookie, result);
   }
 
-  #isAway(origin: number): boolean {
-    return isAway(this.#base.map, origin);
+  #isRemote(origin: number): boolean {
+    return isRemote(this.#base.map, origin);
   }
 
   /** Sends an origin in another node a message about its rget FIFO. */
@@ -443,7 +443,7 @@ export class RendezvousReceiver {
 
   /** Tells an origin the result of its payload. False: the origin's rget FIFO is gone. */
   #notice(request: PayloadOffer, result: number): boolean {
-    if (this.#isAway(request.origin)) {
+    if (this.#isRemote(request.origin)) {
       this.#tell(request, DISPATCH_ID_NOTICE, result);
       return true;
     }

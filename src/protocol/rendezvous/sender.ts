@@ -30,7 +30,7 @@ import type { Message } from "../../core/message/message.js";
 import type { MemRegion, RegionState } from "../../core/region.js";
 import type { Callback, Result } from "../../core/result.js";
 import type { RegionTable } from "../../memory/regions.js";
-import { endpointCount, isAway } from "../../node/address.js";
+import { endpointCount, isRemote } from "../../node/address.js";
 import { copyInto, wasCut } from "../../support/copy.js";
 import type { AbortSignalLike } from "../../support/like.js";
 import type { ContextParts } from "../base.js";
@@ -50,7 +50,7 @@ export interface Offer {
 }
 
 /** Whether an offer's payload no longer exists: its region was closed, or its buffer detached or shrunk. */
-function isGone({ payload, bytes, region }: Offer): boolean {
+function isPayloadClosed({ payload, bytes, region }: Offer): boolean {
   return region?.closed === true || wasCut(payload, bytes);
 }
 
@@ -211,7 +211,7 @@ export class RendezvousSender {
     };
     this.count++;
     this.#counts[rgetFifo.peer] = (this.#counts[rgetFifo.peer] as number) + 1;
-    if (isAway(this.#base.map, rgetFifo.peer)) this.#away.add(offered);
+    if (isRemote(this.#base.map, rgetFifo.peer)) this.#away.add(offered);
     if (ring !== undefined) {
       this.#staged.push(offered);
       this.#stage(offered);
@@ -242,7 +242,7 @@ export class RendezvousSender {
     const { rgetFifo, offer } = offered;
     if (bytes > PULL_BYTES || at + bytes > offer.bytes) return;
     const stop = this.#transfers.stopOf(rgetFifo.pointer);
-    const result = stop === TRANSFER_DONE && isGone(offer) ? TRANSFER_BROKEN : stop;
+    const result = stop === TRANSFER_DONE && isPayloadClosed(offer) ? TRANSFER_BROKEN : stop;
     const payload = result === TRANSFER_DONE ? offer.payload.subarray(at, at + bytes) : undefined;
     this.#base.tell(message.origin, DISPATCH_ID_PULLED, wordsOf(rgetFifo, at, result), payload);
   }
@@ -270,7 +270,7 @@ export class RendezvousSender {
     const { rgetFifo, ring, offer } = offered;
     const room = this.#room(offered);
     if (ring === undefined || room <= 0) return;
-    if (isGone(offer)) {
+    if (isPayloadClosed(offer)) {
       this.#transfers.stop(rgetFifo, TRANSFER_BROKEN);
       return;
     }

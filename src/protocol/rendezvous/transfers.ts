@@ -29,7 +29,7 @@ import { type Result, resultOf, SHUTDOWN } from "../../core/result.js";
 import type { Kernel, Memory } from "../../kernel/kernel.js";
 import { type MemoryMap, taskSlot } from "../../memory/map.js";
 import type { RegionTable } from "../../memory/regions.js";
-import { isAway, taskAt } from "../../node/address.js";
+import { isRemote, taskAt } from "../../node/address.js";
 import type { ContextEngine } from "../../node/engine.js";
 import { hasAcknowledged, hasEngineSeen, hasEngineThread, notifyEngine } from "../../node/liveness.js";
 import { hearAbort } from "../../support/abort.js";
@@ -147,7 +147,7 @@ export class TransferTable {
     words[(pointer + RGET_FIFO_PEER_ENDPOINT_OFFSET) >>> 2] = peer;
     // In a target's rget FIFO the depth is 1 or more: the agent and the dump tell the sides apart by it.
     words[(pointer + RGET_FIFO_DEPTH_OFFSET) >>> 2] = 0;
-    const away = isAway(this.#map, peer) ? AWAY_YES : 0;
+    const away = isRemote(this.#map, peer) ? AWAY_YES : 0;
     const awayAt = pointer + RGET_FIFO_AWAY_OFFSET;
     // SYNC rget-away (open): pairs with the engines, which may still be looking at the transfer before. Between tasks that
     // share memory it is always 0.
@@ -261,7 +261,7 @@ export class TransferTable {
         if (side === undefined) this.#kernel.rgetClear(rgetFifoAt(block, number));
         if (side === undefined || !hadBegun || this.#isOver(side)) continue;
         // Without the agent, all tasks of other nodes count as ended: ended() handles their transfers.
-        if (isAway(this.#map, side.rgetFifo.peer)) continue;
+        if (isRemote(this.#map, side.rgetFifo.peer)) continue;
         if (side.breakOff()) this.#break({ block, number }, side);
         // The engine thread may have ended after the last descriptor, and before it set the status bit.
         else if (this.#kernel.loadWord(side.rgetFifo.pointer + RGET_FIFO_HEAD_OFFSET) !== side.rgetFifo.head)
@@ -319,7 +319,7 @@ export class TransferTable {
     // SYNC stop (stop): pairs with the engines, on either side.
     this.#kernel.storeWord(pointer + RGET_FIFO_STOP_OFFSET, result);
     // Either engine may wait for a fragment to be staged, as may the other side's thread if it copies the payload.
-    if (!isAway(this.#map, peer)) {
+    if (!isRemote(this.#map, peer)) {
       this.#kernel.engineCall(this.#map.job, peer);
       this.#kernel.ring(slotOf(this.#map, peer));
     } else this.#posted?.();
@@ -346,7 +346,7 @@ export class TransferTable {
     this.#kernel.rgetClose(side.rgetFifo.pointer);
     // The side that broke the transfer off knows that the engine thread has ended. This context may not yet know that.
     if (!hasEngineThread(this.#kernel, this.#map)) this.#kernel.rgetClear(side.rgetFifo.pointer);
-    else if (isAway(this.#map, side.rgetFifo.peer)) {
+    else if (isRemote(this.#map, side.rgetFifo.peer)) {
       // The other node may have sent more descriptors than the transfer needs. The rget FIFO's next transfer must not find
       // them.
       const notice = notifyEngine(this.#kernel, this.#map);

@@ -199,7 +199,7 @@ interface Fifo {
    * Whether this thread can't process the rest of the FIFO: another task has to answer, or the engine thread has to process
    * descriptors.
    */
-  isAway: boolean;
+  isBlocked: boolean;
   /** Slots that the engine thread had processed at the last look. */
   seen: number;
   /** Whether an advance() would find nothing to do: all operations left are on their way. */
@@ -282,7 +282,7 @@ export class Rma implements ProgressSource {
       cookies: Array.from({ length: map.slots }, () => undefined),
       pending: 0,
       left: false,
-      isAway: false,
+      isBlocked: false,
       seen: 0,
       isIdle: false,
       waiting: new Queue<Waiting>(),
@@ -455,11 +455,11 @@ export class Rma implements ProgressSource {
       const { pending } = fifo;
       this.#run(fifo);
       if (fifo.waiting.length > 0) this.#flush(fifo);
-      fifo.isIdle = fifo.isAway;
+      fifo.isIdle = fifo.isBlocked;
       for (let due = pending; due > 0; due--) {
         const taken = this.#kernel.completionTake(fifo.pointer);
         if (taken === NONE) {
-          if (fifo.isAway) this.#kernel.pause(ENGINE_PAUSE);
+          if (fifo.isBlocked) this.#kernel.pause(ENGINE_PAUSE);
           break;
         }
         fifo.isIdle = false;
@@ -486,7 +486,7 @@ export class Rma implements ProgressSource {
         this.#kernel.engineGiveUp(this.#job, fifo.pointer);
         this.#leave(fifo, false);
       }
-      fifo.isAway = false;
+      fifo.isBlocked = false;
       fifo.isIdle = false;
     }
   }
@@ -572,8 +572,8 @@ export class Rma implements ProgressSource {
     const slot = begun ? addresses.slotOf(task) : addresses.reach(task, this.#slot);
     if (slot < 0) return false;
     // A handle has the index within its owner's node. Here the index is that of the owner's slot.
-    const isAway = slot >= locals;
-    const index = isAway ? slot * regions + (given % regions) : given;
+    const isRemote = slot >= locals;
+    const index = isRemote ? slot * regions + (given % regions) : given;
     const owner = Math.floor(index / regions);
     if (owner !== slot) {
       const named = addresses.numberOf(owner);
@@ -815,13 +815,13 @@ export class Rma implements ProgressSource {
     // Completions show the progress of operations with callbacks. Each look at the head takes a cache line from the engine
     // thread.
     if (!this.#engine.isOwn && fifo.pending > 0) {
-      fifo.isAway = true;
+      fifo.isBlocked = true;
       return false;
     }
     const left = this.#engine.isOwn
       ? this.#kernel.engineRun(this.#map.job, fifo.pointer, SLICE_BYTES)
       : -this.#leftElsewhere(fifo);
-    fifo.isAway = left < 0;
+    fifo.isBlocked = left < 0;
     this.#leave(fifo, left !== 0);
     return left > 0;
   }

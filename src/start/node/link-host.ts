@@ -18,7 +18,7 @@ export class LinkHost implements LinkNodeHost {
   /** Called with each node that is lost. */
   readonly onLost: NonNullable<LinkNodeHost["onLost"]>;
   /** See LinkNodeHost. */
-  isGone: (task: number) => boolean = () => false;
+  hasProcessEnded: (task: number) => boolean = () => false;
   /** Called when a node has not answered, so many times in a row. */
   onUnanswered: (node: number, attempts: number) => void = () => {};
   /** Whether this host's timers keep a thread of Node running. */

@@ -31,7 +31,7 @@ export interface LinkNodeHost {
    */
   onLost?(node: number, why: Loss, refused: number): void;
   /** Whether the process of a task of a lost node is gone. False (the default): the process may go on. */
-  isGone?(task: number): boolean;
+  hasProcessEnded?(task: number): boolean;
   /** A node did not answer, so many times in a row. The host may know that the node is gone: see LinkNode.lose(). */
   onUnanswered?(node: number, attempts: number): void;
 }
@@ -125,7 +125,7 @@ export class LinkNode {
             this.sessions.forgetTarget(endpoint);
             this.sessions.streams.forget(endpoint);
           }
-          this.agent.ended(task, false, this.#gone.has(task) || host.isGone?.(task) === true);
+          this.agent.ended(task, false, this.#gone.has(task) || host.hasProcessEnded?.(task) === true);
         }
         // For the other node, the tasks of this node have ended. So they must have ended for all nodes.
         if (why === "givenUp") {

@@ -59,9 +59,9 @@ async function start(bootstrap: TaskBootstrap): Promise<void> {
   nodes.set(task, { ...joined, map, sync });
   const { memory, job } = joined.start;
   const workers = new TaskWorkers(lifecycle, sync, map, { labels, isForeign: false, output });
-  const isAbsent = (): boolean =>
+  const isUnattached = (): boolean =>
     lifecycle.isRunning(task) && sync.loadWord(taskSlot(map, SLOT) + TASK_STATE_OFFSET) === TASK_ABSENT;
-  watchStart([task], isAbsent, (text) => void process.stderr.write(`${text}\n`));
+  watchStart([task], isUnattached, (text) => void process.stderr.write(`${text}\n`));
   workers.start({ ...orders, bootstraps: [{ ...bootstrap, memory, job, first: task }] });
   if (nodes.size === orders.bootstraps.length) for (const order of early.splice(0)) obey(order);
 }

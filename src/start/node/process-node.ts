@@ -168,7 +168,7 @@ export class ProcessNode {
     this.agent = this.#node.agent;
     this.agent.isTold = setup.isTold;
     this.#host.watchStops(Math.min(silence / 4, LOOK_MS));
-    this.#host.isGone = (task) => {
+    this.#host.hasProcessEnded = (task) => {
       const one = setup.processes[task];
       // While this node was stopped for longer than the silence, other nodes may have given it up, gone on without it, and
       // finished.

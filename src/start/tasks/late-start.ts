@@ -9,19 +9,19 @@ const SHOWN_MAX = 16;
 
 /**
  * Calls `tell` once, LATE_MS from now, with a line about the tasks that have not attached by then; not if all have.
- * @param isAbsent whether a task runs, and has not attached
+ * @param isUnattached whether a task runs, and has not attached
  * @param isHeld whether the wait keeps a thread of Node running
  */
 export function watchStart(
   tasks: readonly number[],
-  isAbsent: (task: number) => boolean,
+  isUnattached: (task: number) => boolean,
   tell: (text: string) => void,
   isHeld = false,
 ): void {
   after(
     LATE_MS,
     () => {
-      const late = tasks.filter(isAbsent);
+      const late = tasks.filter(isUnattached);
       if (late.length > 0) tell(lateText(late));
     },
     isHeld,

@@ -192,10 +192,10 @@ export class BrowserMonitor implements Monitor {
 
   /** Tells of tasks that do not attach. */
   #watch(tasks: readonly TaskBootstrap[]): void {
-    const isAbsent = (task: number): boolean =>
+    const isUnattached = (task: number): boolean =>
       this.#lifecycle.isRunning(task) && this.#tasks.get(task)?.isAttached === false;
     const numbers = tasks.map(({ task }) => task);
-    watchStart(numbers, isAbsent, (text) => console.warn(text), true);
+    watchStart(numbers, isUnattached, (text) => console.warn(text), true);
   }
 }
 

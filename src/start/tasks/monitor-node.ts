@@ -132,11 +132,11 @@ function startEngine({ source, module }: NonNullable<MonitorSetup["engine"]>): v
 /** Warns of tasks that do not attach. If processes share no memory, each process warns of its own tasks. */
 function watch(bootstraps: MonitorOrders["bootstraps"]): void {
   if (links !== undefined) return;
-  const isAbsent = (task: number): boolean =>
+  const isUnattached = (task: number): boolean =>
     lifecycle.isRunning(task) && sync.loadWord(taskSlot(map, task) + TASK_STATE_OFFSET) === TASK_ABSENT;
   watchStart(
     bootstraps.map(({ task }) => task),
-    isAbsent,
+    isUnattached,
     printLine,
   );
 }

@@ -122,7 +122,7 @@ export class TaskWorkers {
     const other = typeof failure === "object" ? inspect(failure) : String(failure);
     const plain = isError ? `${error.name ?? "Error"}: ${error.message}` : other;
     // Node's own error of a thread, or of a module.
-    if (cause === "error" && /\bEMFILE\b/.test(plain) && this.#isAbsent(slot)) {
+    if (cause === "error" && /\bEMFILE\b/.test(plain) && this.#isUnattached(slot)) {
       const why = `the thread can't be started: ${descriptorsText("tasks")}`;
       this.#lifecycle.end({ task, code, cause, error: why, errorCode: codeIn(why) }, why);
       return;
@@ -141,16 +141,16 @@ export class TaskWorkers {
     if ((process.features as { typescript?: unknown }).typescript) return false;
     if (error.code === "ERR_UNKNOWN_FILE_EXTENSION") return /"\.[cm]?tsx?"/.test(error.message ?? "");
     // Node reads some TypeScript extensions as JavaScript.
-    return error.name === "SyntaxError" && /\.[cm]?tsx?$/.test(new URL(entry).pathname) && this.#isAbsent(slot);
+    return error.name === "SyntaxError" && /\.[cm]?tsx?$/.test(new URL(entry).pathname) && this.#isUnattached(slot);
   }
 
   /** Whether the task of a slot has not attached yet. */
-  #isAbsent(slot: number): boolean {
+  #isUnattached(slot: number): boolean {
     return this.#sync.loadWord(slot + TASK_STATE_OFFSET) === TASK_ABSENT;
   }
 
   #terminateOnceBegun(slot: number, worker: NodeWorker): void {
-    if (this.#isAbsent(slot) && systemClock.now() < this.#begunBy) {
+    if (this.#isUnattached(slot) && systemClock.now() < this.#begunBy) {
       after(LOOK_MS, () => this.#terminateOnceBegun(slot, worker));
       return;
     }

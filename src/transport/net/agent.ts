@@ -279,7 +279,7 @@ export class Agent implements RemoteAgent {
   #take(task: number, from: Endpoint, to: Endpoint, ordinal: number, frame: Frame): boolean {
     if ("records" in frame) {
       const isRight = this.#ingress.file(from, to, frame.records);
-      if (this.#isOver(ordinal)) this.#tellLate(to, task);
+      if (this.#hasEnded(ordinal)) this.#tellLate(to, task);
       return isRight;
     }
     if ("ask" in frame) return this.#rma.answer(from, to, frame);
@@ -288,7 +288,7 @@ export class Agent implements RemoteAgent {
     if ("credit" in frame) {
       if (frame.credit === 0) {
         this.#greeters.add(this.#pipe.firstTaskOf(task));
-        if (this.#isOver(ordinal)) this.#tellLate(to, task);
+        if (this.#hasEnded(ordinal)) this.#tellLate(to, task);
         return true;
       }
       return this.#egress.credited(to, from, frame.credit);
@@ -309,7 +309,7 @@ export class Agent implements RemoteAgent {
     }
     if (isNew) this.#purge.took(slot, task);
     this.#lookAtSlots();
-    return this.addresses.isLeaving(ordinalOf(this.#map, slot, 0)) ? UNBOUND : slot;
+    return this.addresses.isSlotLeaving(ordinalOf(this.#map, slot, 0)) ? UNBOUND : slot;
   }
 
   // ── Slots that are given back ─────────────────────────────────────────────────────────────────────────────────
@@ -435,7 +435,7 @@ export class Agent implements RemoteAgent {
       }
       for (let context = 0; context < this.#map.contexts && !hasEnded; context++) {
         const ordinal = ordinalOf(this.#map, slot, context);
-        if (this.#closedHere.has(ordinal) || !this.#isOver(ordinal)) continue;
+        if (this.#closedHere.has(ordinal) || !this.#hasEnded(ordinal)) continue;
         this.#contextClosed(ordinal);
         isAny = true;
       }
@@ -472,7 +472,7 @@ export class Agent implements RemoteAgent {
   }
 
   /** Whether an own context has closed, or its task has ended. */
-  #isOver(ordinal: number): boolean {
+  #hasEnded(ordinal: number): boolean {
     const slot = taskSlot(this.#map, taskAt(this.#map, ordinal));
     if (this.#kernel.loadWord(slot + TASK_STATE_OFFSET) >= TASK_CLOSED) return true;
     return this.#kernel.loadWord(contextBlock(this.#map, ordinal) + CONTEXT_STATE_OFFSET) === CONTEXT_CLOSED;

@@ -175,7 +175,7 @@ export class Egress {
 
   /** Whether a block stands for a target that goes on, and a lane to it is to be attended. */
   #isReady(target: number, block: number): boolean {
-    return this.#addresses.table[target] !== NONE && this.#hasSome(block) && !this.#isOver(target);
+    return this.#addresses.table[target] !== NONE && this.#hasSome(block) && !this.#hasEnded(target);
   }
 
   /** As peek() of the kernels: whether a block has records. The agent sees notices in another way. */
@@ -185,7 +185,7 @@ export class Egress {
     return this.#kernel.peek(block);
   }
 
-  #isOver(target: number): boolean {
+  #hasEnded(target: number): boolean {
     const slot = taskSlot(this.#map, taskAt(this.#map, target));
     // SYNC task-state (look): the agent itself marks tasks of other nodes as ended.
     if (this.#kernel.loadWord(slot + TASK_STATE_OFFSET) >= TASK_CLOSED) return true;

@@ -314,7 +314,7 @@ export class Ingress {
       if (full === 0) continue;
       const [origin, target] = [this.#addresses.ordinalOf(from), this.#addresses.ordinalOf(to)];
       // Another lane may have replaced this lane.
-      const lane = origin < 0 || this.#addresses.isLeaving(origin) ? 0 : this.#lanes[origin]?.open[target];
+      const lane = origin < 0 || this.#addresses.isSlotLeaving(origin) ? 0 : this.#lanes[origin]?.open[target];
       if (lane === full && this.#kernel.laneRoom(full) >= needs) return true;
     }
     return false;

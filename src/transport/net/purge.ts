@@ -189,7 +189,7 @@ export class Purge {
     }
     const pointer = taskSlot(this.#map, best);
     this.#kernel.storeWord(pointer + TASK_HELD_OFFSET, HELD_NOT);
-    // SYNC purge (ask): pairs with isLeaving() and lookAtSlots(): before the notice.
+    // SYNC purge (ask): pairs with isSlotLeaving() and lookAtSlots(): before the notice.
     this.#kernel.storeWord(pointer + TASK_LEAVING_OFFSET, 1);
     const task = this.#addresses.numberOf(best);
     this.#leaving.push({ slot: best, task, phase: "asked", grace: this.#grace.begin(), mayBeLeft: false });

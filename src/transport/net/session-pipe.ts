@@ -107,7 +107,7 @@ export interface SegmentSender {
   /** Sends now the segments that were submitted for a node, as far as the node's session may. */
   pump(node: number): void;
   /** Drops the segments that were submitted for a node. */
-  abandon(node: number, isAbsent: boolean): void;
+  abandon(node: number, isGone: boolean): void;
 }
 
 export class SessionPipe implements Pipe {
@@ -407,10 +407,10 @@ export class SessionPipe implements Pipe {
     return true;
   }
 
-  /** Drops segments that were sent to a node, and not acknowledged. @param isAbsent whether the node is not there any more */
-  abandon(node: number, isAbsent: boolean): void {
+  /** Drops segments that were sent to a node, and not acknowledged. @param isGone whether the node is not there any more */
+  abandon(node: number, isGone: boolean): void {
     this.#queues.delete(node);
-    this.#segments.abandon(node, isAbsent);
+    this.#segments.abandon(node, isGone);
   }
 
   /** Frames that wait, and incomplete frames with their bytes: all 0 once nothing is under way. */

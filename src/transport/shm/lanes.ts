@@ -23,7 +23,7 @@ import { alignUp } from "../../../assembly/seq.js";
 import type { Kernel, Memory } from "../../kernel/kernel.js";
 import { isToSpare } from "../../memory/heap.js";
 import { isClosed, type MemoryMap, ordinalOf, taskSlot } from "../../memory/map.js";
-import { endpointCount, isAway, taskAt } from "../../node/address.js";
+import { endpointCount, isRemote, taskAt } from "../../node/address.js";
 import { copyInto } from "../../support/copy.js";
 import { LANE_ENDED, LANE_FULL, LANE_LATER, LANE_NO_MEMORY, LANE_READY, type Lanes } from "../transport.js";
 
@@ -166,7 +166,7 @@ export class ShmLanes implements Lanes {
 
   /** Whether the agent reads or writes the lane to a target, for a task of another node. */
   #isAgents(target: number): boolean {
-    return isAway(this.#map, target) || isAway(this.#map, this.origin);
+    return isRemote(this.#map, target) || isRemote(this.#map, this.origin);
   }
 
   #grownBytes(target: number): number {
@@ -176,8 +176,8 @@ export class ShmLanes implements Lanes {
   /** Whether an endpoint has ended, by its ordinal: it was closed, or its task has closed its client, or died. */
   hasEnded(target: number): boolean {
     const task = taskAt(this.#map, target);
-    const isOver = this.#kernel.loadWord(taskSlot(this.#map, task) + TASK_STATE_OFFSET) >= TASK_CLOSED;
-    return isOver || isClosed(this.#kernel, this.#map, target);
+    const hasTaskEnded = this.#kernel.loadWord(taskSlot(this.#map, task) + TASK_STATE_OFFSET) >= TASK_CLOSED;
+    return hasTaskEnded || isClosed(this.#kernel, this.#map, target);
   }
 
   /**

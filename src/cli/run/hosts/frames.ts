@@ -83,7 +83,7 @@ export class Frames {
   readonly #stopAlive: () => void;
   #bytes: Buffer = Buffer.alloc(0);
   #isGreeted: boolean;
-  #isOver = false;
+  #isClosed = false;
 
   /** @param isStarter whether the other side writes a greeting first */
   constructor(input: Readable, output: Writable, receiver: FrameReceiver, isStarter: boolean) {
@@ -103,7 +103,7 @@ export class Frames {
 
   /** Sends a frame. @returns whether the stream has room for more; otherwise "drain" tells when */
   send(kind: FrameKind, task = 0, content: Uint8Array | string = ""): boolean {
-    if (this.#isOver || !this.#output.writable) return true;
+    if (this.#isClosed || !this.#output.writable) return true;
     const bytes = typeof content === "string" ? Buffer.from(content) : content;
     if (bytes.length > CONTENT_MAX)
       throw new RangeError(`a frame of ${bytes.length} bytes, not at most ${CONTENT_MAX}`);
@@ -117,7 +117,7 @@ export class Frames {
 
   /** Takes no more frames, and ends the output behind those that were sent. */
   close(): void {
-    this.#isOver = true;
+    this.#isClosed = true;
     this.#stopAlive();
     this.#output.end();
   }
@@ -125,7 +125,7 @@ export class Frames {
   #take(bytes: Buffer): void {
     this.#bytes = this.#bytes.length === 0 ? bytes : Buffer.concat([this.#bytes, bytes]);
     if (!this.#isGreeted) this.#greet();
-    while (this.#isGreeted && !this.#isOver && this.#bytes.length >= HEADER_BYTES) {
+    while (this.#isGreeted && !this.#isClosed && this.#bytes.length >= HEADER_BYTES) {
       const length = this.#bytes.readUInt32BE(0);
       if (length > CONTENT_MAX) {
         this.#end(`a frame of ${length} bytes came, not of at most ${CONTENT_MAX}`);
@@ -154,8 +154,8 @@ export class Frames {
   }
 
   #end(why: string | undefined): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
+    if (this.#isClosed) return;
+    this.#isClosed = true;
     this.#stopAlive();
     this.#receiver.onEnd(why);
   }

@@ -197,7 +197,7 @@ export class RemoteTask implements RunTask {
   readonly ended: Promise<TaskEnd>;
   readonly #frames: Frames;
   #end: (end: TaskEnd) => void = () => {};
-  #isOver = false;
+  #hasEnded = false;
   #isPmiOver = false;
   #unread = 0;
   #input: Readable | undefined;
@@ -233,20 +233,20 @@ export class RemoteTask implements RunTask {
   }
 
   tell(news: string): void {
-    if (!this.#isOver) this.#frames.send(FRAME.news, this.task, news);
+    if (!this.#hasEnded) this.#frames.send(FRAME.news, this.task, news);
   }
 
   kill(signal: EndSignal): void {
-    if (!this.#isOver) this.#frames.send(FRAME.kill, this.task, signal);
+    if (!this.#hasEnded) this.#frames.send(FRAME.kill, this.task, signal);
   }
 
   pass(signal: UserSignal): void {
-    if (!this.#isOver) this.#frames.send(FRAME.pass, this.task, signal);
+    if (!this.#hasEnded) this.#frames.send(FRAME.pass, this.task, signal);
   }
 
   take(kind: number, content: Buffer): void {
     // Processes that the task has started may go on.
-    if (this.#isOver) return;
+    if (this.#hasEnded) return;
     if (kind === FRAME.output) this.stdout.add(content);
     else if (kind === FRAME.error) this.stderr.add(content);
     else if (kind === FRAME.pmi) this.pmi.push(content);
@@ -277,8 +277,8 @@ export class RemoteTask implements RunTask {
   }
 
   #finish(end: TaskEnd): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
     this.#input?.destroy();
     this.#endPmi();
     // Its end is reported behind its output, also while nothing is read: what has come is written at once.
