@@ -93,7 +93,7 @@ function makeRoom({ count, limits, options, nodes, processes, link }: JobPlan): 
   // Linked tasks have memories of their own, too.
   const isWasm = isShared && link === undefined ? mayGrow || kernels.includes("wasm") : kernels[0] === "wasm";
   const room = makeJobMemory(request, isWasm, processes?.make);
-  // Processes compile the kernels themselves. To do so here would take 5 ms before they start.
+  // Processes compile the kernels themselves. Compiling here would delay the start of the processes by 5 ms.
   const isCompiled = kernels.includes("wasm") && (processes === undefined || room.map.engine);
   return { request, room, module: isCompiled ? wasmModule() : undefined };
 }

@@ -20,24 +20,24 @@ import { get, put } from "./values.js";
 
 /** What a process says of itself. */
 export interface Introduction {
-  /** Processes with the same text are to share memory; empty: this one is to share it with none. */
+  /** Processes with the same text are to share memory; empty: this process is to share memory with no other. */
   readonly host: string;
-  /** Why this process can't share memory; empty: it can. */
+  /** Why this process can't share memory; empty if it can. */
   readonly why: string;
   /** The running system. */
   readonly machine: string;
-  /** The network namespace within it. */
+  /** The network namespace within the host. */
   readonly network: string;
   readonly pid: number;
   /** See startTimeOf(). */
   readonly started: number;
   readonly version: string;
   readonly layoutHash: number;
-  /** A random number: that of rank 0 is the job's fingerprint. */
+  /** A random number: rank 0's number is the job's fingerprint. */
   readonly random: number;
-  /** What PAMIR_OPTIONS says: that of rank 0 holds for the job. */
+  /** The text of PAMIR_OPTIONS: rank 0's text holds for the job. */
   readonly options: ProcessJoinOptions;
-  /** Whether `pamir top` may see the job: that of rank 0 holds for the job. */
+  /** Whether `pamir top` may see the job: rank 0's answer holds for the job. */
   readonly isVisible: boolean;
 }
 
@@ -75,7 +75,8 @@ export async function introduce(
 }
 
 /**
- * Names the processes that are to share memory with this one, and tries it. PAMIR_NODE divides those of a host.
+ * Names the processes that are to share memory with this process, and tries to share it. PAMIR_NODE divides the processes of a
+ * host.
  * @param localSize processes on this host; undefined: the launcher does not say
  */
 function sharing(options: ProcessJoinOptions, localSize: number | undefined): Pick<Introduction, "host" | "why"> {
@@ -83,7 +84,7 @@ function sharing(options: ProcessJoinOptions, localSize: number | undefined): Pi
   // Processes of several nodes may have more endpoints than one memory.
   const { contexts } = checkLimits(options, 1);
   const tasks = localSize !== undefined && localSize * contexts <= ENDPOINT_COUNT_MAX ? localSize : 1;
-  // One that is alone does without the memory of the attempt, for which V8 reserves 10 GiB of addresses.
+  // A process alone on its node skips the attempt, for whose memory V8 reserves 10 GiB of addresses.
   const why = localSize === 1 ? undefined : whyNoProcesses(leastBytes(options, tasks))?.message;
   const { hostname } = nodeModule("os") as typeof import("node:os");
   return {
@@ -101,7 +102,10 @@ function hostsOf(all: readonly Introduction[]): number[][] {
 
 const WHY_INLINE = 'agent of PAMIR_OPTIONS is "inline", so that each process is a node of its own';
 
-/** Notes whether the processes of this host share memory. In the job, the first for which it does not hold says why. */
+/**
+ * Notes whether the processes of this host share memory. For the job, the first process that does not share memory gives the
+ * reason.
+ */
 export function noteSharing(all: readonly Introduction[], rank: number, perNode: number): void {
   if (all[0]?.options.agent === "inline") {
     noteProcesses(WHY_INLINE);
@@ -121,7 +125,7 @@ export function noteSharing(all: readonly Introduction[], rank: number, perNode:
   }
 }
 
-/** Whether a process that introduces itself so has a number that this one sees. */
+/** Whether this process sees the number of a process with this introduction. */
 export function isOfThisHost(host: string): boolean {
   const identity = hostIdentity();
   return identity !== "" && host.startsWith(`${identity} `);

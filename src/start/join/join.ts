@@ -51,7 +51,7 @@ export interface Joined {
 export interface LinkedNode {
   /** Tasks that come later. */
   readonly later: Later;
-  /** Options of all nodes. Its trace is as large as those say. */
+  /** Options of all nodes, which also size the trace. */
   readonly options: ProcessJoinOptions & Pick<LimitOptions, "trace">;
   /** The node's memory, if it is made already. */
   readonly mapped?: JoinedMemory | undefined;
@@ -85,8 +85,8 @@ interface Plan extends Joining {
 }
 
 /**
- * Makes this process's node, or joins it. A process that comes later is a node of its own. It passes barriers at once, since all
- * others have passed theirs.
+ * Makes this process's node, or joins it. A process that comes later is a node of its own. That process passes barriers at
+ * once, since all other processes have passed them.
  * @param linked for a node of one task, whatever it could share memory with
  * @throws PAMIR_VERSION, PAMIR_BOOTSTRAP, PAMIR_TIMEDOUT, PAMIR_MEMORY, PAMIR_ADDRESS
  */
@@ -101,7 +101,7 @@ export async function joinBy(
     const onFailure = (end: () => unknown): void => void ends.push(end);
     return await join(await planOf({ bootstrap, key, linked, later, onFailure }));
   } catch (error) {
-    // What has begun would keep this process running.
+    // The parts that have begun would keep this process running.
     for (const end of ends) await end();
     throw error;
   }
@@ -138,7 +138,7 @@ async function join(plan: Plan): Promise<Joined> {
   const memory = memoryOf(mapped);
   const stop = await watching;
   const hide = own === undefined ? () => {} : await showNode(own.mapped, place, all, linked?.program);
-  // A linked task may be another thread than this one.
+  // A linked task may be on another thread than this code.
   const forget = linked === undefined ? recordErrors(memory, mapped.job, bootstrap.rank) : () => {};
   const onLeave = (): void | Promise<void> => {
     const end = (): void => {
@@ -148,7 +148,7 @@ async function join(plan: Plan): Promise<Joined> {
     forget();
     const ended = agent?.outlive().then(end);
     if (agent === undefined) end();
-    // An agent with a thread of its own serves other tasks, too, and the exit of this process awaits it.
+    // An agent with a thread of its own also serves other tasks, and the exit of this process awaits that agent.
     return inline && ended;
   };
   // A program that has nothing more to do ends here as elsewhere, also if it has not closed its client.
@@ -164,7 +164,7 @@ async function join(plan: Plan): Promise<Joined> {
 async function offerMemory(plan: Plan): Promise<MadeMemory> {
   const { bootstrap, linked, place, later, options, kernel, onFailure } = plan;
   if (linked?.mapped !== undefined) return { mapped: linked.mapped, offer: undefined };
-  // A linked task may have other kernels than the first one.
+  // A linked task may have other kernels than the first task.
   const isWasm = linked === undefined ? kernel === "wasm" : wasmAllowed();
   const made = makeMemory(place, later, options, isWasm);
   onFailure(() => closeOffer(made));
@@ -243,7 +243,7 @@ function startOf({ bootstrap, place, later, kernel }: Plan, { shared, job, futex
   };
 }
 
-/** What the node of this process is made of. @throws PAMIR_INVAL, PAMIR_ADDRESS */
+/** The setup of this process's node. @throws PAMIR_INVAL, PAMIR_ADDRESS */
 function nodeSetup(plan: Plan, mapped: JoinedMemory): ProcessNodeSetup {
   const { all, place, later, options, kernel, key, kind, module } = plan;
   const { node, nodes, perNode } = place;
@@ -266,7 +266,7 @@ function nodeSetup(plan: Plan, mapped: JoinedMemory): ProcessNodeSetup {
     isTold: isLinked || news !== undefined,
     fingerprint: (all[0] as Introduction).random,
     key,
-    // A link joins processes of one program where koffi does not work.
+    // Where koffi does not work, a link joins the processes of one program.
     koffi: isLinked ? undefined : findPackage("koffi"),
     silence: silence ?? SILENCE_DEFAULT_MS,
     link: kind.name,
@@ -280,8 +280,8 @@ function nodeSetup(plan: Plan, mapped: JoinedMemory): ProcessNodeSetup {
 }
 
 /**
- * The address of this machine to which other nodes send: PAMIR_BIND_HOST, or loopback if all are here, or the first other.
- * Containers of one machine have a loopback each.
+ * The address of this machine to which other nodes send. PAMIR_BIND_HOST, or loopback if all nodes are on this machine, or the
+ * first other address. Each container of a machine has its own loopback.
  */
 function bindHost(all: readonly Introduction[]): string {
   const given = environment("PAMIR_BIND_HOST");

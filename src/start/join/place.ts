@@ -7,15 +7,15 @@ export interface NodePlace {
   /** Nodes with which the job begins, and tasks of each. */
   readonly nodes: number;
   readonly perNode: number;
-  /** Tasks of this node: one if it comes later. */
+  /** Tasks of this node: 1 if the node comes later. */
   readonly locals: number;
   /** Number of the node's first task. */
   readonly first: number;
 }
 
 /**
- * Divides the processes among nodes, which have equally many tasks, with numbers in a row: as many as divide each row of
- * those that can share memory. Each process that comes later is a node of its own, and so is one whose task has the agent.
+ * Divides the processes among nodes of equal size, each with consecutive ranks. The size divides the length of every row of
+ * processes that can share memory. A process that comes later is a node of its own, as is a process whose task has the agent.
  */
 export function placeOf(all: readonly Introduction[], rank: number): NodePlace {
   const isInline = all[0]?.options.agent === "inline";

@@ -8,7 +8,7 @@ import type { Introduction } from "./introduce.js";
 import type { JoinedMemory } from "./node-memory.js";
 import type { NodePlace } from "./place.js";
 
-/** Lets `pamir top` see a node, if the job has opted in. Returns what ends that. */
+/** Lets `pamir top` see a node, if the job has opted in. Returns a function that ends this. */
 export async function showNode(
   { shared, job }: JoinedMemory,
   { node, nodes, perNode, locals, first }: NodePlace,
@@ -21,7 +21,7 @@ export async function showNode(
   const own = machineIdentity();
   const place: VisiblePlace = {
     job: random,
-    // A later node has the number of its task here.
+    // A later node's number is the number of its task.
     node: node < nodes ? node : first,
     tasksPerNode: locals,
     parent: process.ppid,

@@ -113,7 +113,10 @@ export class Lifecycle {
     this.#host.ended(exit, error, shown);
   }
 
-  /** Sends a signal to all tasks with a process of their own. @param isEnd whether they are to end by it, and so do not fail */
+  /**
+   * Sends a signal to all tasks with a process of their own. @param isEnd whether the signal is to end the tasks, which
+   * then do not fail
+   */
   signal(name: string, isEnd: boolean): void {
     for (const [task, worker] of [...this.#workers]) {
       if (isEnd) this.#terminated.add(task);

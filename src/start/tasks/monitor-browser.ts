@@ -1,5 +1,5 @@
-// The monitor in a browser. It runs on the thread that launched the job, a page's or a worker's, whose event loop goes on.
-// No event reports that a worker was killed or has closed itself, but then the Web Lock of its task is free.
+// The monitor in a browser. The monitor runs on the thread that launched the job, a page's or a worker's, whose event loop goes
+// on. No event reports that a worker was killed or has closed itself, but then the Web Lock of its task is free.
 
 import { PamiError, show } from "../../core/error.js";
 import type { TaskErrors } from "../../core/task-errors.js";
@@ -23,8 +23,9 @@ const NO_REASON =
 const WORD_MS = 100;
 
 /**
- * Makes the workers of tasks with these names, which begin to load. launch() does this first, because it takes longest.
- * @throws PAMIR_ENTRY; then it has made none
+ * Makes the workers of tasks with these names, which begin to load. launch() makes the workers first, because loading takes
+ * longest.
+ * @throws PAMIR_ENTRY; then no worker exists
  */
 export function makeWorkers(
   entry: TaskEntry,
@@ -277,7 +278,7 @@ class BrowserTask {
   }
 
   #give(): void {
-    // A worker that hears its bootstrap twice has taken the first.
+    // A worker that gets its bootstrap twice has taken the first one.
     if (this.#isPortGiven) return;
     const ports = portsOf([this.#bootstrap]);
     this.#isPortGiven = ports.length > 0;
@@ -331,7 +332,7 @@ class BrowserTask {
     const { task } = this.#bootstrap;
     const { board, lifecycle } = this.#job;
     const exit = this.#dying ?? lifecycle.silentExit(task);
-    // Its message "left" comes another way, maybe later.
+    // The message "left" comes another way, maybe later.
     if (board === undefined || this.#dying !== undefined) lifecycle.end(exit);
     else after(WORD_MS, () => board.hasLeft(task) || lifecycle.end(exit));
   }
