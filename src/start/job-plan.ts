@@ -1,4 +1,4 @@
-// A job to be made: what launch() has checked, opened and loaded.
+// A job to be made: the options that launch() has checked, and the parts that it has opened and loaded.
 import type { OpenKernel } from "../kernel/open.js";
 import type { Limits } from "../memory/map.js";
 import type { ProcessMemories } from "../process/process-memory.js";
@@ -21,7 +21,7 @@ export interface JobPlan {
   readonly count: number;
   readonly limits: Limits;
   readonly options: LaunchOptions;
-  /** By task: the names of their Web Workers and Web Locks. */
+  /** By task: the name of its Web Worker and Web Lock. */
   readonly names: readonly string[];
   readonly sources: Sources;
   /** In a browser: workers that load already. */
@@ -30,7 +30,7 @@ export interface JobPlan {
   readonly nodes?: PrivateNodes | undefined;
   /** Where processes share the memory. */
   readonly processes?: ProcessMemories | undefined;
-  /** Where processes share no memory: a link joins them. */
+  /** The link that joins processes without shared memory. */
   readonly link?: ProcessNodes | undefined;
 }
 

@@ -1,4 +1,5 @@
-// Starts a job: checks the options, loads what they ask for, has the job made. Threads that launch no job do not load this.
+// Starts a job: checks the options, loads the parts that they need, has the job made. Threads that launch no job do not load
+// this module.
 
 import { TASK_COUNT_MAX } from "../../assembly/layout.js";
 import { checkCallback, checkFlag, checkKeys, checkObject, checkSignal, type Keys } from "../core/check.js";

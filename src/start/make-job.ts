@@ -1,4 +1,5 @@
-// Makes a job of what launch() has checked: the memory, the caller's client if it joins, and the monitor, which starts the tasks.
+// Makes a job of the plan that launch() has checked: the memory, the caller's client if it joins, and the monitor, which starts
+// the tasks.
 import { JOB_STARTED_OFFSET, JOB_WORLD_OFFSET } from "../../assembly/layout.js";
 import { sharedAtomics } from "../kernel/atomics.js";
 import { wasmAllowed } from "../kernel/open.js";
@@ -119,7 +120,7 @@ function joinCaller(
   return client;
 }
 
-/** The monitor in Node, and what it has to know of the job. */
+/** The monitor in Node, and its data about the job. */
 function nodeMonitor(
   { count, options, sources, processes, link }: JobPlan,
   { map, shared }: JobMemory,

@@ -1,4 +1,4 @@
-// The start messages of a job's tasks: of those with which it begins, and of each that comes later.
+// The start messages of a job's tasks: of the first tasks, and of each task that comes later.
 import { LAYOUT_HASH } from "../../assembly/layout-hash.js";
 import { checkKeys, type Keys } from "../core/check.js";
 import { checkInteger, PamiError } from "../core/error.js";
@@ -19,7 +19,7 @@ import type { TaskPorts } from "./tasks/task-ports.js";
 const ADOPT_KEYS: Keys<AdoptOptions> = { args: true, kernel: true };
 const SPAWN_KEYS: Keys<SpawnOptions> = { ...ADOPT_KEYS, rank: true, entry: true, workerOptions: true };
 
-/** What start messages are made of. */
+/** The data of which start messages are made. */
 interface MessageParts {
   readonly plan: JobPlan;
   readonly request: JobMemoryRequest;
@@ -28,7 +28,7 @@ interface MessageParts {
   readonly ports: TaskPorts | undefined;
 }
 
-/** One task more: its start message, and the order that starts it. */
+/** One task more: its start message, and the order that starts the task. */
 export interface OneMore {
   readonly bootstrap: TaskBootstrap;
   readonly orders: MonitorOrders;
@@ -42,7 +42,7 @@ export class StartMessages {
 
   readonly #parts: MessageParts;
   readonly #debug: DebugLimits | undefined;
-  /** Those of the tasks with which the job begins. */
+  /** The start messages of the tasks with which the job begins. */
   readonly #kernels: readonly KernelName[];
 
   constructor(parts: MessageParts) {

@@ -1,4 +1,4 @@
-// Options of tasks: which kernels they have, and what goes to their workers.
+// Options of tasks: their kernels, and the data for their workers.
 import { checkObject } from "../core/check.js";
 import { PamiError, show } from "../core/error.js";
 import type { KernelName } from "../core/kernel-name.js";

@@ -19,7 +19,7 @@ export interface Early {
 }
 
 export class EarlyMessages {
-  /** By number. Others read whether there are any. */
+  /** By number. Other code reads whether there are any. */
   readonly byNumber = new Map<number, Early[]>();
   /** Bytes of early messages, by the rank that has sent them. */
   readonly #bytes: number[] = [];
@@ -37,7 +37,7 @@ export class EarlyMessages {
     else list.push(kept);
   }
 
-  /** What has come early for an operation. */
+  /** The early messages of an operation. */
   of(number: number): readonly Early[] {
     return this.byNumber.get(number) ?? [];
   }

@@ -1,4 +1,4 @@
-// Which operations of a geometry have failed, here or elsewhere, and from which one on none can succeed.
+// Which operations of a geometry have failed, here or elsewhere, and the first operation from which on all must fail.
 import { seqDelta } from "../../../assembly/seq.js";
 import { type Endpoint, nameOf } from "../../core/endpoint.js";
 import { PamiError } from "../../core/error.js";
@@ -10,9 +10,11 @@ const FAILURES: ReadonlySet<Result> = new Set([ERROR, ENOMEM, SHUTDOWN, CANCELED
 const FAILURES_MAX = 64;
 
 export class Failures {
-  /** By number, so that each is passed on once. Others read whether there are any. */
+  /** By number, so that each failure is passed on once. Other code reads whether there are any. */
   readonly results = new Map<number, Result>();
-  /** The first operation that has failed because a member is gone: no later operation can succeed. Others read it. */
+  /**
+   * The first operation that has failed because a member is gone: no later operation can succeed. Other code reads this number.
+   */
   brokenFrom: number | undefined;
   /** Which member is gone, in words. */
   lost = "";
@@ -26,7 +28,7 @@ export class Failures {
     return result === SHUTDOWN && !this.isBrokenAt(number);
   }
 
-  /** With what an operation has failed; undefined: it has not. */
+  /** The failure of an operation; undefined: the operation has not failed. */
   of(number: number): Result | undefined {
     if (this.isBrokenAt(number)) return SHUTDOWN;
     return this.results.size > 0 ? this.results.get(number) : undefined;
@@ -45,8 +47,8 @@ export function describeEnd(endpoint: Endpoint | undefined): string {
 /**
  * The error of an operation that has failed.
  * @param lost an endpoint that has ended, if any has
- * @param shutdown the error for that
- * @param cause what was thrown
+ * @param shutdown the error for this endpoint
+ * @param cause the thrown error
  */
 export function failureError(
   what: string,

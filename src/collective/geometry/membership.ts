@@ -1,4 +1,4 @@
-// What the members of a geometry have told each other.
+// The table that the members of a geometry have exchanged.
 import type { Endpoint } from "../../core/endpoint.js";
 import type { SharedMembers } from "../shared/shared-members.js";
 

@@ -31,7 +31,7 @@ export class Peers {
     this.#address(kind, rank).sendLong(this.#endpoint(rank), number, tag, word, payload, onSent);
   }
 
-  /** Calls back once all that was sent to a member has left. False: it has left already. */
+  /** Calls back once all messages to a member have left. False: they have left already. */
   whenSent(rank: number, onSent: Callback): boolean {
     return this.#channel.whenSent(this.#endpoint(rank), onSent);
   }

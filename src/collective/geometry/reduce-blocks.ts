@@ -1,4 +1,4 @@
-// What the root of amReduce() gets: the reduction of blocks that one member has.
+// The result of amReduce() at its root: the reduction of blocks that one member has.
 import { copyInto } from "../../support/copy.js";
 import type { Reducer } from "../operation.js";
 import type { Scratch } from "../scratch.js";

@@ -1,4 +1,5 @@
-// Agreements of the members that are left on those that have ended: this member's votes, and those of others that come early.
+// Agreements of the members that are left on the members that have ended: this member's votes, and early votes of other
+// members.
 import { COLLECTIVE_VOTE } from "../../../assembly/layout.js";
 import type { Endpoint } from "../../core/endpoint.js";
 import { Agreement } from "../agreement.js";
@@ -27,7 +28,7 @@ export class Votes {
   readonly #host: NewsOfEnds;
   readonly #membership: Membership;
   readonly #peers: Peers;
-  /** Members that are gone, and those of them that have ended for certain. */
+  /** Members that are gone, and among them the members whose end is certain. */
   readonly #ends: { readonly gone: ReadonlySet<number>; readonly certain: Set<number> };
   readonly #agreements: Agreement[] = [];
   /**
@@ -48,7 +49,7 @@ export class Votes {
     this.#ends = ends;
   }
 
-  /** Begins to agree with the members that are left on those that have ended. All of them call it, as often. */
+  /** Begins an agreement on the members that have ended. All members that are left call it, equally often. */
   agree(isGood: boolean): Agreement {
     const number = this.#agreements.length;
     const { rank, endpoints } = this.#membership;

@@ -1,4 +1,4 @@
-// The first step of joining: each process says what it is, and reads what the others are.
+// The first step of joining: each process stores its introduction, and reads the introductions of all other processes.
 import { ENDPOINT_COUNT_MAX } from "../../../assembly/layout.js";
 import { LAYOUT_HASH } from "../../../assembly/layout-hash.js";
 import type { Bootstrap } from "../../bootstrap/bootstrap.js";
@@ -18,7 +18,7 @@ import { leastBytes } from "../process/least-memory.js";
 import { joinOptions, type ProcessJoinOptions } from "./join-options.js";
 import { get, put } from "./values.js";
 
-/** What a process says of itself. */
+/** The introduction of a process. */
 export interface Introduction {
   /** Processes with the same text are to share memory; empty: this process is to share memory with no other. */
   readonly host: string;
@@ -41,7 +41,7 @@ export interface Introduction {
   readonly isVisible: boolean;
 }
 
-/** Exchanges introductions. @returns those of the tasks with which the job begins @throws PAMIR_VERSION */
+/** Exchanges introductions. @returns the introductions of the tasks with which the job begins @throws PAMIR_VERSION */
 export async function introduce(
   bootstrap: Bootstrap,
   linked: { readonly options: ProcessJoinOptions; readonly program: readonly string[] | undefined } | undefined,

@@ -1,5 +1,6 @@
-// The one way by which a process joins a job: introduce, find its place, make or open the node's memory, start the node's agent,
-// meet the others. Between the steps lie barriers of the bootstrap, and the launcher decides how that reaches the others.
+// The one way by which a process joins a job: introduce itself, find its place, make or open the node's memory, start the
+// node's agent, meet the other processes. Barriers of the bootstrap lie between the steps. The launcher decides how the
+// bootstrap reaches other processes.
 
 import { LAYOUT_HASH } from "../../../assembly/layout-hash.js";
 import type { Bootstrap } from "../../bootstrap/bootstrap.js";
@@ -32,7 +33,7 @@ import { type NodePlace, placeOf } from "./place.js";
 import { showNode } from "./show-node.js";
 import { find, get, put } from "./values.js";
 
-/** What a task in this process needs. */
+/** The parts for a task in this process. */
 export interface Joined {
   readonly start: TaskBootstrap;
   readonly memory: Memory;
@@ -59,22 +60,22 @@ export interface LinkedNode {
   readonly program: readonly string[] | undefined;
 }
 
-/** What a process that joins knows: the bootstrap to the others, and what its launcher has said. */
+/** The data of a process that joins: the bootstrap to other processes, and the launcher's data. */
 interface Joining {
   readonly bootstrap: Bootstrap;
   readonly key: Uint8Array | undefined;
   readonly linked: LinkedNode | undefined;
   readonly later: Later;
-  /** Takes what ends a part that has begun. */
+  /** Takes a function that ends a part which has begun. */
   readonly onFailure: (end: () => unknown) => void;
 }
 
-/** What a process knows once all have introduced themselves. */
+/** The data of a process once all processes have introduced themselves. */
 interface Plan extends Joining {
   /** Of the tasks with which the job begins. */
   readonly all: readonly Introduction[];
   readonly place: NodePlace;
-  /** Those of rank 0, which hold for the job. */
+  /** The options of rank 0, which hold for the job. */
   readonly options: ProcessJoinOptions;
   readonly kernel: KernelName;
   readonly kind: LinkKind;
@@ -125,7 +126,7 @@ async function join(plan: Plan): Promise<Joined> {
   const { bootstrap, all, place, linked } = plan;
   const own = bootstrap.rank === place.first ? await offerMemory(plan) : undefined;
   const agent = own !== undefined && plan.isLinkedTo ? await openAgent(plan, own.mapped) : undefined;
-  // Each memory is offered, each agent has its address.
+  // From here on each memory is offered, and each agent has its address.
   await bootstrap.barrier();
   const mapped = own?.mapped ?? (await openOffered(bootstrap, all[place.first] as Introduction, place.node));
   const watching = watchSiblings(plan, mapped);
@@ -160,7 +161,7 @@ async function join(plan: Plan): Promise<Joined> {
   return { start, memory, lookAtSlots: plan.isLinkedTo ? look : undefined, onLeave, onClient, agent, inline };
 }
 
-/** In the first process of a node: makes the node's memory, and offers it to the others. */
+/** In the first process of a node: makes the node's memory, and offers it to the other processes. */
 async function offerMemory(plan: Plan): Promise<MadeMemory> {
   const { bootstrap, linked, place, later, options, kernel, onFailure } = plan;
   if (linked?.mapped !== undefined) return { mapped: linked.mapped, offer: undefined };
@@ -185,7 +186,7 @@ async function openAgent(plan: Plan, mapped: JoinedMemory): Promise<StartedAgent
   return agent;
 }
 
-/** Watches the other processes of this node, which no launcher does. Resolves with what ends that. */
+/** Watches the other processes of this node, because no launcher does. Resolves with a function that ends the watch. */
 function watchSiblings(plan: Plan, mapped: JoinedMemory): ReturnType<typeof startWatch> | undefined {
   const { all, place, bootstrap, isLinkedTo } = plan;
   const { first, locals } = place;
@@ -222,7 +223,7 @@ async function addressesFor(plan: Plan, own: Address): Promise<(Address | null)[
   return addresses;
 }
 
-/** What attach() needs to know of this process's task. */
+/** The data of this process's task for attach(). */
 function startOf({ bootstrap, place, later, kernel }: Plan, { shared, job, futex }: JoinedMemory): TaskBootstrap {
   return {
     version: VERSION,

@@ -1,5 +1,5 @@
-// The memory of a node whose processes another launcher has started: the first one makes it, the others open it by their right to
-// open that process's descriptors.
+// The memory of a node whose processes another launcher has started: the first process makes it, the other processes open it by
+// their right to open the first process's descriptors.
 import { JOB_STARTED_OFFSET, JOB_WORLD_OFFSET } from "../../../assembly/layout.js";
 import type { Bootstrap } from "../../bootstrap/bootstrap.js";
 import type { Later } from "../../bootstrap/later.js";
@@ -26,7 +26,7 @@ interface Offer {
   readonly job: number;
 }
 
-/** A node's memory as this process has it. */
+/** A node's memory in this process. */
 export interface JoinedMemory {
   readonly shared: SharedMemory;
   /** Present where processes share the memory. */
@@ -37,7 +37,7 @@ export interface JoinedMemory {
 /** A node's memory in the process that has made it. */
 export interface MadeMemory {
   readonly mapped: JoinedMemory;
-  /** Undefined: no other process has a part in it, or each of them has opened it. */
+  /** Undefined: no other process shares the memory, or each of them has opened it. */
   offer: Offer | undefined;
 }
 

@@ -1,4 +1,4 @@
-// Which node each process of a job belongs to: decided by each process alone, from what all have said of themselves.
+// Which node each process of a job belongs to: each process decides alone, from the introductions of all.
 import type { Introduction } from "./introduce.js";
 
 /** The node of a process. */

@@ -5,7 +5,7 @@ import type { TaskExit } from "./monitor.js";
 
 const NO_LOOP_TEXT = "does it lack a loop of progress, `while (!context.closed) await context.progress()`?";
 
-/** How a task ended, as an error for the other tasks. Undefined: it closed its client, and then ended well. */
+/** How a task ended, as an error for the other tasks. Undefined: the task closed its client, and then ended well. */
 export function errorOf(exit: TaskExit, hasLeft: boolean): ErrorParts | undefined {
   const { task, code: exitCode, cause, error, errorCode: code, stack, signal } = exit;
   const how = { exitCode, signal };
