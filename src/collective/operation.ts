@@ -115,7 +115,10 @@ export abstract class CollectiveOperation {
   abstract advance(): void;
   /** A message of this operation has come. */
   abstract came(kind: number, rank: number, arrival: Arrival, tag: number): void;
-  /** How the bytes of a message of another operation differ from this one's transfer; empty: they don't, or it is unknown. */
+  /**
+   * How the bytes of a message of another operation differ from this operation's transfer; empty: no difference, or an unknown
+   * one.
+   */
   lengths(_kind: number, _rank: number, _arrival: Arrival, _tag: number): string {
     return "";
   }

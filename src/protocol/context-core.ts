@@ -116,7 +116,7 @@ export class ContextCore {
   isClosed = false;
   /** Events processed so far, modulo 2^32. */
   events = 0;
-  /** What its sources have to do. */
+  /** The work of the context's sources. */
   readonly activity: Activity;
   readonly #sources: ProgressSource[] = [];
   readonly #task: Task;

@@ -118,7 +118,7 @@ export function noteProcesses(why: string): void {
   whyLink = why;
 }
 
-/** What this pamir is, and what this host gives it; sizes and limits in bytes unless their name says otherwise. */
+/** Describes this copy of pamir, and the abilities of this host; sizes and limits in bytes unless their name says otherwise. */
 export function info(): Info {
   const map = memoryMap({ tasks: 2, contexts: 1, laneBytes: LANE_BYTES_DEFAULT, heapBytes: 0 });
   const { mode, why } = hostModeOf();

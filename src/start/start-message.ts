@@ -57,7 +57,7 @@ export interface LaunchedTask {
   /** Without the fields that only threads of one process can share. */
   readonly start: TaskBootstrap;
   readonly memory: ProcessMemorySetup;
-  /** The process that has started this one. */
+  /** The process that has started this process. */
   readonly launcher: ProcessIdentity;
   /** Whether this process goes on if its parent dies. */
   readonly isDetached: boolean;

@@ -122,7 +122,7 @@ function signals({ within: { rank, size, root } }: Nodes, isIn: boolean): Schedu
 
 /**
  * Broadcast: between leaders, then within nodes.
- * @param between what leaders do
+ * @param between the leaders' algorithm
  */
 export function leadersBroadcast(
   { rank, root, bytes, nodeOf }: RootedShape & Placement,

@@ -327,7 +327,7 @@ export class SharedMembers {
     if (this.#haveAll(MEMBER_REDUCED_OFFSET, number)) this.#ringOthers();
   }
 
-  /** Before this member arrives for an operation on long arrays. @param inline of its slot @param out of its slices */
+  /** Before this member arrives for an operation on long arrays. @param inline pointer into its slot @param out to its slices */
   openWindows(inline: number, isWindowed: boolean, out: number): void {
     const { words } = this.memory;
     const slot = inline - MEMBER_INLINE_OFFSET;
@@ -466,7 +466,7 @@ export class SharedMembers {
     return this.memory.words[(slot + MEMBER_DATA_OFFSET) >>> 2] === 0;
   }
 
-  /** Writes the bytes that this member gathers, before it arrives. @param inline of its slot */
+  /** Writes the number of bytes that this member gathers, before it arrives. @param inline pointer into its slot */
   noteLength(inline: number, bytes: number): void {
     this.memory.words[(inline - MEMBER_INLINE_OFFSET + MEMBER_SLICE_OFFSET) >>> 2] = bytes;
   }

@@ -5,7 +5,7 @@ import type { NodePort } from "../../support/host.js";
 import { encodeText } from "../../support/text.js";
 import { type BootstrapAnswer, type BootstrapRequest, BootstrapServer } from "../join/link-bootstrap.js";
 
-/** What the nodes of a job have in common. */
+/** Data common to the nodes of a job. */
 export interface LinkSetup {
   /** Tasks with which the job begins. Each of these tasks is a node, as is each later task. */
   readonly size: number;

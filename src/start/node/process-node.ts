@@ -81,7 +81,7 @@ export type ProcessNodeOrder =
   | { readonly lost: number }
   /** The process of a task of another node has ended: that task does not go on without a link. */
   | { readonly gone: number }
-  /** The port brings further orders: the thread that has started this one may block. */
+  /** The port brings further orders: the thread that has started this thread may block. */
   | { readonly news: NodePort };
 
 /** Bytes of the memory for packets and streams. */
@@ -109,7 +109,7 @@ export class ProcessNode {
 
   /**
    * @param opened of openLink()
-   * @param addresses of the other nodes. A later node whose address is absent connects to this one
+   * @param addresses of the other nodes. A later node whose address is absent connects to this node
    * @param isInline whether the agent works in each advance() of the node's task, or has a thread of its own
    * @throws PAMIR_MEMORY
    */
@@ -277,7 +277,7 @@ function libraryOf(koffi: string | undefined): CLibrary | undefined {
   }
 }
 
-/** Why another node refuses this one. @param addresses as the nodes have stated them */
+/** Why another node refuses this node. @param addresses as the nodes have stated them */
 function refusalText(node: number, other: number, refused: number, addresses: readonly (Address | null)[]): string {
   const [at, reason] =
     refused === REFUSED_NODE

@@ -69,14 +69,14 @@ interface TaskEnded {
 interface Unwritable {
   readonly unwritable: "stdout" | "stderr";
 }
-/** From the node of a task that shares no memory with others. */
+/** From the node of a task that shares no memory with other tasks. */
 export interface NodeReport {
   readonly from: number;
   readonly report: Extract<TaskReport, { answer: number }>;
 }
 /** From the launcher to a process. */
 export type ProcessOrder = { readonly terminate: number } | BootstrapAnswer | NodeEnd | NodeOrder;
-/** To the node of a task that shares no memory with others. */
+/** To the node of a task that shares no memory with other tasks. */
 export interface NodeOrder {
   readonly to: number;
   readonly news: Extract<TaskNews, { ask: number } | { interrupt: true }>;

@@ -28,7 +28,7 @@ export interface TaskWorker {
   signal?(name: string, isEnd: boolean): void;
 }
 
-/** What a host does for the tasks. At the end of a task, the last two are called, in this order. */
+/** The work of a host for the tasks. At the end of a task, the last two functions are called, in this order. */
 export interface LifecycleHost {
   /** Whether a task has closed its client. */
   hasLeft(task: number): boolean;

@@ -81,7 +81,7 @@ function startEngine({ source, ...setup }: EngineOrder, ended: (error: string) =
   return stop;
 }
 
-/** What the monitor of a browser's job knows of it. */
+/** The data of a browser's monitor about its job. */
 export interface BrowserJob {
   readonly map: MemoryMap;
   readonly sync: SharedAtomics;

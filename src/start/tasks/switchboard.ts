@@ -41,7 +41,9 @@ export class Switchboard implements Nodes {
   /** By task that has ended: the news of its end, for all other tasks, including later ones. */
   readonly #ends = new Map<number, TaskNews>();
   readonly #left = new Set<number>();
-  /** Ports of channels that replace those of a writer that has ended. The switchboard keeps its side of them. */
+  /**
+   * Ports of channels that replace the channels of a writer that has ended. The switchboard keeps its ends of these channels.
+   */
   readonly #relays: MessagePort[] = [];
   readonly #questions = new Map<number, Question>();
   #asked = 0;

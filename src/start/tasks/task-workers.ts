@@ -37,7 +37,9 @@ interface Failure {
   readonly stack?: string | undefined;
 }
 
-/** The parts of what a task has thrown, which may be anything: null, or an object that has others under these names. */
+/**
+ * The parts of a value that a task has thrown, which may be anything: null, or an object with other values under these names.
+ */
 function partsOf(thrown: unknown): Failure {
   const { name, message, code, stack } = (thrown ?? {}) as Record<keyof Failure, unknown>;
   const text = (part: unknown) => (part === undefined || typeof part === "object" ? undefined : String(part));

@@ -1,4 +1,5 @@
-// How a task's thread gives its core to another one, in a job with more tasks than cores. It is loaded only there.
+// How a task's thread gives its core to another one, in a job with more tasks than cores. The module is loaded only in such a
+// job.
 import { byKoffi } from "../../process/ffi.js";
 import { findPackage } from "../../support/node/packages.js";
 
