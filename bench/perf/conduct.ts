@@ -157,7 +157,7 @@ export async function conduct(
           const native = prepare(system);
           if ("missing" in native || skipped.has(`${system.name} ${test.name}`)) continue;
           progress(`${test.name} ${bytes} B, run ${run + 1} of ${options.runs}: ${system.name}`);
-          const order = orderOf(test, system, bytes, tasks, cpus, quick);
+          const order = orderOf(test, system, bytes, { members: tasks, cpus, quick });
           try {
             let result = await bracket.around(() => native.run(order));
             for (
@@ -207,9 +207,7 @@ function orderOf(
   test: Test,
   system: System,
   bytes: number,
-  members: number,
-  cpus: readonly number[],
-  quick: boolean,
+  { members, cpus, quick }: { readonly members: number; readonly cpus: readonly number[]; readonly quick: boolean },
 ): Order {
   const tasks = test.name === "am_fan" ? FAN_TASKS : members;
   // More than two threads are not bound to two processors: the system places them.

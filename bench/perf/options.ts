@@ -61,6 +61,10 @@ Exit codes: 0; 1 a run of pamir failed; 2 wrong input; 3 the machine was too uns
 `;
 }
 
+function namesOf<Name extends string>(items: readonly { readonly name: Name }[]): Name[] {
+  return items.map(({ name }) => name);
+}
+
 export function parsePerf(args: string[]): PerfOptions | "help" {
   const { values } = parseArgs({
     args,
@@ -79,20 +83,8 @@ export function parsePerf(args: string[]): PerfOptions | "help" {
     },
   });
   if (values.help) return "help";
-  const testNames = values.test?.map((name) =>
-    oneOf(
-      "--test",
-      name,
-      TESTS.map((test) => test.name),
-    ),
-  );
-  const asked = values.system?.map((name) =>
-    oneOf(
-      "--system",
-      name,
-      SYSTEMS.map((system) => system.name),
-    ),
-  );
+  const testNames = values.test?.map((name) => oneOf("--test", name, namesOf(TESTS)));
+  const asked = values.system?.map((name) => oneOf("--system", name, namesOf(SYSTEMS)));
   const link = values.link === undefined ? undefined : oneOf("--link", values.link, LINK_NAMES);
   const members = values.tasks === undefined ? undefined : wholeNumber("--tasks", values.tasks, TASKS_MIN, TASKS_MAX);
   if (members !== undefined && link !== undefined)
@@ -114,8 +106,7 @@ export function parsePerf(args: string[]): PerfOptions | "help" {
   const bytes = (values.bytes ?? []).map((value) => wholeNumber("--bytes", value, 1, most));
   const systems = SYSTEMS.filter(({ name }) => systemNames.includes(name));
   if (!tests.some((test) => systems.some((system) => system.does(test.name)))) {
-    const names = (items: readonly { name: string }[]) => items.map(({ name }) => name).join(", ");
-    throw new UsageError(`nothing to measure: ${names(systems)} has no ${names(tests)}`);
+    throw new UsageError(`nothing to measure: ${namesOf(systems).join(", ")} has no ${namesOf(tests).join(", ")}`);
   }
   return {
     tests,

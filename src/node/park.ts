@@ -128,6 +128,24 @@ const TURNS_MASK = 0x7fffffff;
 /** Milliseconds after which a thread that finds something at each look yields to its event loop. */
 const TURN_MS = 4;
 
+/** What the waits of a thread are made of. */
+export interface ParkerParts {
+  readonly kernel: Kernel;
+  readonly memory: Memory;
+  readonly map: MemoryMap;
+  /** The task's slot. */
+  readonly task: number;
+  /** Processors that tasks of this host may use. */
+  readonly cores: number;
+  readonly clock: Clock;
+  readonly keepalive: Keepalive;
+  readonly witness: ParkerWitness;
+  /** The reason why no event comes while this thread blocks; empty if events do. */
+  readonly whyPrivate?: string | undefined;
+  /** Takes events that have come; undefined: only a turn of the event loop brings them. */
+  readonly receive?: (() => void) | undefined;
+}
+
 export class Parker {
   readonly #kernel: Kernel;
   readonly #memory: Memory;
@@ -187,22 +205,8 @@ export class Parker {
   /** Whether the last look before a sleep has found something. */
   #hasFound = false;
 
-  /**
-   * @param whyPrivate the reason why no event comes while this thread blocks; empty if events do
-   * @param receive takes events that have come; undefined: only a turn of the event loop brings them
-   */
-  constructor(
-    kernel: Kernel,
-    memory: Memory,
-    map: MemoryMap,
-    task: number,
-    cores: number,
-    clock: Clock,
-    keepalive: Keepalive,
-    witness: ParkerWitness,
-    whyPrivate = "",
-    receive?: () => void,
-  ) {
+  constructor(parts: ParkerParts) {
+    const { kernel, memory, map, task, cores, clock, keepalive, witness, whyPrivate = "", receive } = parts;
     this.#kernel = kernel;
     this.#memory = memory;
     this.#hintWords = memory.words;

@@ -144,7 +144,8 @@ export class Task {
     const { keepalive, remote } = this;
     const { witness } = observers;
     const { whyPrivate } = parts;
-    this.parker = new Parker(kernel, memory, map, task, cores, clock, keepalive, witness, whyPrivate, remote?.receive);
+    const receive = remote?.receive;
+    this.parker = new Parker({ kernel, memory, map, task, cores, clock, keepalive, witness, whyPrivate, receive });
     remote?.serve(task, () => this.parker.ring());
   }
 

@@ -23,7 +23,7 @@ import {
 import { seqDelta } from "../../assembly/seq.js";
 import type { Address } from "../link/link.js";
 import type { NodeState } from "./node-state.js";
-import { Responder, SESSION_WINDOW } from "./responder.js";
+import { Responder, SESSION_WINDOW, type SessionParameters } from "./responder.js";
 import type { SessionsOptions } from "./sessions-options.js";
 import { NO_ROOM, type Streams, segmentBytes } from "./streams.js";
 import { Packet } from "./wire/packet.js";
@@ -141,23 +141,11 @@ export class Responders {
         this.#refuse(from, initiator, REFUSED_BUSY, BUSY_WAIT, connectNonce);
         return;
       }
-      const id = this.#state.nextReference(index);
-      const acceptNonce = this.#state.nextNonce();
-      const transcript = {
-        origin: other,
-        target: node,
-        originEpoch: epoch,
-        targetEpoch: own,
-        initiator,
-        connectNonce,
-      };
-      const seals = keySchedule?.session({ ...transcript, responder: id, acceptNonce });
       // On a link that is not faithful, the address may be forged, and acknowledgments would go to a victim.
       const isZeroRtt =
         isFaithful && packet.at(CONNECT_OPTIONS_OFFSET) === CONNECT_HALF && packet.at(CONNECT_KNOWN_OFFSET) === own;
-      const zeroRttSeal = isZeroRtt ? keySchedule?.zeroRtt(transcript) : undefined;
-      const stated = { from, initiator, node: other, epoch, serial, connectNonce, acceptNonce };
-      responder = new Responder(id, { ...stated, isZeroRtt, seals, zeroRttSeal }, now);
+      const stated = { from, initiator, node: other, epoch, serial, connectNonce };
+      responder = this.#makeResponder(this.#state.nextReference(index), stated, own, isZeroRtt, now);
       this.#responders[index] = responder;
     }
     counts.taken++;
@@ -167,6 +155,23 @@ export class Responders {
     answer.word(1 + SESSION_WINDOW).word(0);
     for (const word of [...connectNonce.slice(0, 2), ...parameters.acceptNonce]) answer.word(word);
     this.#state.out.send(from, answer.address(initiator, responder.nextSent(), 0), keySchedule?.handshake);
+  }
+
+  /** @param stated what the connect packet states @param own the epoch that this node states to the other one */
+  #makeResponder(
+    id: number,
+    stated: Omit<SessionParameters, "acceptNonce" | "isZeroRtt" | "seals" | "zeroRttSeal">,
+    own: number,
+    isZeroRtt: boolean,
+    now: number,
+  ): Responder {
+    const { node: target, keySchedule } = this.#state;
+    const { node: origin, epoch: originEpoch, initiator, connectNonce } = stated;
+    const acceptNonce = this.#state.nextNonce();
+    const transcript = { origin, target, originEpoch, targetEpoch: own, initiator, connectNonce };
+    const seals = keySchedule?.session({ ...transcript, responder: id, acceptNonce });
+    const zeroRttSeal = isZeroRtt ? keySchedule?.zeroRtt(transcript) : undefined;
+    return new Responder(id, { ...stated, acceptNonce, isZeroRtt, seals, zeroRttSeal }, now);
   }
 
   /** Whether a later incarnation of a node is known, for certain or from an authenticated connect packet. */

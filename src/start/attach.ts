@@ -86,7 +86,7 @@ async function join(): Promise<Client> {
       if (!threads.isMainThread) throw notInJob();
       const { start, memory, onLeave, lookAtSlots, onClient, inline } = await joinMainThread();
       const openKernel = await kernelOpener(start.kernel);
-      const client = clientOf(start, memory, openKernel, onLeave, lookAtSlots, inline);
+      const client = clientOf(start, memory, openKernel, { onLeave, lookAtSlots, inline });
       onClient?.(client);
       return client;
     }
@@ -94,7 +94,7 @@ async function join(): Promise<Client> {
     // Loaded on demand: programs whose tasks share memory do not need it.
     const nodes = bootstrap.first === undefined ? undefined : await import("./node/private-node.js");
     const openKernel = await kernelOpener(bootstrap.kernel, bootstrap.module);
-    return clientOf(bootstrap, await memoryOf(bootstrap), openKernel, undefined, nodes?.lookAtSlots);
+    return clientOf(bootstrap, await memoryOf(bootstrap), openKernel, { lookAtSlots: nodes?.lookAtSlots });
   }
   const worker = globalThis as unknown as TaskWorker;
   // A page has a postMessage() too, of another kind.
@@ -126,10 +126,11 @@ async function joinByPort(port: NodePort): Promise<Client> {
   const openKernel = await kernelOpener(bootstrap.kernel, bootstrap.module);
   const stop = tellOfExit(life);
   // As long as this end is open, the monitor knows that the worker lives.
-  const client = clientOf(bootstrap, memory, openKernel, () => {
+  const onLeave = (): void => {
     stop();
     life.close();
-  });
+  };
+  const client = clientOf(bootstrap, memory, openKernel, { onLeave });
   life.on("message", () => client.close());
   life.unref();
   return client;
@@ -185,7 +186,7 @@ async function joinByMessages(worker: TaskWorker | MessagePort): Promise<Client>
     stop = () => (worker as EventTarget).removeEventListener("message", take);
   };
   if (bootstrap.memory !== undefined || nodes === undefined) {
-    const client = clientOf(bootstrap, await memoryOf(bootstrap), openKernel, onLeave);
+    const client = clientOf(bootstrap, await memoryOf(bootstrap), openKernel, { onLeave });
     listen((news) => {
       if ("leave" in news) client.close();
     });
@@ -195,7 +196,7 @@ async function joinByMessages(worker: TaskWorker | MessagePort): Promise<Client>
     { ...(bootstrap.room as JobMemoryRequest), first: bootstrap.task },
     bootstrap.kernel === "wasm",
   );
-  const { client, hear } = portsNodeOf(nodes, openKernel, bootstrap, room, tell, onLeave);
+  const { client, hear } = portsNodeOf(nodes, bootstrap, room, { openKernel, tell, onLeave });
   listen(hear);
   return client;
 }
@@ -280,14 +281,22 @@ export async function withYield(memory: Memory, job: number): Promise<Memory> {
   return memory;
 }
 
+/** What a client has besides its bootstrap, by the way in which its task has joined. */
+interface ClientWay {
+  /** To call once the client is closed. */
+  readonly onLeave?: OnLeave | undefined;
+  /** Present where other nodes are, or come later. */
+  readonly lookAtSlots?: LookAtSlots | undefined;
+  /** Present if the task's thread has the agent of its node. */
+  readonly inline?: InlineParts | undefined;
+}
+
 /** The client for a bootstrap, over the memory that all tasks share. */
 export function clientOf(
   bootstrap: TaskBootstrap,
   memory: Memory,
   openKernel: OpenKernel,
-  onLeave?: OnLeave,
-  lookAtSlots?: LookAtSlots,
-  inline?: InlineParts,
+  { onLeave, lookAtSlots, inline }: ClientWay,
 ): Client {
   const word = (offset: number): number => (memory.words[(bootstrap.job + offset) >>> 2] as number) >>> 0;
   const theirs = word(JOB_HASH_OFFSET);
@@ -309,17 +318,17 @@ export type PrivateNodes = typeof import("./node/private-node.js");
 /** A client over a memory of its own, with the agent that stands for the other tasks. */
 export function portsNodeOf(
   { makePortsNode }: PrivateNodes,
-  openKernel: OpenKernel,
   bootstrap: TaskBootstrap,
   room: JobMemory,
-  tell: TellLauncher,
-  onLeave?: () => void,
+  way: { readonly openKernel: OpenKernel; readonly tell: TellLauncher; readonly onLeave: () => void },
 ): PortsNode {
   if (bootstrap.layoutHash !== LAYOUT_HASH) throw otherVersion(bootstrap, bootstrap.layoutHash);
   const { map, shared, memory } = room;
   const { args, debug, rank, started, why, port } = bootstrap;
-  const kernel = openKernel(shared, memory);
-  const node = makePortsNode({ kernel, memory, map, args, debug, rank, whyPrivate: why, onLeave, port }, started, tell);
+  const kernel = way.openKernel(shared, memory);
+  const { onLeave } = way;
+  const own = { kernel, memory, map, args, debug, rank, whyPrivate: why, onLeave, port };
+  const node = makePortsNode(own, started, way.tell);
   attachedAs(node.client);
   return node;
 }

@@ -110,12 +110,12 @@ function joinCaller(
   if (!options.join) return undefined;
   if (nodes !== undefined && board !== undefined) {
     const tell: TellLauncher = (report, ports = []) => board.hear(0, report, ports);
-    const node = portsNodeOf(nodes, sources.openKernel, own, room, tell, left);
+    const node = portsNodeOf(nodes, own, room, { openKernel: sources.openKernel, tell, onLeave: left });
     board.join(node.hear);
     return node.client;
   }
   const { memory, map } = room;
-  const client = clientOf(own, memory, sources.openKernel, left, link?.lookAtSlots);
+  const client = clientOf(own, memory, sources.openKernel, { onLeave: left, lookAtSlots: link?.lookAtSlots });
   void withYield(memory, map.job);
   return client;
 }

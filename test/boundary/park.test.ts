@@ -48,7 +48,7 @@ function bench(build: Build, cores = 2, gift?: number) {
   } as unknown as typeof producer;
   const clock = { now: () => now, origin: 0 };
   const witness = { tracer: undefined, patience: Number.POSITIVE_INFINITY };
-  const parker = new Parker(kernel, memory, map, 0, cores, clock, new Keepalive(), witness);
+  const parker = new Parker({ kernel, memory, map, task: 0, cores, clock, keepalive: new Keepalive(), witness });
   const activity = { busy: 0 };
   const restless = { is: false };
   const awaited: Awaited = {
@@ -353,18 +353,18 @@ function benchAlone(cores = 2, receive?: () => void) {
   const clock = { now: () => now, origin: 0 };
   const witness = { tracer: undefined, patience: Number.POSITIVE_INFINITY };
   const alone = { ...map, locals: 1 };
-  const parker = new Parker(
-    producer,
+  const parker = new Parker({
+    kernel: producer,
     memory,
-    alone,
-    0,
+    map: alone,
+    task: 0,
     cores,
     clock,
-    new Keepalive(),
+    keepalive: new Keepalive(),
     witness,
-    "tests share no memory",
+    whyPrivate: "tests share no memory",
     receive,
-  );
+  });
   const awaited: Awaited = {
     kind: 0,
     block: map.contextsBase,

@@ -68,7 +68,16 @@ describe.each<Build>(["wasm", "twin"])("%s", (build) => {
     const { producer, memory, map } = makeRig({ producer: build });
     const clock = { now: () => performance.now(), origin: 0 };
     const witness = { tracer: undefined, patience: Number.POSITIVE_INFINITY };
-    const parker = new Parker(producer, memory, map, 0, 1, clock, new Keepalive(), witness);
+    const parker = new Parker({
+      kernel: producer,
+      memory,
+      map,
+      task: 0,
+      cores: 1,
+      clock,
+      keepalive: new Keepalive(),
+      witness,
+    });
     const awaited = {
       kind: 0,
       block: map.contextsBase,

@@ -103,19 +103,16 @@ export class World extends Rig {
 
   /** How the thread of a task waits. */
   parker(task: number): Parker {
-    this.#parkers[task] ??= new Parker(
-      this.#timed,
-      this.#timedMemory,
-      this.map,
+    this.#parkers[task] ??= new Parker({
+      kernel: this.#timed,
+      memory: this.#timedMemory,
+      map: this.map,
       task,
-      2,
-      this.#clock,
-      new Keepalive(),
-      {
-        tracer: undefined,
-        patience: Number.POSITIVE_INFINITY,
-      },
-    );
+      cores: 2,
+      clock: this.#clock,
+      keepalive: new Keepalive(),
+      witness: { tracer: undefined, patience: Number.POSITIVE_INFINITY },
+    });
     return this.#parkers[task];
   }
 

@@ -44,6 +44,15 @@ export interface PmiMaxes {
   readonly value: number;
 }
 
+interface ExchangeOptions {
+  /** The request in the texts of errors (default: its command). */
+  readonly what?: string | undefined;
+  /** Whether the caller looks at `rc`. */
+  readonly mayFail?: boolean | undefined;
+  /** What the request waits for, in the text of a timeout. */
+  readonly awaited?: (() => string) | undefined;
+}
+
 interface Wait {
   readonly what: string;
   readonly take: (line: PmiLine) => void;
@@ -194,7 +203,7 @@ export class PmiClient {
   /** Stores a text of printable ASCII characters without spaces as it is. */
   putText(key: string, value: string): Promise<void> {
     return this.#inTurn(async () => {
-      await this.#exchange("put", { kvsname: this.#kvsname, key, value }, "put_result", `put of ${key}`);
+      await this.#exchange("put", { kvsname: this.#kvsname, key, value }, "put_result", { what: `put of ${key}` });
     });
   }
 
@@ -202,7 +211,10 @@ export class PmiClient {
   getText(key: string): Promise<string | undefined> {
     return this.#inTurn(async () => {
       const what = `get of ${key}`;
-      const { fields } = await this.#exchange("get", { kvsname: this.#kvsname, key }, "get_result", what, true);
+      const { fields } = await this.#exchange("get", { kvsname: this.#kvsname, key }, "get_result", {
+        what,
+        mayFail: true,
+      });
       // Servers have several codes and texts for a missing key.
       return (fields.get("rc") ?? "0") === "0" ? fields.get("value") : undefined;
     });
@@ -215,14 +227,8 @@ export class PmiClient {
    */
   barrier(awaited?: () => string): Promise<void> {
     return this.#inTurn(async () => {
-      const { fields } = await this.#exchange(
-        "barrier_in",
-        {},
-        "barrier_out",
-        "barrier_in, which waits for all processes",
-        true,
-        awaited,
-      );
+      const what = "barrier_in, which waits for all processes";
+      const { fields } = await this.#exchange("barrier_in", {}, "barrier_out", { what, mayFail: true, awaited });
       if ((fields.get("rc") ?? "0") !== "0") throw this.#failWith(barrierError(fields));
     });
   }
@@ -290,14 +296,12 @@ export class PmiClient {
     return result;
   }
 
-  /** Sends a request and waits for its answer. @param mayFail whether the caller looks at `rc` */
+  /** Sends a request and waits for its answer. */
   async #exchange(
     cmd: string,
     fields: Readonly<Record<string, string | number>>,
     answer: string,
-    what = cmd,
-    mayFail = false,
-    awaited?: () => string,
+    { what = cmd, mayFail = false, awaited }: ExchangeOptions = {},
   ): Promise<PmiLine> {
     const line = encodeLine(cmd, fields);
     if (this.#failure !== undefined) throw this.#failure;

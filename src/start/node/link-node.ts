@@ -119,14 +119,7 @@ export class LinkNode {
       onUnanswered: (other, attempts) => host.onUnanswered?.(other, attempts),
       deliver: (segment) => this.pipe.take(segment),
       onLost: (lost, why, refused) => {
-        for (let task = firstOf(lost); nodeOfTask(task) === lost; task++) {
-          for (let context = 0; context < contexts; context++) {
-            const endpoint = endpointOf(task, context);
-            this.sessions.forgetTarget(endpoint);
-            this.sessions.streams.forget(endpoint);
-          }
-          this.agent.ended(task, false, this.#gone.has(task) || host.hasProcessEnded?.(task) === true);
-        }
+        for (let task = firstOf(lost); nodeOfTask(task) === lost; task++) this.#lost(task, contexts);
         // For the other node, the tasks of this node have ended. So they must have ended for all nodes.
         if (why === "givenUp") {
           this.close();
@@ -145,6 +138,12 @@ export class LinkNode {
       // The probe of a node that has moved finds it, before nodes that send to its old address give it up.
       parts.silence && parts.silence / 2,
     );
+    this.#listen(link);
+    this.agent = new Agent(kernel, memory, map, this.pipe, parts.isInline ?? true);
+    this.agent.receive = link.receive;
+  }
+
+  #listen(link: Link): void {
     link.onPacket = (from, packet) => {
       if (this.isDown) return false;
       const { counts } = this.sessions;
@@ -164,8 +163,16 @@ export class LinkNode {
       this.pipe.probe();
       this.pipe.flush();
     };
-    this.agent = new Agent(kernel, memory, map, this.pipe, parts.isInline ?? true);
-    this.agent.receive = link.receive;
+  }
+
+  /** A task of a lost node: its streams are forgotten, and it has ended for the tasks of this node. */
+  #lost(task: number, contexts: number): void {
+    for (let context = 0; context < contexts; context++) {
+      const endpoint = endpointOf(task, context);
+      this.sessions.forgetTarget(endpoint);
+      this.sessions.streams.forget(endpoint);
+    }
+    this.agent.ended(task, false, this.#gone.has(task) || this.#host.hasProcessEnded?.(task) === true);
   }
 
   /**

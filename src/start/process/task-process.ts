@@ -280,6 +280,18 @@ export interface ProcessLinks {
   readonly onReport: (report: NodeReport) => void;
 }
 
+/** Hears a report of a process, other than a request. @param running the tasks of the process that have not ended */
+function hear(report: object, lifecycle: Lifecycle, running: Set<number>, links: ProcessLinks | undefined): void {
+  const given = report as Exclude<ProcessReport, { ask: unknown }>;
+  if ("report" in given) links?.onReport(given);
+  // The launching thread writes a worker's output, and meets the same error, as if tasks were threads.
+  else if ("unwritable" in given) process[given.unwritable].write("\n");
+  else if ("ended" in given) {
+    running.delete(given.ended.task);
+    lifecycle.relay(given.ended, given.error, given.shown);
+  }
+}
+
 /** Starts a process, which starts the tasks of these orders. @returns as startTaskProcess() */
 export function startProcess(
   orders: MonitorOrders,
@@ -347,13 +359,7 @@ export function startProcess(
     // A module that the user preloads may send anything.
     const report = Object(message) as ProcessReport;
     if ("ask" in report) links?.nodes.take(report, send);
-    else if ("report" in report) links?.onReport(report);
-    // The launching thread writes a worker's output, and meets the same error, as if tasks were threads.
-    else if ("unwritable" in report) process[report.unwritable].write("\n");
-    else if ("ended" in report) {
-      running.delete(report.ended.task);
-      lifecycle.relay(report.ended, report.error, report.shown);
-    }
+    else hear(report, lifecycle, running, links);
   });
   let isGone = false;
   const gone = (): void => {

@@ -33,7 +33,8 @@ import { RemoteHost } from "./remote.js";
 /** The host that needs no remote shell. */
 const HERE = "localhost";
 
-export async function runHosts(app: string, args: string[], values: Values): Promise<Running> {
+/** @throws UsageError */
+function checkHosts(values: Values) {
   refuse(values, [...OF_THREADS, "nodes"], "--hosts");
   checkMaySpawn();
   const placements = place(values);
@@ -42,6 +43,11 @@ export async function runHosts(app: string, args: string[], values: Values): Pro
   const shell = (values.rsh ?? "ssh").split(/\s+/).filter((word) => word !== "");
   if (shell.length === 0) throw new UsageError("--rsh is empty, not a command");
   if (values["remote-pamir"]?.trim() === "") throw new UsageError("--remote-pamir is empty, not a command");
+  return { placements, timeout, onError, shell };
+}
+
+export async function runHosts(app: string, args: string[], values: Values): Promise<Running> {
+  const { placements, timeout, onError, shell } = checkHosts(values);
   const size = placements.reduce((sum, { count: tasks }) => sum + tasks, 0);
   // The most that divides the tasks of every host: nodes have equally many tasks.
   const perNode = placements.reduce((most, { count: tasks }) => greatestDivisor(most, tasks), 0);
