@@ -12,7 +12,7 @@ import { Missing, type Order } from "./peers.js";
 import { type Figures, isCollective } from "./work.js";
 
 /** Beside dist/ in the package. */
-const SOURCES = fileURLToPath(new URL("../../src/cli/bench/peers/", import.meta.url));
+const SOURCES = fileURLToPath(new URL("../bench/peers/", import.meta.url));
 const C_RING_BYTES = 1024 * 1024;
 
 /** Output of a command, or undefined where it can't be run. @param command an absolute path; undefined: it is not installed */

@@ -99,36 +99,48 @@ export interface Algorithm extends AlgorithmInfo {
 
 const always = (): boolean => true;
 
+/** A condition: as a text of tables, and as what it asks. */
+interface Rule {
+  readonly text: string;
+  readonly holds: (request: CollectiveRequest, geometry: GeometryCore) => boolean;
+}
+
+const NONE: Rule = { text: "", holds: always };
+const ALWAYS: Rule = { text: "always", holds: always };
+const ELSE: Rule = { text: "else", holds: always };
+const WHEREVER: Rule = { text: "wherever it works", holds: always };
+const NEVER: Rule = { text: "never", holds: () => false };
+
+/** @param what bytes of what, as "blocks of " */
+const upTo = (limit: number, what = ""): Rule => ({
+  text: `${what}up to ${limit} bytes`,
+  holds: ({ bytes }) => bytes <= limit,
+});
+
+/** @param preferred where it is chosen, if no earlier one is @param condition where it works @param fits which geometries */
 function overMessages(
   name: string,
   schedule: (request: CollectiveRequest, geometry: GeometryCore) => Schedule,
-  preferred: string,
-  isPreferred: Algorithm["isPreferred"] = always,
-  conditions = "",
-  works: Algorithm["works"] = always,
+  preferred: Rule,
+  condition = NONE,
   fits: Algorithm["fits"] = always,
 ): Algorithm {
-  return { name, always: conditions === "", conditions, preferred, fits, works, isPreferred, schedule };
+  return { ...algorithm(name, preferred, condition), fits, schedule };
+}
+
+function algorithm(name: string, preferred: Rule, condition: Rule) {
+  const { text: conditions, holds: works } = condition;
+  const { text, holds: isPreferred } = preferred;
+  return { name, always: condition === NONE, conditions, preferred: text, works, isPreferred };
 }
 
 function inMemory(
   name: string,
   shared: (request: CollectiveRequest, geometry: GeometryCore) => SharedAlgorithm,
-  conditions = "",
-  works: Algorithm["works"] = always,
-  preferred = "wherever it works",
-  isPreferred: Algorithm["isPreferred"] = always,
+  preferred = WHEREVER,
+  condition = NONE,
 ): Algorithm {
-  return {
-    name,
-    always: conditions === "",
-    conditions,
-    preferred,
-    fits: (geometry) => geometry.isShared,
-    works,
-    isPreferred,
-    shared,
-  };
+  return { ...algorithm(name, preferred, condition), fits: ({ isShared }) => isShared, shared };
 }
 
 /** The vectors of an operation whose members all have blocks of the same length. */
@@ -147,13 +159,10 @@ function shapeOf(request: CollectiveRequest, geometry: GeometryCore) {
 function byLeaders(
   name: string,
   schedule: (request: CollectiveRequest, geometry: GeometryCore) => Schedule,
-  preferred = "always",
-  isPreferred: Algorithm["isPreferred"] = always,
-  conditions = "",
-  works: Algorithm["works"] = always,
+  preferred = ALWAYS,
+  condition = NONE,
 ): Algorithm {
-  const fits = ({ hasLevels }: GeometryCore): boolean => hasLevels;
-  return overMessages(name, schedule, preferred, isPreferred, conditions, works, fits);
+  return overMessages(name, schedule, preferred, condition, ({ hasLevels }) => hasLevels);
 }
 
 /** Whether the nodes' partial sums are partial sums of order.ts, or the order does not matter. */
@@ -161,40 +170,31 @@ function mayReduceNodes({ isOrdered }: CollectiveRequest, { keepsOrder }: Geomet
   return !isOrdered || keepsOrder;
 }
 
+const KEEPS_ORDER: Rule = {
+  text: "partial sums of nodes keep the order, or the order does not matter",
+  holds: mayReduceNodes,
+};
+
 const placed = (request: CollectiveRequest, geometry: GeometryCore) => ({
   ...shapeOf(request, geometry),
   nodeOf: geometry.nodes,
 });
 
-const upTo = (limit: number) => (request: CollectiveRequest) => request.bytes <= limit;
-
 const barrier = [
   inMemory("flags", (_, geometry) => new BarrierSteps(geometry.shared)),
   byLeaders("leaders", (request, geometry) => leadersBarrier(placed(request, geometry))),
-  overMessages("dissemination", (_, geometry) => dissemination(geometry), "else"),
+  overMessages("dissemination", (_, geometry) => dissemination(geometry), ELSE),
 ];
 
 const broadcast = [
   inMemory("direct", (request, geometry) => new BroadcastSteps(geometry.shared, request.root)),
-  byLeaders(
-    "leaders",
-    (request, geometry) => leadersBroadcast(placed(request, geometry)),
-    `up to ${BROADCAST_SHORT} bytes`,
-    upTo(BROADCAST_SHORT),
-  ),
-  overMessages(
-    "binomial",
-    (request, geometry) => binomialBroadcast(shapeOf(request, geometry)),
-    `up to ${BROADCAST_SHORT} bytes, or ${BROADCAST_MEMBERS} members`,
-    (request, { size }) => request.bytes <= BROADCAST_SHORT || size <= BROADCAST_MEMBERS,
-  ),
-  overMessages("scatter-ring", (request, geometry) => scatterRingBroadcast(shapeOf(request, geometry)), "else"),
-  overMessages(
-    "4-nomial",
-    (request, geometry) => knomialBroadcast(shapeOf(request, geometry), 4),
-    "never",
-    () => false,
-  ),
+  byLeaders("leaders", (request, geometry) => leadersBroadcast(placed(request, geometry)), upTo(BROADCAST_SHORT)),
+  overMessages("binomial", (request, geometry) => binomialBroadcast(shapeOf(request, geometry)), {
+    text: `up to ${BROADCAST_SHORT} bytes, or ${BROADCAST_MEMBERS} members`,
+    holds: ({ bytes }, { size }) => bytes <= BROADCAST_SHORT || size <= BROADCAST_MEMBERS,
+  }),
+  overMessages("scatter-ring", (request, geometry) => scatterRingBroadcast(shapeOf(request, geometry)), ELSE),
+  overMessages("4-nomial", (request, geometry) => knomialBroadcast(shapeOf(request, geometry), 4), NEVER),
 ];
 
 const rootOf = (request: CollectiveRequest): number | undefined =>
@@ -202,11 +202,11 @@ const rootOf = (request: CollectiveRequest): number | undefined =>
 const flat = inMemory(
   "flat",
   (request, geometry) => new FlatReduceSteps(geometry.shared, rootOf(request)),
-  `at most ${FLAT_MEMBERS} members, ${MEMBER_INLINE_BYTES} bytes; no function of the user's`,
-  (request, geometry) =>
-    request.reducer !== undefined && FlatReduceSteps.fits(geometry.shared, request.bytes, request.reducer),
-  `up to ${FLAT_SHORT} bytes`,
   upTo(FLAT_SHORT),
+  {
+    text: `at most ${FLAT_MEMBERS} members, ${MEMBER_INLINE_BYTES} bytes; no function of the user's`,
+    holds: ({ reducer, bytes }, { shared }) => reducer !== undefined && FlatReduceSteps.fits(shared, bytes, reducer),
+  },
 );
 const sliced = inMemory(
   "slices",
@@ -219,33 +219,24 @@ const reduce = [
   byLeaders(
     "leaders",
     (request, geometry) => inSegments(placed(request, geometry), leadersReduce),
-    "always",
-    mayReduceNodes,
-    "partial sums of nodes keep the order, or the order does not matter",
-    mayReduceNodes,
+    { text: "always", holds: mayReduceNodes },
+    KEEPS_ORDER,
   ),
   byLeaders(
     "leaders-operands",
     (request, geometry) => inSegments(placed(request, geometry), operandsReduce),
-    `up to ${OPERANDS_SHORT} bytes`,
     upTo(OPERANDS_SHORT),
   ),
   overMessages(
     "binomial",
     (request, geometry) => inSegments(shapeOf(request, geometry), binomialReduce),
-    `up to ${REDUCE_SHORT} bytes`,
     upTo(REDUCE_SHORT),
   ),
-  overMessages(
-    "rabenseifner",
-    (request, geometry) => inSegments(shapeOf(request, geometry), rabenseifnerReduce),
-    "else",
-  ),
+  overMessages("rabenseifner", (request, geometry) => inSegments(shapeOf(request, geometry), rabenseifnerReduce), ELSE),
   overMessages(
     "4-nomial",
     (request, geometry) => inSegments(shapeOf(request, geometry), (shape) => knomialReduce(shape, 4)),
-    "never",
-    () => false,
+    NEVER,
   ),
 ];
 
@@ -258,36 +249,28 @@ const allreduce = [
       inSegments(placed(request, geometry), (shape) =>
         leadersAllreduce(shape, request.bytes <= ALLREDUCE_SHORT ? doublingAllreduce : rabenseifnerAllreduce),
       ),
-    "always",
-    mayReduceNodes,
-    "partial sums of nodes keep the order, or the order does not matter",
-    mayReduceNodes,
+    { text: "always", holds: mayReduceNodes },
+    KEEPS_ORDER,
   ),
   byLeaders(
     "leaders-operands",
     (request, geometry) => inSegments(placed(request, geometry), operandsAllreduce),
-    `up to ${OPERANDS_SHORT} bytes`,
     upTo(OPERANDS_SHORT),
   ),
   overMessages(
     "recursive-doubling",
     (request, geometry) => inSegments(shapeOf(request, geometry), doublingAllreduce),
-    `up to ${ALLREDUCE_SHORT} bytes`,
     upTo(ALLREDUCE_SHORT),
   ),
   overMessages(
     "rabenseifner",
     (request, geometry) => inSegments(shapeOf(request, geometry), rabenseifnerAllreduce),
-    "else",
+    ELSE,
   ),
-  overMessages(
-    "ring",
-    (request, geometry) => inSegments(shapeOf(request, geometry), ringAllreduce),
-    "never",
-    () => false,
-    "the operation commutes; not for sums and products of floats, whose results would depend on where a slice lies",
-    (request) => !request.isOrdered,
-  ),
+  overMessages("ring", (request, geometry) => inSegments(shapeOf(request, geometry), ringAllreduce), NEVER, {
+    text: "the operation commutes; not for sums and products of floats, whose results would depend on where a slice lies",
+    holds: ({ isOrdered }) => !isOrdered,
+  }),
 ];
 
 const gatherInMemory = inMemory(
@@ -304,12 +287,11 @@ const gather = [
   overMessages(
     "binomial",
     (request, geometry) => binomialGather(shapeOf(request, geometry)),
-    `blocks of up to ${GATHER_SHORT} bytes`,
-    upTo(GATHER_SHORT),
+    upTo(GATHER_SHORT, "blocks of "),
   ),
-  overMessages("linear", linearGatherOf, "else"),
+  overMessages("linear", linearGatherOf, ELSE),
 ];
-const gatherv = [gatherInMemory, overMessages("linear", linearGatherOf, "else")];
+const gatherv = [gatherInMemory, overMessages("linear", linearGatherOf, ELSE)];
 
 const scatterInMemory = inMemory("direct", (request, geometry) => {
   const { size } = geometry;
@@ -331,12 +313,11 @@ const scatter = [
   overMessages(
     "binomial",
     (request, geometry) => binomialScatter(shapeOf(request, geometry)),
-    `blocks of up to ${GATHER_SHORT} bytes`,
-    upTo(GATHER_SHORT),
+    upTo(GATHER_SHORT, "blocks of "),
   ),
-  overMessages("linear", linearScatterOf, "else"),
+  overMessages("linear", linearScatterOf, ELSE),
 ];
-const scatterv = [scatterInMemory, overMessages("linear", linearScatterOf, "else")];
+const scatterv = [scatterInMemory, overMessages("linear", linearScatterOf, ELSE)];
 
 const allgatherInMemory = inMemory(
   "direct",
@@ -349,7 +330,7 @@ const ring = overMessages(
     const { counts, offsets } = request.received ?? uniform(request, geometry.size);
     return ringAllgather({ ...shapeOf(request, geometry), counts, offsets });
   },
-  "else",
+  ELSE,
 );
 const leadersOfAllgather = byLeaders(
   "leaders",
@@ -357,8 +338,7 @@ const leadersOfAllgather = byLeaders(
     const { counts, offsets } = request.received ?? uniform(request, geometry.size);
     return leadersAllgather({ ...placed(request, geometry), counts, offsets });
   },
-  `blocks of up to ${ALLGATHER_SHORT} bytes`,
-  upTo(ALLGATHER_SHORT),
+  upTo(ALLGATHER_SHORT, "blocks of "),
 );
 const allgather = [
   allgatherInMemory,
@@ -366,17 +346,14 @@ const allgather = [
   overMessages(
     "recursive-doubling",
     (request, geometry) => doublingAllgather(shapeOf(request, geometry)),
-    `blocks of up to ${ALLGATHER_SHORT} bytes`,
-    upTo(ALLGATHER_SHORT),
-    "",
-    always,
+    upTo(ALLGATHER_SHORT, "blocks of "),
+    NONE,
     ({ size }) => (size & (size - 1)) === 0,
   ),
   overMessages(
     "bruck",
     (request, geometry) => bruckAllgather(shapeOf(request, geometry)),
-    `blocks of up to ${ALLGATHER_SHORT} bytes`,
-    upTo(ALLGATHER_SHORT),
+    upTo(ALLGATHER_SHORT, "blocks of "),
   ),
   ring,
 ];
@@ -400,16 +377,14 @@ const pairwise = overMessages(
       receiveOffsets: received.offsets,
     });
   },
-  "else",
+  ELSE,
 );
 const alltoall = [
   alltoallInMemory,
-  overMessages(
-    "bruck",
-    (request, geometry) => bruckAlltoall(shapeOf(request, geometry)),
-    `${ALLTOALL_MEMBERS} members or more, blocks of up to ${ALLTOALL_SHORT} bytes`,
-    (request, { size }) => size >= ALLTOALL_MEMBERS && request.bytes <= ALLTOALL_SHORT,
-  ),
+  overMessages("bruck", (request, geometry) => bruckAlltoall(shapeOf(request, geometry)), {
+    text: `${ALLTOALL_MEMBERS} members or more, blocks of up to ${ALLTOALL_SHORT} bytes`,
+    holds: ({ bytes }, { size }) => size >= ALLTOALL_MEMBERS && bytes <= ALLTOALL_SHORT,
+  }),
   pairwise,
 ];
 const alltoallv = [alltoallInMemory, pairwise];
@@ -418,7 +393,7 @@ const scan = [
   overMessages(
     "recursive-doubling",
     (request, geometry) => inSegments(shapeOf(request, geometry), (shape) => doublingScan(shape, request.isExclusive)),
-    "always",
+    ALWAYS,
   ),
 ];
 
@@ -434,7 +409,6 @@ const reduceScatter = [
   overMessages(
     "halving",
     (request, geometry) => halvingReduceScatter(scattered(request, geometry)),
-    `up to ${REDUCE_SCATTER_SHORT} bytes`,
     upTo(REDUCE_SCATTER_SHORT),
   ),
   overMessages(
@@ -443,7 +417,7 @@ const reduceScatter = [
       const shape = scattered(request, geometry);
       return pairwiseReduceScatter(shape, blockSegment(shape.counts, request.elementBytes));
     },
-    "else",
+    ELSE,
   ),
 ];
 

@@ -112,7 +112,12 @@ export class NodeConnection {
       connectNonce: this.#nonce,
     });
     const first = this.#nonce[0] as number;
-    this.session = new Session(first, this.queue, this.#state, 1 + SESSION_WINDOW, this.#sent, seal, 0);
+    this.session = new Session(first, this.queue, this.#state, {
+      limit: 1 + SESSION_WINDOW,
+      sent: this.#sent,
+      seal,
+      handshake: 0,
+    });
   }
 
   /** Whether a packet is the first answer to its connect packet. @param echo offset of the repeated nonce */
@@ -153,15 +158,8 @@ export class NodeConnection {
     const seal = seals?.toTarget;
     if (this.session === undefined) {
       const limit = packet.at(ACCEPT_LIMIT_OFFSET);
-      this.session = new Session(
-        responder,
-        this.queue,
-        this.#state,
-        limit,
-        this.#sent,
-        seal,
-        Math.max(1, now - this.#begin),
-      );
+      const handshake = Math.max(1, now - this.#begin);
+      this.session = new Session(responder, this.queue, this.#state, { limit, sent: this.#sent, seal, handshake });
     } else this.session.accept(responder, seal);
     return this.session;
   }

@@ -40,6 +40,18 @@ export interface SessionShared extends Reordering {
   readonly makeController: MakeController;
 }
 
+/** How a session begins. */
+interface SessionBegin {
+  /** Packet numbers must be below it, until the target allows more. */
+  readonly limit: number;
+  /** Transmissions of the connect packet. */
+  readonly sent: number;
+  /** Seals outgoing packets; undefined: the packets are not sealed. */
+  readonly seal: Seal | undefined;
+  /** Microseconds from the first connect packet to its answer; 0: with 0-RTT. */
+  readonly handshake: number;
+}
+
 export class Session {
   /** The id that the target assigned; with 0-RTT, the first word of the nonce. */
   readonly id: number;
@@ -65,18 +77,12 @@ export class Session {
   /**
    * @param id the target's session id; with 0-RTT, the first word of the nonce until accept()
    * @param route of outgoing packets: its address may change
-   * @param sent transmissions of the connect packet
-   * @param seal of outgoing packets; undefined: they are not sealed
-   * @param handshake microseconds from the first connect packet to its answer; 0: with 0-RTT
    */
   constructor(
     id: number,
     route: { readonly to: Address },
     shared: SessionShared,
-    limit: number,
-    sent: number,
-    seal: Seal | undefined,
-    handshake: number,
+    { limit, sent, seal, handshake }: SessionBegin,
   ) {
     this.id = id;
     this.#currentId = id;

@@ -22,12 +22,15 @@ describe.each(["wasm", "ts"] as const)("%s", (name) => {
     );
     const kernel = selectKernel(name, shared, memory);
     const addresses = new SlotTable(kernel, memory, map);
-    const purge = new Purge(kernel, memory, map, addresses, {
-      isBusy: () => false,
-      closeLanes: () => false,
-      lastUse: () => 1,
-      forget: () => {},
-    });
+    const purge = new Purge(
+      { kernel, memory, map, addresses },
+      {
+        isBusy: () => false,
+        closeLanes: () => false,
+        lastUse: () => 1,
+        forget: () => {},
+      },
+    );
     const bound = addresses.bind(FAR, map.tasks);
     purge.took(bound, FAR);
     const slot = taskSlot(map, bound);

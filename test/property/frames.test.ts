@@ -94,8 +94,7 @@ class Party {
       this.#memory,
       segments,
       HEAP_BYTES,
-      () => this.now,
-      () => {},
+      { now: () => this.now, advance: () => {} },
     );
     this.frames.onFrame = (from, to, frame) => {
       this.heard.push({ from, to, frame: kept(frame) });

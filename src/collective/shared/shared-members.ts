@@ -327,7 +327,11 @@ export class SharedMembers {
     if (this.#haveAll(MEMBER_REDUCED_OFFSET, number)) this.#ringOthers();
   }
 
-  /** Before this member arrives for an operation on long arrays. @param inline pointer into its slot @param out to its slices */
+  /**
+   * Before this member arrives for an operation on long arrays.
+   * @param inline pointer into the member's slot
+   * @param out pointer to the member's slices
+   */
   openWindows(inline: number, isWindowed: boolean, out: number): void {
     const { words } = this.memory;
     const slot = inline - MEMBER_INLINE_OFFSET;

@@ -99,6 +99,21 @@ interface GridNeighbor extends GridSide {
   arrived: number;
 }
 
+/** What a grid is made of. */
+interface GridParts<View extends CellArray> {
+  readonly host: ExtensionHost;
+  readonly plan: GridPlan;
+  /** This member's block, and its sides with neighbors. */
+  readonly block: Block;
+  readonly sides: readonly GridSide[];
+  readonly layout: GridLayout;
+  /** The array of cells. */
+  readonly type: PayloadView<View>;
+  /** The extension's number in its geometry. */
+  readonly number: number;
+  readonly region: SharedRegion;
+}
+
 /**
  * A grid in blocks, from `geometry.createGrid()`. This member has one block, in a region, with a halo on each side. It belongs
  * to this member's thread.
@@ -153,16 +168,7 @@ export class Grid<View extends CellArray = Float64Array> {
   ];
 
   /** @internal */
-  constructor(
-    host: ExtensionHost,
-    plan: GridPlan,
-    block: Block,
-    sides: readonly GridSide[],
-    layout: GridLayout,
-    type: PayloadView<View>,
-    number: number,
-    region: SharedRegion,
-  ) {
+  constructor({ host, plan, block, sides, layout, type, number, region }: GridParts<View>) {
     this.size = plan.size;
     this.processes = plan.processes;
     this.halo = plan.halo;
@@ -498,7 +504,7 @@ async function make<View extends CellArray>(
       call: "createGrid",
       same: { type: array, ...plan },
     });
-    grid = new Grid(host, plan, block, sides, layout, type, number, region);
+    grid = new Grid({ host, plan, block, sides, layout, type, number, region });
   } catch (error) {
     host.core.unextend(number);
     throw error;

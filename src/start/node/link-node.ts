@@ -133,10 +133,12 @@ export class LinkNode {
       packets.memory,
       this.sessions,
       map.heapBytes,
-      () => host.now(),
-      () => this.#advance(),
-      // The probe of a node that has moved finds it, before nodes that send to its old address give it up.
-      parts.silence && parts.silence / 2,
+      {
+        now: () => host.now(),
+        advance: () => this.#advance(),
+        // The probe of a node that has moved finds it, before nodes that send to its old address give it up.
+        probeMax: parts.silence && parts.silence / 2,
+      },
     );
     this.#listen(link);
     this.agent = new Agent(kernel, memory, map, this.pipe, parts.isInline ?? true);

@@ -41,6 +41,7 @@ import { Bells } from "./bells.js";
 import { Egress } from "./egress.js";
 import type { Frame, Pipe } from "./frames.js";
 import { Ingress } from "./ingress.js";
+import type { NetParts } from "./net-parts.js";
 import { Purge } from "./purge.js";
 import { RemoteRendezvous } from "./remote-rendezvous.js";
 import { RemoteRma } from "./remote-rma.js";
@@ -113,18 +114,19 @@ export class Agent implements RemoteAgent {
     this.addresses = addresses;
     pipe.onFrame = (from, to, frame) => this.#onFrame(from, to, frame);
     const send = (from: Endpoint, to: Endpoint, frame: Frame): void => this.#send(from, to, frame);
-    this.#rma = new RemoteRma(kernel, memory, map, addresses, send);
-    this.#rendezvous = new RemoteRendezvous(kernel, memory, map, addresses, send);
-    this.#egress = new Egress(kernel, memory, map, addresses, pipe, (from, to) => this.#noteStream(from, to));
+    const parts: NetParts = { kernel, memory, map, addresses };
+    this.#rma = new RemoteRma(parts, send);
+    this.#rendezvous = new RemoteRendezvous(parts, send);
+    this.#egress = new Egress(parts, pipe, (from, to) => this.#noteStream(from, to));
     this.#bells = new Bells(kernel, map);
-    this.#ingress = new Ingress(kernel, memory, map, addresses, send, {
+    this.#ingress = new Ingress(parts, send, {
       bind: (task) => this.#bind(task),
       end: (task) => this.#end(task),
       retire: (endpoint) => this.#retire(endpoint),
       hold: (slot) => this.#bells.hold(slot),
     });
     if (isInline) memory.words[(engineSlot(map) + TASK_INLINE_OFFSET) >>> 2] = 1;
-    this.#purge = new Purge(kernel, memory, map, addresses, {
+    this.#purge = new Purge(parts, {
       isBusy: (slot, hasAny) => this.#isBusy(slot, hasAny),
       closeLanes: (slot) => this.#ordinalsOf(slot).every((ordinal) => this.#ingress.close(ordinal)),
       lastUse: (task) => this.#uses.get(task) ?? 0,

@@ -24,6 +24,7 @@ import type { Kernel, Memory } from "../../kernel/kernel.js";
 import { contextBlock, engineSlot, isClosed, type MemoryMap, taskSlot } from "../../memory/map.js";
 import { endpointCount, type SlotTable, taskAt } from "../../node/address.js";
 import type { FrameMemory, Pipe } from "./frames.js";
+import type { NetParts } from "./net-parts.js";
 import { CREDIT_BYTES, isSwitch, PREFIX_BYTES, putRecord, recordBytes } from "./records.js";
 
 const EVENT_WORDS = EVENT_SIZE >>> 2;
@@ -55,10 +56,7 @@ export class Egress {
 
   /** @param note notes that a frame goes to a context. False: it has ended */
   constructor(
-    kernel: Kernel,
-    memory: Memory,
-    map: MemoryMap,
-    addresses: SlotTable,
+    { kernel, memory, map, addresses }: NetParts,
     pipe: Pipe,
     note: (from: Endpoint, to: Endpoint) => boolean,
   ) {

@@ -11,6 +11,7 @@ import { LANE_BYTES_AGENT, ShmLanes } from "../shm/lanes.js";
 import { LANE_FULL, LANE_NO_MEMORY, LANE_READY } from "../transport.js";
 import { BUFFER_BYTES, FrameBuffers } from "./frame-buffers.js";
 import type { SendFrame } from "./frames.js";
+import type { NetParts } from "./net-parts.js";
 import {
   begun,
   CREDIT_BYTES,
@@ -107,14 +108,7 @@ export class Ingress {
   /** By ordinal: the lanes that this node's agent writes on behalf of other nodes' contexts. */
   readonly #lanes: (ShmLanes | undefined)[] = [];
 
-  constructor(
-    kernel: Kernel,
-    memory: Memory,
-    map: MemoryMap,
-    addresses: SlotTable,
-    send: SendFrame,
-    host: IngressHost,
-  ) {
+  constructor({ kernel, memory, map, addresses }: NetParts, send: SendFrame, host: IngressHost) {
     this.#kernel = kernel;
     this.#memory = memory;
     this.#map = map;

@@ -30,6 +30,7 @@ import { contextBlock, type MemoryMap, ordinalOf, taskSlot } from "../../memory/
 import type { GracePeriod, GracePeriods } from "../../memory/regions.js";
 import { type SlotTable, UNBOUND } from "../../node/address.js";
 import { gracePeriods, mayBeInUse } from "../../node/liveness.js";
+import type { NetParts } from "./net-parts.js";
 
 /** Most slots that are on their way back at a time. */
 const LEAVING_MAX = 4;
@@ -80,7 +81,7 @@ export class Purge {
   /** A frame waits for a slot. */
   isWanted = false;
 
-  constructor(kernel: Kernel, memory: Memory, map: MemoryMap, addresses: SlotTable, host: PurgeHost) {
+  constructor({ kernel, memory, map, addresses }: NetParts, host: PurgeHost) {
     this.#kernel = kernel;
     this.#memory = memory;
     this.#map = map;

@@ -95,6 +95,7 @@ import { type SlotTable, taskAt } from "../../node/address.js";
 import { copyInto } from "../../support/copy.js";
 import { isVerb } from "./encoding.js";
 import type { Frame, SendFrame } from "./frames.js";
+import type { NetParts } from "./net-parts.js";
 import { type Resolved, remoteResult, resolveRegion } from "./regions.js";
 
 type ChainFrame = Extract<Frame, { readonly chain: number }>;
@@ -130,7 +131,7 @@ export class RemoteRendezvous {
   /** Bytes that may still be moved in this turn. */
   #allowance = 0;
 
-  constructor(kernel: Kernel, memory: Memory, map: MemoryMap, addresses: SlotTable, send: SendFrame) {
+  constructor({ kernel, memory, map, addresses }: NetParts, send: SendFrame) {
     this.#kernel = kernel;
     this.#memory = memory;
     this.#atomics = sharedAtomics(memory);

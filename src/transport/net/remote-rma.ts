@@ -58,6 +58,7 @@ import type { SlotTable } from "../../node/address.js";
 import { copyInto } from "../../support/copy.js";
 import { FrameScratch } from "./frame-buffers.js";
 import type { Frame, SendFrame } from "./frames.js";
+import type { NetParts } from "./net-parts.js";
 import { CREDIT_BYTES } from "./records.js";
 import { remoteResult, resolveRegion } from "./regions.js";
 
@@ -151,7 +152,7 @@ export class RemoteRma {
   readonly #awayOf = new Map<number, Away>();
   #asks = 0;
 
-  constructor(kernel: Kernel, memory: Memory, map: MemoryMap, addresses: SlotTable, send: SendFrame) {
+  constructor({ kernel, memory, map, addresses }: NetParts, send: SendFrame) {
     this.#kernel = kernel;
     this.#memory = memory;
     this.#atomics = sharedAtomics(memory);

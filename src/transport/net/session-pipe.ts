@@ -110,6 +110,16 @@ export interface SegmentSender {
   abandon(node: number, isGone: boolean): void;
 }
 
+/** When a pipe has its turns. */
+interface PipeTurns {
+  /** Microseconds. */
+  now(): number;
+  /** Makes the sessions send what they were given, and calls `flush()` at `due`. */
+  advance(): void;
+  /** Microseconds between two probes of a node, at the most. */
+  readonly probeMax?: number | undefined;
+}
+
 export class SessionPipe implements Pipe {
   onFrame: OnFrame = () => false;
   readonly failureDetection = false;
@@ -142,18 +152,13 @@ export class SessionPipe implements Pipe {
   /**
    * @param memory in which segments are given to `take()`
    * @param frameMax bytes of the longest frame that this node takes: a longer one is wrong
-   * @param now microseconds
-   * @param advance makes the sessions send what submit() gave them, and calls `flush()` at `due`
-   * @param probeMax microseconds between two probes of a node, at the most
    */
   constructor(
     places: Places,
     memory: Memory,
     segments: SegmentSender,
     frameMax: number,
-    now: () => number,
-    advance: () => void,
-    probeMax = Number.POSITIVE_INFINITY,
+    { now, advance, probeMax = Number.POSITIVE_INFINITY }: PipeTurns,
   ) {
     this.#places = places;
     this.#memory = memory;

@@ -172,7 +172,13 @@ describe("a host that gives no more WebAssembly.Memory", () => {
 
   it("each task runs the ts kernels, and says so", async () => {
     const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
-    const job = await launch(PEER, { tasks: 3, join: true, args: {} });
+    let job = await launch(PEER, { tasks: 3, join: true, args: {} });
+    // A launch may find memory that another test has left, and that was collected just then.
+    for (let tries = 0; tries < 5 && job.client.kernel !== "ts"; tries++) {
+      await job.terminate();
+      hoard(own);
+      job = await launch(PEER, { tasks: 3, join: true, args: {} });
+    }
     const { client } = job;
     expect(client.kernel).toBe("ts");
     const context = client.createContext();
