@@ -102,7 +102,7 @@ for (const [name, source] of [
   ["top", "node/node-top"],
   ["engine", "tasks/engine-worker"],
   // It has the code of agent, top and watch.
-  ["link-process", "node/link-process"],
+  ["link-process", "node/linked-process"],
 ]) {
   const built = await build({
     ...common,
@@ -323,9 +323,9 @@ const { output } = await merge(pieces, Object.keys(entries), /^#node\//, [
   ["protocol", "protocol"],
   ["index", "chunk"],
   // Elsewhere it would be one more file for each process.
-  [["launcher", "node/by-run"], "chunk"],
+  [["launch-job", "node/by-run"], "chunk"],
   ["wasm", "wasm"],
-  ["launcher", "launcher"],
+  ["launch-job", "launch-job"],
   ["node/by-run", "node/by-run"],
   // What pages load has nothing of what only Node can use.
   ["web"],

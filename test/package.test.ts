@@ -24,7 +24,7 @@ const paths = (
 
 test("npm pack holds only what a user needs", () => {
   const allowed =
-    /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|SECURITY\.md|(bench|docs|docs\/(api|internals|recipes)|src)\/[\w-]+\.md|assembly\/layout(\/\w+)?\.ts|dist\/(absent|index|piscina|piscina-worker|pool|port|protocol|web|cli|node\/(by-launcher|by-run|inline-agent|input|process-nodes|process|processes|process-memory|web-host|yields)|(agent|chunk|cli-\w+|engine|extensions|launcher|link-process|make-geometry|monitor|node|noble|private-node|start-watch|top|twin|type|udp|wasm|websocket)-\w+)\.js(\.map)?|dist\/(index|piscina|pool|port|web)\.d\.ts|dist\/(pamir\.wasm|task-output\.cjs)|dist\/tasks\/[\w-]+\.js|examples\/[\w-]+\.js|bench\/peers\/\w+\.[ch])$/;
+    /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|SECURITY\.md|(bench|docs|docs\/(api|internals|recipes)|src)\/[\w-]+\.md|assembly\/layout(\/\w+)?\.ts|dist\/(absent|index|piscina|piscina-worker|pool|port|protocol|web|cli|node\/(by-launcher|by-run|inline-agent|input|process-nodes|process|processes|process-memory|web-host|yields)|(agent|chunk|cli-\w+|engine|extensions|launch-job|link-process|make-geometry|monitor|node|noble|private-node|start-watch|top|twin|type|udp|wasm|websocket)-\w+)\.js(\.map)?|dist\/(index|piscina|pool|port|web)\.d\.ts|dist\/(pamir\.wasm|task-output\.cjs)|dist\/tasks\/[\w-]+\.js|examples\/[\w-]+\.js|bench\/peers\/\w+\.[ch])$/;
   expect(paths.filter((path) => !allowed.test(path))).toEqual([]);
   expect(paths).toEqual(
     expect.arrayContaining([
@@ -45,7 +45,7 @@ test.each([
   // The launcher has loaded its own file before.
   [
     "dist/node/processes.js",
-    [/^\.\.\/chunk-/, /^\.\.\/chunk-/, /^\.\.\/launcher-/, /^\.\.\/protocol\.js$/, /^\.\/by-run\.js$/],
+    [/^\.\.\/chunk-/, /^\.\.\/chunk-/, /^\.\.\/launch-job-/, /^\.\.\/protocol\.js$/, /^\.\/by-run\.js$/],
   ],
   ["dist/cli.js", [/^\.\/cli-chunk-/]],
   [paths.find((path) => path.startsWith("dist/cli-run-")) as string, [/^\.\/cli-chunk-/, /^\.\/index\.js$/]],
@@ -237,7 +237,7 @@ test(`what pamir/piscina adds to import "pamir" is at most ${PISCINA_MAX} bytes,
 
 test(`what pamir/web adds to import "pamir" on a page is at most ${WEB_MAX} bytes, and has noble's license`, async () => {
   // Both need the kernels, of which a launcher has a file. The rest is counted with import "pamir".
-  const { first } = await bundleSizes("dist/index.js", /\/(launcher|wasm)-/);
+  const { first } = await bundleSizes("dist/index.js", /\/(launch-job|wasm)-/);
   const web = await bundleSizes("dist/web.js", /\/wasm-/);
   expect(web.first + web.noble - first).toBeLessThanOrEqual(WEB_MAX);
   const noble = paths.find((path) => path.startsWith("dist/noble-")) as string;

@@ -20,7 +20,7 @@ export interface Later {
   /** Tasks with which the job begins, and tasks that it has at the most. */
   readonly world: number;
   readonly most: number;
-  /** A descriptor from which the agent of a node reads orders: see LinkAgentOrder. */
+  /** A descriptor from which the agent of a node reads orders: see ProcessNodeOrder. */
   readonly news?: number | undefined;
   /** If this process comes later: its rank, the nodes that have ended, and the tasks whose processes have ended for certain. */
   readonly rank?: number | undefined;

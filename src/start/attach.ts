@@ -31,7 +31,7 @@ import {
   isTaskName,
   LAUNCHED,
   type LastWord,
-  type TaskBootstrap,
+  type StartMessage,
   type TaskNews,
   type TaskReport,
 } from "./start-message.js";
@@ -52,18 +52,18 @@ let turns: Promise<unknown> = Promise.resolve();
  */
 export async function attach(port?: AttachPort): Promise<Client> {
   if (port === undefined) {
-    attached ??= join();
+    attached ??= attachHere();
     return attached;
   }
   if (typeof port?.postMessage !== "function") {
     throw new PamiError("PAMIR_INVAL", `port of attach() is ${show(port)}, not a MessagePort`);
   }
-  const turn = turns.then(() => joinBy(port));
+  const turn = turns.then(() => attachBy(port));
   turns = turn.catch(() => {});
   return turn;
 }
 
-async function joinBy(port: AttachPort): Promise<Client> {
+async function attachBy(port: AttachPort): Promise<Client> {
   const client = await attached?.catch(() => undefined);
   if (client?.closed === false) {
     throw new PamiError(
@@ -78,10 +78,10 @@ async function joinBy(port: AttachPort): Promise<Client> {
   return attached;
 }
 
-async function join(): Promise<Client> {
+async function attachHere(): Promise<Client> {
   const threads = nodeModule("worker_threads");
   if (threads !== undefined) {
-    const bootstrap = (threads.workerData as { [BOOTSTRAP]?: TaskBootstrap } | null)?.[BOOTSTRAP];
+    const bootstrap = (threads.workerData as { [BOOTSTRAP]?: StartMessage } | null)?.[BOOTSTRAP];
     if (bootstrap === undefined) {
       if (!threads.isMainThread) throw notInJob();
       const { start, memory, onLeave, lookAtSlots, onClient, inline } = await joinMainThread();
@@ -113,8 +113,8 @@ async function joinMainThread(): Promise<Joined> {
 
 /** In Node, in a worker that the program has started. */
 async function joinByPort(port: NodePort): Promise<Client> {
-  const { bootstrap, life } = await new Promise<{ bootstrap: TaskBootstrap; life: NodePort }>((resolve) => {
-    const hear = (message: { [BOOTSTRAP]?: TaskBootstrap; life: NodePort } | null): void => {
+  const { bootstrap, life } = await new Promise<{ bootstrap: StartMessage; life: NodePort }>((resolve) => {
+    const hear = (message: { [BOOTSTRAP]?: StartMessage; life: NodePort } | null): void => {
       const bootstrap = message?.[BOOTSTRAP];
       if (bootstrap === undefined) return;
       port.off("message", hear);
@@ -228,7 +228,7 @@ function reportErrors(worker: TaskWorker): void {
 }
 
 /** The bootstrap, from the thread that started this worker, or through a port from the job that adopts it. */
-function bootstrapFrom(worker: TaskWorker | MessagePort): Promise<TaskBootstrap> {
+function bootstrapFrom(worker: TaskWorker | MessagePort): Promise<StartMessage> {
   return new Promise((resolve, reject) => {
     const isPort = "start" in worker;
     // launch() answers a worker that it started, however late; and behind a port, a job waits. Any other worker may belong
@@ -237,14 +237,14 @@ function bootstrapFrom(worker: TaskWorker | MessagePort): Promise<TaskBootstrap>
     const ask = (): void => (worker as TaskWorker).postMessage({ [BOOTSTRAP]: "attach" satisfies TaskReport });
     const late = isSure ? undefined : after(ANSWER_MS, () => reject(notInJob()));
     const hear = (event: Event): void => {
-      const given = ((event as MessageEvent).data as { [BOOTSTRAP]?: TaskBootstrap | TaskNews } | null)?.[BOOTSTRAP];
+      const given = ((event as MessageEvent).data as { [BOOTSTRAP]?: StartMessage | TaskNews } | null)?.[BOOTSTRAP];
       if (given === undefined) return;
       event.stopImmediatePropagation();
       if ("offer" in given) {
         ask();
         return;
       }
-      const bootstrap = given as TaskBootstrap;
+      const bootstrap = given as StartMessage;
       worker.removeEventListener("message", hear);
       late?.();
       resolve(bootstrap);
@@ -265,7 +265,7 @@ function holdLock(name: string): Promise<() => void> {
 }
 
 /** Views over the memory that all tasks share. */
-async function memoryOf({ memory, futex, isAdopted, job }: TaskBootstrap): Promise<Memory> {
+async function memoryOf({ memory, futex, isAdopted, job }: StartMessage): Promise<Memory> {
   const shared = memory as SharedMemory;
   if (futex === undefined) return withYield(openMemory(shared), job);
   const { taskFutexOf } = await import("../process/process-memory.js");
@@ -293,7 +293,7 @@ interface ClientWay {
 
 /** The client for a bootstrap, over the memory that all tasks share. */
 export function clientOf(
-  bootstrap: TaskBootstrap,
+  bootstrap: StartMessage,
   memory: Memory,
   openKernel: OpenKernel,
   { onLeave, lookAtSlots, inline }: ClientWay,
@@ -318,7 +318,7 @@ export type PrivateNodes = typeof import("./node/private-node.js");
 /** A client over a memory of its own, with the agent that stands for the other tasks. */
 export function portsNodeOf(
   { makePortsNode }: PrivateNodes,
-  bootstrap: TaskBootstrap,
+  bootstrap: StartMessage,
   room: JobMemory,
   way: { readonly openKernel: OpenKernel; readonly tell: TellLauncher; readonly onLeave: () => void },
 ): PortsNode {
@@ -338,7 +338,7 @@ function attachedAs(client: Client): Client {
   return client;
 }
 
-function otherVersion({ version }: TaskBootstrap, theirs: number): PamiError {
+function otherVersion({ version }: StartMessage, theirs: number): PamiError {
   return new PamiError(
     "PAMIR_VERSION",
     `the job was launched by pamir ${version} (layout ${theirs}), this task imports ${VERSION} (layout ${LAYOUT_HASH}): use one copy`,

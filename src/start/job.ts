@@ -24,7 +24,7 @@ import { diagnostics } from "../support/diagnostics.js";
 import { failProcess, isNode } from "../support/host.js";
 import type { HostMessagePort, URLLike, WorkerLike } from "../support/like.js";
 import { promise, promised } from "../support/promise.js";
-import type { TaskBootstrap } from "./start-message.js";
+import type { StartMessage } from "./start-message.js";
 import { failureText, isFailure, type OnError } from "./tasks/failure.js";
 import type { AdoptTarget, Monitor, MonitorEvents, MonitorOrders, TaskExit } from "./tasks/monitor.js";
 import type { TaskPorts } from "./tasks/task-ports.js";
@@ -72,7 +72,7 @@ export interface JobParts {
     task: number,
     options: SpawnOptions,
     isAdopted: boolean,
-  ) => { readonly bootstrap: TaskBootstrap; readonly orders: MonitorOrders };
+  ) => { readonly bootstrap: StartMessage; readonly orders: MonitorOrders };
   /** Whether the job has an engine thread. */
   readonly hasEngine: boolean;
   /** By task, if the job has ports: the launching thread's end of its channel. */

@@ -20,12 +20,13 @@ export interface LaunchOptions {
    */
   kernel?: KernelName | readonly KernelName[] | undefined;
   /**
-   * Number of processes that run the tasks, at most their number (default: the tasks are threads of this process). They share
-   * memory, and so the calls and their speed are those of threads. A process that dies ends its own tasks only. If one of the first processes can't be started, all tasks end. A caller that
-   * joins is task 0 in its own process. Values such as `args` are copied: they can't be shared memory or ports.
+   * Number of processes that run the tasks, at most their number (default: the tasks are threads of this process). The processes
+   * share memory, and so the calls and their speed are those of threads. A process that dies ends its own tasks only. If one of
+   * the first processes can't be started, all tasks end. A caller that joins is task 0 in its own process. Values such as `args`
+   * are copied: they can't be shared memory or ports.
    *
    * Shared memory takes Linux and the package `koffi`. Without these, each task has a memory of its own, and a sealed link on
-   * loopback (UDP) joins them, with the same calls. A warning with the code PAMIR_LINK reports the link once, and `info()` has
+   * loopback joins them, with the same calls. A warning with the code PAMIR_LINK reports the link once, and `info()` has
    * the reason. Then `launch` resolves once all processes are up, and `job.adopt` is refused.
    */
   processes?: number | undefined;

@@ -22,6 +22,6 @@ export async function launch(
 ): Promise<Job> {
   const why = bareScope();
   if (why !== undefined) throw new PamiError("PAMIR_NO_WORKERS", `launch(): ${why}`);
-  const { launchJob } = await import("./launcher.js");
+  const { launchJob } = await import("./launch-job.js");
   return launchJob(entry, options);
 }

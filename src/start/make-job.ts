@@ -15,8 +15,8 @@ import { hostModeOf } from "./info.js";
 import { Job } from "./job.js";
 import { areMain, type JobPlan } from "./job-plan.js";
 import type { JoinedMemory } from "./join/node-memory.js";
-import type { TaskBootstrap } from "./start-message.js";
-import { StartMessages } from "./start-messages.js";
+import { StartMessages } from "./make-start-messages.js";
+import type { StartMessage } from "./start-message.js";
 import { checkKernels } from "./task-options.js";
 import type { OnError } from "./tasks/failure.js";
 import type { Monitor, MonitorEvents, MonitorOrders } from "./tasks/monitor.js";
@@ -103,7 +103,7 @@ function makeRoom({ count, limits, options, nodes, processes, link }: JobPlan): 
 function joinCaller(
   { nodes, link, options, sources }: JobPlan,
   room: JobMemory,
-  own: TaskBootstrap,
+  own: StartMessage,
   board: Switchboard | undefined,
   left: () => void,
 ): Client | undefined {

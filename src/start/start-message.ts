@@ -15,7 +15,7 @@ import { uniqueName } from "../support/host.js";
 /** Key of the bootstrap in a worker's `workerData`. */
 export const BOOTSTRAP = "pamir:task";
 
-export interface TaskBootstrap {
+export interface StartMessage {
   /** Version and layout of the pamir that launched the job. */
   readonly version: string;
   readonly layoutHash: number;
@@ -55,7 +55,7 @@ export const LAUNCHED = "PAMIR_LAUNCHED";
 
 export interface LaunchedTask {
   /** Without the fields that only threads of one process can share. */
-  readonly start: TaskBootstrap;
+  readonly start: StartMessage;
   readonly memory: ProcessMemorySetup;
   /** The process that has started this process. */
   readonly launcher: ProcessIdentity;

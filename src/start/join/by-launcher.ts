@@ -1,4 +1,4 @@
-// attach() in a process that a launcher has started: mpiexec, mpirun, srun, or a script.
+// attach() in a process that a launcher has started: mpiexec, mpirun, srun, a script, or `pamir run --nodes` and `--hosts`.
 
 import { takeLater } from "../../bootstrap/later.js";
 import { type OpenedBootstrap, openBootstrap } from "../../bootstrap/open.js";

@@ -1,4 +1,4 @@
-// attach() in the main thread of a process that `pamir run` has started for one task. This way of joining needs no messages:
+// attach() in the main thread of a process that `pamir run --processes` has started for one task. This way of joining needs no messages:
 // the process inherits the memory, and a variable has the other data.
 import type { Writable } from "node:stream";
 import { sharedAtomics } from "../../kernel/atomics.js";

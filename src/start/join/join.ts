@@ -21,10 +21,10 @@ import { environment, nodeModule } from "../../support/host.js";
 import { findPackage } from "../../support/node/packages.js";
 import type { LimitOptions } from "../limits.js";
 import type { ProcessNodeSetup } from "../node/process-node.js";
-import { type InlineParts, LEAVE_MS, memoryOf, type StartedAgent, startAgent } from "../node/started-agent.js";
+import { ACKNOWLEDGE_MS, type InlineParts, memoryOf, type StartedAgent, startAgent } from "../node/started-agent.js";
 import { recordErrors } from "../process/record-errors.js";
 import { startWatch } from "../process/start-watch.js";
-import type { TaskBootstrap } from "../start-message.js";
+import type { StartMessage } from "../start-message.js";
 import { type Introduction, introduce, isOfThisHost, noteSharing } from "./introduce.js";
 import { kernelOf, type ProcessJoinOptions, portOf, SILENCE_DEFAULT_MS } from "./join-options.js";
 import { closeOffer, type JoinedMemory, type MadeMemory, makeMemory, openOffered } from "./node-memory.js";
@@ -35,7 +35,7 @@ import { find, get, put } from "./values.js";
 
 /** The parts for a task in this process. */
 export interface Joined {
-  readonly start: TaskBootstrap;
+  readonly start: StartMessage;
   readonly memory: Memory;
   readonly lookAtSlots: LookAtSlots | undefined;
   /** To call once the client is closed. */
@@ -224,7 +224,7 @@ async function addressesFor(plan: Plan, own: Address): Promise<(Address | null)[
 }
 
 /** The data of this process's task for attach(). */
-function startOf({ bootstrap, place, later, kernel }: Plan, { shared, job, futex }: JoinedMemory): TaskBootstrap {
+function startOf({ bootstrap, place, later, kernel }: Plan, { shared, job, futex }: JoinedMemory): StartMessage {
   return {
     version: VERSION,
     layoutHash: LAYOUT_HASH,
@@ -276,7 +276,7 @@ function nodeSetup(plan: Plan, mapped: JoinedMemory): ProcessNodeSetup {
     packages: packagesOf(kind),
     packetBytes,
     impairments,
-    leaveMs: LEAVE_MS,
+    leaveMs: ACKNOWLEDGE_MS,
   };
 }
 

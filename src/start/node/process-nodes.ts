@@ -1,5 +1,5 @@
-// Jobs whose processes share no memory: each task is a node, and a link over UDP on loopback joins the nodes. This file is the
-// launching thread's part; the monitor and link-process.ts have the other parts.
+// Jobs whose processes share no memory: each task is a node, and a link on loopback joins the nodes. This file is the
+// launching thread's part; the monitor (monitor-nodes.ts) and linked-process.ts have the other parts.
 import { makeKey } from "../../bootstrap/key.js";
 import type { Later } from "../../bootstrap/later.js";
 import { PamiError } from "../../core/error.js";
@@ -16,19 +16,22 @@ import { type BootstrapAnswer, BootstrapChannel } from "../join/link-bootstrap.j
 import type { JoinedMemory } from "../join/node-memory.js";
 import type { Monitor, MonitorOrders } from "../tasks/monitor.js";
 import type { MonitorOrder } from "../tasks/monitor-node.js";
-import type { LinkSetup } from "./linked-nodes.js";
+import type { LinkSetup } from "./monitor-nodes.js";
 import { hearNews } from "./node-news.js";
 import { lookAtSlots, nodeLimits, Switchboard } from "./private-node.js";
 
 /** The options of `launch` that shape each node. */
 export type NodeOptions = Omit<LinkedNode["options"], "kernel" | "silence">;
 
+/** The launching thread's view of the nodes. */
 export class ProcessNodes {
   /** The code of a process. */
   readonly source: string;
-  readonly setup: LinkSetup;
-  readonly board: Switchboard;
   /** The monitor's setup for nodes. */
+  readonly setup: LinkSetup;
+  /** The switchboard that brings news to the nodes. */
+  readonly board: Switchboard;
+  /** Ports that go to the monitor. */
   readonly ports: NodePort[];
   readonly nodeLimits = nodeLimits;
   readonly lookAtSlots = lookAtSlots;
@@ -125,7 +128,7 @@ export class ProcessNodes {
 }
 
 /** @param later see LinkSetup @param kernel of the first task @param isJoined whether the caller is a task */
-export async function openLink(
+export async function makeProcessNodes(
   later: Later,
   options: NodeOptions & { readonly top?: boolean | undefined },
   kernel: KernelName,

@@ -93,9 +93,9 @@ export async function startAgent(setup: ProcessNodeSetup): Promise<StartedAgent>
  * Milliseconds for which an agent awaits the last acknowledgments at the most: of a node that is stopped, or cut off. With
  * 2,000, tasks of a slow host missed messages of tasks that had left.
  */
-export const LEAVE_MS = 10_000;
+export const ACKNOWLEDGE_MS = 10_000;
 /** Milliseconds for which a process that exits waits for its agent at the most. */
-const EXIT_MS = LEAVE_MS + 1000;
+const EXIT_MS = ACKNOWLEDGE_MS + 1000;
 
 /** The agent ends its turns, and the node leaves. Returns the node's memory. */
 function interruptAgent(setup: ProcessNodeSetup) {

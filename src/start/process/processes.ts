@@ -42,6 +42,6 @@ export async function openProcesses(
   if (join && maxTasks === 1) return {};
   if (!hasWarned) process.emitWarning(`${message}; a link on loopback joins them instead`, { code: "PAMIR_LINK" });
   hasWarned = true;
-  const { openLink } = await import("../node/process-nodes.js");
-  return { link: await openLink({ world: tasks, most: maxTasks }, options, kernel, join) };
+  const { makeProcessNodes } = await import("../node/process-nodes.js");
+  return { link: await makeProcessNodes({ world: tasks, most: maxTasks }, options, kernel, join) };
 }

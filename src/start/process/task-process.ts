@@ -10,9 +10,9 @@ import type { ProcessMemorySetup } from "../../process/mapping.js";
 import { nodeModule } from "../../support/host.js";
 import { after } from "../../support/timers.js";
 import type { BootstrapAnswer, BootstrapRequest } from "../join/link-bootstrap.js";
-import type { LinkedNodes, LinkSetup, NodeEnd } from "../node/linked-nodes.js";
+import type { LinkedNodes, LinkSetup, NodeEnd } from "../node/monitor-nodes.js";
 import { drained, type Labels, labelLines, outputsOf, passOn, takeRest } from "../output/labels.js";
-import { LAUNCHED, type LaunchedTask, type TaskBootstrap, type TaskNews, type TaskReport } from "../start-message.js";
+import { LAUNCHED, type LaunchedTask, type StartMessage, type TaskNews, type TaskReport } from "../start-message.js";
 import type { Lifecycle } from "../tasks/lifecycle.js";
 import type { MonitorOrders, TaskExit } from "../tasks/monitor.js";
 import { codeBy } from "./exit-code.js";
@@ -151,7 +151,7 @@ export function startTaskProcess(
   lifecycle: Lifecycle,
 ): number | undefined {
   const { labels, isDetached } = setup;
-  const { task } = start as TaskBootstrap;
+  const { task } = start as StartMessage;
   let child: ChildProcess | undefined;
   let outputs: readonly Readable[] = [];
   function exitBy(how: Omit<ProcessEnd, "child">): TaskExit {
@@ -184,7 +184,7 @@ export function startTaskProcess(
     },
   });
   try {
-    child = spawnTask(entry as string, start as TaskBootstrap, workerOptions, setup);
+    child = spawnTask(entry as string, start as StartMessage, workerOptions, setup);
   } catch (error) {
     lifecycle.end(exitBy({ failure: error as Error, code: null, signal: null }));
     return undefined;
@@ -246,7 +246,7 @@ function outputOf(outputs: readonly Readable[]): Promise<unknown> {
 
 function spawnTask(
   entry: string,
-  start: TaskBootstrap,
+  start: StartMessage,
   { argv = [], env = process.env }: { argv?: string[]; env?: NodeJS.ProcessEnv },
   { memory, labels, isDetached, preload }: ProcessesSetup,
 ): ChildProcess {

@@ -7,7 +7,7 @@ import type { SharedAtomics } from "../../kernel/atomics.js";
 import type { MemoryMap } from "../../memory/map.js";
 import { hasLeft, interruptTask, markDead, markEngineDead } from "../../node/liveness.js";
 import { after } from "../../support/timers.js";
-import { BOOTSTRAP, type TaskBootstrap, type TaskNews, type TaskReport } from "../start-message.js";
+import { BOOTSTRAP, type StartMessage, type TaskNews, type TaskReport } from "../start-message.js";
 import type { EngineSetup } from "./engine-worker.js";
 import { watchStart } from "./late-start.js";
 import { Lifecycle } from "./lifecycle.js";
@@ -139,7 +139,7 @@ export class BrowserMonitor implements Monitor {
     for (const [i, bootstrap] of bootstraps.entries()) this.#add(bootstrap, made[i] as Worker, entry);
   }
 
-  adopt(bootstrap: TaskBootstrap, target: AdoptTarget): void {
+  adopt(bootstrap: StartMessage, target: AdoptTarget): void {
     this.#watch([bootstrap]);
     this.#add(bootstrap, target as Worker | MessagePort, undefined);
     if ("start" in target) (target as MessagePort).start();
@@ -160,7 +160,7 @@ export class BrowserMonitor implements Monitor {
   unref(): void {}
 
   /** @param entry of its worker; undefined: the program has started the worker */
-  #add(bootstrap: TaskBootstrap, worker: Worker | MessagePort, entry: TaskEntry | null | undefined): void {
+  #add(bootstrap: StartMessage, worker: Worker | MessagePort, entry: TaskEntry | null | undefined): void {
     const task = new BrowserTask(bootstrap, worker, { ...this.#job, lifecycle: this.#lifecycle });
     this.#tasks.set(bootstrap.task, task);
     task.begin(entry);
@@ -192,7 +192,7 @@ export class BrowserMonitor implements Monitor {
   }
 
   /** Tells of tasks that do not attach. */
-  #watch(tasks: readonly TaskBootstrap[]): void {
+  #watch(tasks: readonly StartMessage[]): void {
     const isUnattached = (task: number): boolean =>
       this.#lifecycle.isRunning(task) && this.#tasks.get(task)?.isAttached === false;
     const numbers = tasks.map(({ task }) => task);
@@ -205,7 +205,7 @@ class BrowserTask {
   /** Whether the task holds its lock, and hears news. */
   isAttached = false;
 
-  readonly #bootstrap: TaskBootstrap;
+  readonly #bootstrap: StartMessage;
   readonly #worker: Worker | MessagePort;
   readonly #job: BrowserJob & { readonly lifecycle: Lifecycle };
   /** The exit that the task gets, while its worker is being terminated. */
@@ -216,7 +216,7 @@ class BrowserTask {
   #isPortGiven = false;
   readonly #hear = (event: Event): void => this.#heard(event as MessageEvent);
 
-  constructor(bootstrap: TaskBootstrap, worker: Worker | MessagePort, job: BrowserJob & { lifecycle: Lifecycle }) {
+  constructor(bootstrap: StartMessage, worker: Worker | MessagePort, job: BrowserJob & { lifecycle: Lifecycle }) {
     this.#bootstrap = bootstrap;
     this.#worker = worker;
     this.#job = job;

@@ -15,7 +15,7 @@ import { systemClock } from "../../support/clock.js";
 import { type NodePort, nodeModule } from "../../support/host.js";
 import { encodeText } from "../../support/text.js";
 import { after } from "../../support/timers.js";
-import { LinkedNodes } from "../node/linked-nodes.js";
+import { LinkedNodes } from "../node/monitor-nodes.js";
 import { type Labels, OUTPUT_MS } from "../output/labels.js";
 import { GRACE_MS } from "../process/exit-code.js";
 import { recordProcess } from "../process/process-record.js";
@@ -29,7 +29,7 @@ import {
   startProcess,
   startTaskProcess,
 } from "../process/task-process.js";
-import type { LastWord, TaskBootstrap } from "../start-message.js";
+import type { LastWord, StartMessage } from "../start-message.js";
 import type { EngineSetup } from "./engine-worker.js";
 import { failureText, isFailure, type OnError } from "./failure.js";
 import { watchStart } from "./late-start.js";
@@ -69,7 +69,7 @@ export interface MonitorSetup {
 /** From the launcher to the monitor. */
 export type MonitorOrder =
   | { readonly start: MonitorOrders }
-  | { readonly adopt: TaskBootstrap; readonly life: NodePort }
+  | { readonly adopt: StartMessage; readonly life: NodePort }
   | { readonly terminate: number | "all" | "engine" }
   | { readonly signal: string; readonly isEnd: boolean }
   | { readonly close: true }
@@ -169,7 +169,7 @@ function endUnstarted(bootstraps: MonitorOrders["bootstraps"]): void {
   }
 }
 
-function adopt(bootstrap: TaskBootstrap, life: NodePort): void {
+function adopt(bootstrap: StartMessage, life: NodePort): void {
   const { task } = bootstrap;
   watch([bootstrap]);
   let last: LastWord | undefined;

@@ -4,7 +4,7 @@ import type { ErrorParts } from "../../core/task-errors.js";
 import type { NodeDump } from "../../observe/dump.js";
 import type { Trace } from "../../observe/trace.js";
 import type { MessagePortLike, WorkerLike } from "../../support/like.js";
-import type { TaskBootstrap } from "../start-message.js";
+import type { StartMessage } from "../start-message.js";
 
 /**
  * The task module: its URL, or, in a browser, a function that makes its worker. Bundlers recognize the expression in such a
@@ -16,7 +16,7 @@ export type TaskEntry = string | (() => WorkerLike);
 export interface MonitorOrders {
   /** Null if there is no worker to start. */
   readonly entry: TaskEntry | null;
-  readonly bootstraps: readonly TaskBootstrap[];
+  readonly bootstraps: readonly StartMessage[];
   readonly workerOptions: Record<string, unknown>;
 }
 
@@ -71,7 +71,7 @@ export interface Monitor {
   /** Starts more tasks. @throws PAMIR_INVAL, PAMIR_ENTRY */
   start(orders: MonitorOrders): void;
   /** Makes a task of a worker that the program has started. @throws PAMIR_INVAL */
-  adopt(bootstrap: TaskBootstrap, target: AdoptTarget): void;
+  adopt(bootstrap: StartMessage, target: AdoptTarget): void;
   /** No task is left, and none comes. */
   close(): void;
   /** Whether, with `onError: "abort"`, the monitor ends all tasks by itself before it reports the failure of one. */

@@ -1,5 +1,5 @@
 // A message port for each task, to the thread that has launched the job: for what can't be copied. See launch({ ports: true }).
-import type { TaskBootstrap } from "../start-message.js";
+import type { StartMessage } from "../start-message.js";
 
 /** The launching thread's ends of the channels, by task. */
 export class TaskPorts {
@@ -25,6 +25,6 @@ export class TaskPorts {
 }
 
 /** The ports to transfer with bootstraps to another thread: the tasks' ends of the channels. */
-export function portsOf(bootstraps: readonly TaskBootstrap[]): MessagePort[] {
+export function portsOf(bootstraps: readonly StartMessage[]): MessagePort[] {
   return bootstraps.flatMap(({ port }) => (port === undefined ? [] : [port]));
 }

@@ -8,7 +8,7 @@ import { type NodePort, type NodeWorker, nodeModule } from "../../support/host.j
 import { after } from "../../support/timers.js";
 import { type Labels, labelLines } from "../output/labels.js";
 import { codeIn, descriptorsText } from "../process/start-limits.js";
-import { BOOTSTRAP, type TaskBootstrap } from "../start-message.js";
+import { BOOTSTRAP, type StartMessage } from "../start-message.js";
 import type { Lifecycle } from "./lifecycle.js";
 import type { MonitorOrders } from "./monitor.js";
 import { portsOf } from "./task-ports.js";
@@ -75,7 +75,7 @@ export class TaskWorkers {
     for (const bootstrap of bootstraps) this.#start(entry as string, bootstrap, workerOptions);
   }
 
-  #start(entry: string, bootstrap: TaskBootstrap, workerOptions: Record<string, unknown>): void {
+  #start(entry: string, bootstrap: StartMessage, workerOptions: Record<string, unknown>): void {
     const { Worker } = nodeModule("worker_threads") as typeof import("node:worker_threads");
     const { task, first = 0 } = bootstrap;
     const slot = taskSlot(this.#map, task - first);

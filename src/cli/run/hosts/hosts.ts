@@ -1,5 +1,5 @@
 // `pamir run --hosts`: each task is a process of one of several hosts. A remote shell starts `pamir node` on each of them. The
-// processes of a host share memory; hosts talk by UDP.
+// processes of a host share memory; hosts talk by a link.
 import { readFileSync, realpathSync } from "node:fs";
 import { resolve } from "node:path";
 import { type HostPlacement, type HostSlots, parseHostFile, parseHosts, placeTasks } from "../../../bootstrap/hosts.js";

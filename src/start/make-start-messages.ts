@@ -11,7 +11,7 @@ import { checkEntry } from "./entry.js";
 import { hostModeOf } from "./info.js";
 import type { AdoptOptions, SpawnOptions } from "./job.js";
 import type { JobPlan } from "./job-plan.js";
-import type { TaskBootstrap } from "./start-message.js";
+import type { StartMessage } from "./start-message.js";
 import { checkArgs, checkCopied, checkKernels, checkWorkerOptions } from "./task-options.js";
 import type { MonitorOrders } from "./tasks/monitor.js";
 import type { TaskPorts } from "./tasks/task-ports.js";
@@ -30,13 +30,13 @@ interface MessageParts {
 
 /** One task more: its start message, and the order that starts the task. */
 export interface OneMore {
-  readonly bootstrap: TaskBootstrap;
+  readonly bootstrap: StartMessage;
   readonly orders: MonitorOrders;
 }
 
 export class StartMessages {
   /** That of task 0. */
-  readonly first: TaskBootstrap;
+  readonly first: StartMessage;
   /** Of the tasks that the monitor starts at first. */
   readonly orders: MonitorOrders;
 
@@ -55,7 +55,7 @@ export class StartMessages {
       ...this.#bootstrap(task, kernel, args),
       port: this.#areThreads && !(join && task === 0) ? parts.ports?.open(task) : undefined,
     }));
-    this.first = all[0] as TaskBootstrap;
+    this.first = all[0] as StartMessage;
     this.orders = { entry, bootstraps: join ? all.slice(1) : all, workerOptions };
   }
 
@@ -64,7 +64,7 @@ export class StartMessages {
     return this.#parts.plan.options.processes === undefined;
   }
 
-  #bootstrap(task: number, kernel: KernelName, args: unknown, rank?: number): TaskBootstrap {
+  #bootstrap(task: number, kernel: KernelName, args: unknown, rank?: number): StartMessage {
     const { plan, request, room, module } = this.#parts;
     const { mode, why } = hostModeOf();
     return {

@@ -1,5 +1,5 @@
 // The main thread of a process of tasks, where processes share no memory. Each task is a node: this thread makes the node's
-// memory, starts its agent and its worker, and marks the task dead once it has ended. The agents talk by UDP on loopback.
+// memory, starts its agent and its worker, and marks the task dead once it has ended. The agents talk by a link on loopback.
 import { TASK_ABSENT, TASK_STATE_OFFSET } from "../../../assembly/layout.js";
 import { sharedAtomics } from "../../kernel/atomics.js";
 import { readMap, taskSlot } from "../../memory/map.js";
@@ -9,12 +9,12 @@ import { BootstrapChannel } from "../join/link-bootstrap.js";
 import { sharedOutput } from "../output/whole-lines.js";
 import { processLifecycle } from "../process/process-lifecycle.js";
 import type { ProcessOrder, ProcessReport, ProcessSetup } from "../process/task-process.js";
-import type { TaskBootstrap } from "../start-message.js";
+import type { StartMessage } from "../start-message.js";
 import { errorOf } from "../tasks/exit-error.js";
 import { watchStart } from "../tasks/late-start.js";
 import type { TaskExit } from "../tasks/monitor.js";
 import { TaskWorkers } from "../tasks/task-workers.js";
-import type { LinkSetup } from "./linked-nodes.js";
+import type { LinkSetup } from "./monitor-nodes.js";
 import { hearNews, type NodeView, SLOT } from "./node-news.js";
 
 type TaskNode = Joined & NodeView;
@@ -51,7 +51,7 @@ function obey(order: Exclude<ProcessOrder, { answer: number }>): void {
   }
 }
 
-async function start(bootstrap: TaskBootstrap): Promise<void> {
+async function start(bootstrap: StartMessage): Promise<void> {
   const { task } = bootstrap;
   const joined = await joinBy(channel.bootstrapOf(task, size), key, { later, options, program } as LinkedNode);
   const map = readMap(joined.memory, joined.start.job);
