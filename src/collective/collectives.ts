@@ -1,26 +1,6 @@
 // The geometries of one context, a progress source: takes the messages of all these geometries, and advances operations that
 // read words of other members.
-import {
-  COLLECTIVE_ACTIVE,
-  COLLECTIVE_ASK,
-  COLLECTIVE_CLOSED,
-  COLLECTIVE_CREATE,
-  COLLECTIVE_FAILED,
-  COLLECTIVE_FROM_OFFSET,
-  COLLECTIVE_KIND_OFFSET,
-  COLLECTIVE_LEFT,
-  COLLECTIVE_NUMBER_OFFSET,
-  COLLECTIVE_RANK_OFFSET,
-  COLLECTIVE_REFUSED,
-  COLLECTIVE_SIGNATURE_OFFSET,
-  COLLECTIVE_TABLE,
-  COLLECTIVE_TAG_OFFSET,
-  COLLECTIVE_TO_OFFSET,
-  CONTEXT_CLOSED,
-  CONTEXT_STATE_OFFSET,
-  MEMBER_SIZE,
-  NONE,
-} from "../../assembly/layout.js";
+import * as L from "../../assembly/layout.js";
 import { type Endpoint, nameOf, taskOf } from "../core/endpoint.js";
 import { PamiError } from "../core/error.js";
 import type { Activity, ProgressSource } from "../core/progress.js";
@@ -131,7 +111,7 @@ export class ContextGeometries implements ProgressSource, GeometryHost, Creation
     const row: Row = {
       id,
       node: this.#task.addresses.first,
-      regionIndex: region?.index ?? NONE,
+      regionIndex: region?.index ?? L.NONE,
       regionGeneration: region?.generation ?? 0,
       debug: Number(this.#task.observers.isStrict),
     };
@@ -269,7 +249,7 @@ export class ContextGeometries implements ProgressSource, GeometryHost, Creation
   #block(): MemRegion | undefined {
     try {
       const region = this.#task.regions.create(4096, true);
-      this.#task.kernel.fillBytes(region.bytes.byteOffset, 0, MEMBER_SIZE);
+      this.#task.kernel.fillBytes(region.bytes.byteOffset, 0, L.MEMBER_SIZE);
       return region;
     } catch {
       return undefined;
@@ -280,10 +260,10 @@ export class ContextGeometries implements ProgressSource, GeometryHost, Creation
     if (!this.#mayShare(endpoints)) return undefined;
     const { kernel, memory, map, addresses } = this.#task;
     const blocks = table.map(({ regionIndex, regionGeneration }) =>
-      regionIndex === NONE ? 0 : kernel.placeOf(map.job, regionIndex, regionGeneration, 0, MEMBER_SIZE),
+      regionIndex === L.NONE ? 0 : kernel.placeOf(map.job, regionIndex, regionGeneration, 0, L.MEMBER_SIZE),
     );
     // All members see the same table. So if a member has no block or has ended already, all members do without blocks.
-    if (table.some(({ regionIndex }) => regionIndex === NONE)) return undefined;
+    if (table.some(({ regionIndex }) => regionIndex === L.NONE)) return undefined;
     const tasks = endpoints.map((endpoint) => taskSlot(map, addresses.slotOf(taskOf(endpoint))));
     return new SharedMembers(kernel, this.#kernel, memory, rank, blocks, tasks);
   }
@@ -378,7 +358,7 @@ export class ContextGeometries implements ProgressSource, GeometryHost, Creation
     const { kernel } = this.#task;
     // SYNC context-state (close): before the blocks are closed. Another context copies the blocks before it acknowledges the
     // close.
-    kernel.storeWord(this.#core.block + CONTEXT_STATE_OFFSET, CONTEXT_CLOSED);
+    kernel.storeWord(this.#core.block + L.CONTEXT_STATE_OFFSET, L.CONTEXT_CLOSED);
     for (const geometry of this.#geometries) geometry?.release();
     for (const { region } of this.#leaving.values()) region.close();
     this.scratch.close();
@@ -410,8 +390,8 @@ export class ContextGeometries implements ProgressSource, GeometryHost, Creation
     const { origin } = arrival;
     const geometry = this.#withMember(origin, id);
     geometry?.memberLeft(geometry.endpoints.indexOf(origin), textIn(arrival));
-    this.#creations.left(arrival, id, arrival.headerWord(COLLECTIVE_TAG_OFFSET), geometry !== undefined);
-    if (this.#isLocal(origin)) this.channel.address(COLLECTIVE_CLOSED, id, 0, 0).send(origin, 0, 0, 0);
+    this.#creations.left(arrival, id, arrival.headerWord(L.COLLECTIVE_TAG_OFFSET), geometry !== undefined);
+    if (this.#isLocal(origin)) this.channel.address(L.COLLECTIVE_CLOSED, id, 0, 0).send(origin, 0, 0, 0);
   }
 
   /** The geometry that has an id at a member. */
@@ -420,18 +400,18 @@ export class ContextGeometries implements ProgressSource, GeometryHost, Creation
   }
 
   #came(arrival: Arrival): void {
-    const kind = arrival.headerWord(COLLECTIVE_KIND_OFFSET);
-    const to = arrival.headerWord(COLLECTIVE_TO_OFFSET);
-    const from = arrival.headerWord(COLLECTIVE_FROM_OFFSET);
+    const kind = arrival.headerWord(L.COLLECTIVE_KIND_OFFSET);
+    const to = arrival.headerWord(L.COLLECTIVE_TO_OFFSET);
+    const from = arrival.headerWord(L.COLLECTIVE_FROM_OFFSET);
     let isRight = true;
-    if (kind === COLLECTIVE_CREATE) isRight = this.#creations.created(arrival, from);
-    else if (kind === COLLECTIVE_TABLE) isRight = this.#creations.tabled(arrival, to);
-    else if (kind === COLLECTIVE_REFUSED)
-      isRight = this.#creations.refused(arrival, to, arrival.headerWord(COLLECTIVE_TAG_OFFSET));
-    else if (kind === COLLECTIVE_ASK) {
-      const tag = arrival.headerWord(COLLECTIVE_TAG_OFFSET);
+    if (kind === L.COLLECTIVE_CREATE) isRight = this.#creations.created(arrival, from);
+    else if (kind === L.COLLECTIVE_TABLE) isRight = this.#creations.tabled(arrival, to);
+    else if (kind === L.COLLECTIVE_REFUSED)
+      isRight = this.#creations.refused(arrival, to, arrival.headerWord(L.COLLECTIVE_TAG_OFFSET));
+    else if (kind === L.COLLECTIVE_ASK) {
+      const tag = arrival.headerWord(L.COLLECTIVE_TAG_OFFSET);
       this.#creations.asked(arrival, from, tag, this.#withMember(arrival.origin, from)?.table);
-    } else if (kind === COLLECTIVE_LEFT) this.#left(arrival, from);
+    } else if (kind === L.COLLECTIVE_LEFT) this.#left(arrival, from);
     else this.#cameToGeometry(kind, to, from, arrival);
     if (!isRight) this.malformed++;
   }
@@ -439,19 +419,19 @@ export class ContextGeometries implements ProgressSource, GeometryHost, Creation
   #cameToGeometry(kind: number, to: number, from: number, arrival: Arrival): void {
     const geometry = this.#geometries[to & INDEX_MASK];
     // A member that has closed still waits until all other members close: until then, they may read its block.
-    if (geometry === undefined || geometry.id !== to || (geometry.isClosed && kind !== COLLECTIVE_CLOSED)) {
+    if (geometry === undefined || geometry.id !== to || (geometry.isClosed && kind !== L.COLLECTIVE_CLOSED)) {
       this.#cameToNone(kind, to, from, arrival);
       return;
     }
-    const isClose = kind === COLLECTIVE_CLOSED;
-    const rank = isClose ? geometry.endpoints.indexOf(arrival.origin) : arrival.headerWord(COLLECTIVE_RANK_OFFSET);
+    const isClose = kind === L.COLLECTIVE_CLOSED;
+    const rank = isClose ? geometry.endpoints.indexOf(arrival.origin) : arrival.headerWord(L.COLLECTIVE_RANK_OFFSET);
     if (geometry.endpoints[rank] !== arrival.origin) {
       this.malformed++;
       return;
     }
-    const number = arrival.headerWord(COLLECTIVE_NUMBER_OFFSET);
-    const tag = arrival.headerWord(COLLECTIVE_TAG_OFFSET);
-    geometry.came(kind, rank, number, tag, arrival.headerWord(COLLECTIVE_SIGNATURE_OFFSET) | 0, arrival);
+    const number = arrival.headerWord(L.COLLECTIVE_NUMBER_OFFSET);
+    const tag = arrival.headerWord(L.COLLECTIVE_TAG_OFFSET);
+    geometry.came(kind, rank, number, tag, arrival.headerWord(L.COLLECTIVE_SIGNATURE_OFFSET) | 0, arrival);
   }
 
   /** The table has not come yet. @throws PAMIR_NO_MEMORY: too many active messages are kept, so this message is dropped */
@@ -469,9 +449,9 @@ export class ContextGeometries implements ProgressSource, GeometryHost, Creation
         this.unexpected.keep(copy.payload, `a geometry that is being made, from ${nameOf(copy.origin)}`);
       early.push(copy);
     } catch (error) {
-      const number = copy.headerWord(COLLECTIVE_NUMBER_OFFSET);
-      const root = copy.headerWord(COLLECTIVE_SIGNATURE_OFFSET);
-      this.channel.address(COLLECTIVE_ACTIVE, from, own.id, rank).send(copy.origin, number, UP_REFUSED, root);
+      const number = copy.headerWord(L.COLLECTIVE_NUMBER_OFFSET);
+      const root = copy.headerWord(L.COLLECTIVE_SIGNATURE_OFFSET);
+      this.channel.address(L.COLLECTIVE_ACTIVE, from, own.id, rank).send(copy.origin, number, UP_REFUSED, root);
       throw error;
     }
   }
@@ -480,10 +460,10 @@ export class ContextGeometries implements ProgressSource, GeometryHost, Creation
   #cameToNone(kind: number, to: number, from: number, arrival: Arrival): void {
     const creation = this.#creations.pending.find((one) => one.own.id === to);
     if (creation !== undefined) this.#cameEarly(creation, from, arrival);
-    else if (kind === COLLECTIVE_CLOSED) this.#unread(to, arrival.origin);
-    else if (kind !== COLLECTIVE_FAILED) {
+    else if (kind === L.COLLECTIVE_CLOSED) this.#unread(to, arrival.origin);
+    else if (kind !== L.COLLECTIVE_FAILED) {
       // Without an answer, the sender would wait for this member for ever.
-      this.channel.address(COLLECTIVE_CLOSED, from, to, 0).send(arrival.origin, 0, 0, 0);
+      this.channel.address(L.COLLECTIVE_CLOSED, from, to, 0).send(arrival.origin, 0, 0, 0);
     }
   }
 }
@@ -493,5 +473,5 @@ function hasClosed(endpoint: Endpoint): string {
 }
 
 function isActive(arrival: Arrival): boolean {
-  return arrival.headerWord(COLLECTIVE_KIND_OFFSET) === COLLECTIVE_ACTIVE;
+  return arrival.headerWord(L.COLLECTIVE_KIND_OFFSET) === L.COLLECTIVE_ACTIVE;
 }

@@ -1,37 +1,6 @@
 // What a reduction may be asked for: element types, operations, and which operation a type has. The kernels, the twin and the
 // checks of arguments take it from here; assembly/layout/reduction.ts has the numbers, the bytes and the exact meanings.
-import {
-  OPERATION_AND,
-  OPERATION_COPY,
-  OPERATION_LOGICAL_AND,
-  OPERATION_LOGICAL_OR,
-  OPERATION_LOGICAL_XOR,
-  OPERATION_MAX,
-  OPERATION_MAXLOC,
-  OPERATION_MIN,
-  OPERATION_MINLOC,
-  OPERATION_NOOP,
-  OPERATION_OR,
-  OPERATION_PRODUCT,
-  OPERATION_SUM,
-  OPERATION_XOR,
-  TYPE_C64,
-  TYPE_C128,
-  TYPE_F32,
-  TYPE_F32_I32,
-  TYPE_F64,
-  TYPE_F64_I32,
-  TYPE_I8,
-  TYPE_I16,
-  TYPE_I32,
-  TYPE_I32_I32,
-  TYPE_I64,
-  TYPE_I64_I64,
-  TYPE_U8,
-  TYPE_U16,
-  TYPE_U32,
-  TYPE_U64,
-} from "../../assembly/layout.js";
+import * as L from "../../assembly/layout.js";
 
 /**
  * Element types of reductions. `c64` and `c128` are complex numbers of two floats. The last four are pairs of a value and an
@@ -102,13 +71,13 @@ export interface ElementTypeInfo {
   readonly operations: number;
 }
 
-const ANY = (1 << OPERATION_COPY) | (1 << OPERATION_NOOP);
-const COMPLEX = ANY | (1 << OPERATION_SUM) | (1 << OPERATION_PRODUCT);
-const FLOAT = COMPLEX | (1 << OPERATION_MIN) | (1 << OPERATION_MAX);
-const BITWISE = (1 << OPERATION_AND) | (1 << OPERATION_OR) | (1 << OPERATION_XOR);
-const LOGICAL = (1 << OPERATION_LOGICAL_AND) | (1 << OPERATION_LOGICAL_OR) | (1 << OPERATION_LOGICAL_XOR);
+const ANY = (1 << L.OPERATION_COPY) | (1 << L.OPERATION_NOOP);
+const COMPLEX = ANY | (1 << L.OPERATION_SUM) | (1 << L.OPERATION_PRODUCT);
+const FLOAT = COMPLEX | (1 << L.OPERATION_MIN) | (1 << L.OPERATION_MAX);
+const BITWISE = (1 << L.OPERATION_AND) | (1 << L.OPERATION_OR) | (1 << L.OPERATION_XOR);
+const LOGICAL = (1 << L.OPERATION_LOGICAL_AND) | (1 << L.OPERATION_LOGICAL_OR) | (1 << L.OPERATION_LOGICAL_XOR);
 const INTEGER = FLOAT | BITWISE | LOGICAL;
-const PAIR = ANY | (1 << OPERATION_MINLOC) | (1 << OPERATION_MAXLOC);
+const PAIR = ANY | (1 << L.OPERATION_MINLOC) | (1 << L.OPERATION_MAXLOC);
 
 function info(number: number, bytes: number, align: number, array: ArrayClass, operations: number): ElementTypeInfo {
   return { number, bytes, align, array, operations };
@@ -116,40 +85,40 @@ function info(number: number, bytes: number, align: number, array: ArrayClass, o
 
 /** All element types, by name. */
 export const ELEMENT_TYPES: Readonly<Record<ElementType, ElementTypeInfo>> = {
-  i8: info(TYPE_I8, 1, 1, Int8Array, INTEGER),
-  u8: info(TYPE_U8, 1, 1, Uint8Array, INTEGER),
-  i16: info(TYPE_I16, 2, 2, Int16Array, INTEGER),
-  u16: info(TYPE_U16, 2, 2, Uint16Array, INTEGER),
-  i32: info(TYPE_I32, 4, 4, Int32Array, INTEGER),
-  u32: info(TYPE_U32, 4, 4, Uint32Array, INTEGER),
-  i64: info(TYPE_I64, 8, 8, BigInt64Array, INTEGER),
-  u64: info(TYPE_U64, 8, 8, BigUint64Array, INTEGER),
-  f32: info(TYPE_F32, 4, 4, Float32Array, FLOAT),
-  f64: info(TYPE_F64, 8, 8, Float64Array, FLOAT),
-  c64: info(TYPE_C64, 8, 4, Float32Array, COMPLEX),
-  c128: info(TYPE_C128, 16, 8, Float64Array, COMPLEX),
-  i32_i32: info(TYPE_I32_I32, 8, 4, Int32Array, PAIR),
-  f32_i32: info(TYPE_F32_I32, 8, 4, Uint8Array, PAIR),
-  i64_i64: info(TYPE_I64_I64, 16, 8, BigInt64Array, PAIR),
-  f64_i32: info(TYPE_F64_I32, 16, 8, Uint8Array, PAIR),
+  i8: info(L.TYPE_I8, 1, 1, Int8Array, INTEGER),
+  u8: info(L.TYPE_U8, 1, 1, Uint8Array, INTEGER),
+  i16: info(L.TYPE_I16, 2, 2, Int16Array, INTEGER),
+  u16: info(L.TYPE_U16, 2, 2, Uint16Array, INTEGER),
+  i32: info(L.TYPE_I32, 4, 4, Int32Array, INTEGER),
+  u32: info(L.TYPE_U32, 4, 4, Uint32Array, INTEGER),
+  i64: info(L.TYPE_I64, 8, 8, BigInt64Array, INTEGER),
+  u64: info(L.TYPE_U64, 8, 8, BigUint64Array, INTEGER),
+  f32: info(L.TYPE_F32, 4, 4, Float32Array, FLOAT),
+  f64: info(L.TYPE_F64, 8, 8, Float64Array, FLOAT),
+  c64: info(L.TYPE_C64, 8, 4, Float32Array, COMPLEX),
+  c128: info(L.TYPE_C128, 16, 8, Float64Array, COMPLEX),
+  i32_i32: info(L.TYPE_I32_I32, 8, 4, Int32Array, PAIR),
+  f32_i32: info(L.TYPE_F32_I32, 8, 4, Uint8Array, PAIR),
+  i64_i64: info(L.TYPE_I64_I64, 16, 8, BigInt64Array, PAIR),
+  f64_i32: info(L.TYPE_F64_I32, 16, 8, Uint8Array, PAIR),
 };
 
 /** All operations: their numbers for the kernels, by name. */
 export const OPERATIONS: Readonly<Record<Operation, number>> = {
-  copy: OPERATION_COPY,
-  noop: OPERATION_NOOP,
-  sum: OPERATION_SUM,
-  product: OPERATION_PRODUCT,
-  min: OPERATION_MIN,
-  max: OPERATION_MAX,
-  and: OPERATION_AND,
-  or: OPERATION_OR,
-  xor: OPERATION_XOR,
-  logicalAnd: OPERATION_LOGICAL_AND,
-  logicalOr: OPERATION_LOGICAL_OR,
-  logicalXor: OPERATION_LOGICAL_XOR,
-  minloc: OPERATION_MINLOC,
-  maxloc: OPERATION_MAXLOC,
+  copy: L.OPERATION_COPY,
+  noop: L.OPERATION_NOOP,
+  sum: L.OPERATION_SUM,
+  product: L.OPERATION_PRODUCT,
+  min: L.OPERATION_MIN,
+  max: L.OPERATION_MAX,
+  and: L.OPERATION_AND,
+  or: L.OPERATION_OR,
+  xor: L.OPERATION_XOR,
+  logicalAnd: L.OPERATION_LOGICAL_AND,
+  logicalOr: L.OPERATION_LOGICAL_OR,
+  logicalXor: L.OPERATION_LOGICAL_XOR,
+  minloc: L.OPERATION_MINLOC,
+  maxloc: L.OPERATION_MAXLOC,
 };
 
 /** Whether elements of a type have an operation. */

@@ -1,24 +1,12 @@
 // Atomics on the words of a job's memory, for the runtime and for the twin: the only file of src/ that names an atomic.
 // It has the functions of assembly/sync.ts, in the same order. An atomic costs 7–10 ns from JavaScript (V8 calls it), so the
 // twin reads the words of its own thread plainly.
-import {
-  JOB_SPINNING_OFFSET,
-  NONE,
-  RMW_ADD,
-  RMW_AND,
-  RMW_OR,
-  RMW_XOR,
-  TASK_BELL_OFFSET,
-  TASK_PARKED_OFFSET,
-  WAIT_NOT_EQUAL,
-  WAIT_OK,
-  WAIT_TIMED_OUT,
-} from "../../assembly/layout.js";
+import * as L from "../../assembly/layout.js";
 import type { Memory } from "./kernel.js";
 
 export type SharedAtomics = ReturnType<typeof sharedAtomics>;
 
-const WAIT_RESULTS = { ok: WAIT_OK, "not-equal": WAIT_NOT_EQUAL, "timed-out": WAIT_TIMED_OUT } as const;
+const WAIT_RESULTS = { ok: L.WAIT_OK, "not-equal": L.WAIT_NOT_EQUAL, "timed-out": L.WAIT_TIMED_OUT } as const;
 
 /** How many bits are set. */
 export function popcount(bits: number): number {
@@ -62,41 +50,41 @@ export function sharedAtomics({ words, buffer, futex }: Memory) {
   function changeWord(pointer: number, operation: number, value: number, test: number, compares: boolean): number {
     const index = pointer >>> 2;
     if (compares) return Atomics.compareExchange(words, index, test, combine(operation, test, value));
-    if (operation === RMW_ADD) return Atomics.add(words, index, value);
-    if (operation === RMW_OR) return Atomics.or(words, index, value);
-    if (operation === RMW_AND) return Atomics.and(words, index, value);
-    if (operation === RMW_XOR) return Atomics.xor(words, index, value);
+    if (operation === L.RMW_ADD) return Atomics.add(words, index, value);
+    if (operation === L.RMW_OR) return Atomics.or(words, index, value);
+    if (operation === L.RMW_AND) return Atomics.and(words, index, value);
+    if (operation === L.RMW_XOR) return Atomics.xor(words, index, value);
     return Atomics.exchange(words, index, value);
   }
 
   function changeWide(pointer: number, operation: number, value: bigint, test: bigint, compares: boolean): bigint {
     const index = pointer >>> 3;
     if (compares) return Atomics.compareExchange(wide, index, test, combineWide(operation, test, value));
-    if (operation === RMW_ADD) return Atomics.add(wide, index, value);
-    if (operation === RMW_OR) return Atomics.or(wide, index, value);
-    if (operation === RMW_AND) return Atomics.and(wide, index, value);
-    if (operation === RMW_XOR) return Atomics.xor(wide, index, value);
+    if (operation === L.RMW_ADD) return Atomics.add(wide, index, value);
+    if (operation === L.RMW_OR) return Atomics.or(wide, index, value);
+    if (operation === L.RMW_AND) return Atomics.and(wide, index, value);
+    if (operation === L.RMW_XOR) return Atomics.xor(wide, index, value);
     return Atomics.exchange(wide, index, value);
   }
 
   function combine(operation: number, old: number, value: number): number {
-    if (operation === RMW_ADD) return (old + value) | 0;
-    if (operation === RMW_OR) return old | value;
-    if (operation === RMW_AND) return old & value;
-    if (operation === RMW_XOR) return old ^ value;
+    if (operation === L.RMW_ADD) return (old + value) | 0;
+    if (operation === L.RMW_OR) return old | value;
+    if (operation === L.RMW_AND) return old & value;
+    if (operation === L.RMW_XOR) return old ^ value;
     return value;
   }
 
   function combineWide(operation: number, old: bigint, value: bigint): bigint {
-    if (operation === RMW_ADD) return old + value;
-    if (operation === RMW_OR) return old | value;
-    if (operation === RMW_AND) return old & value;
-    if (operation === RMW_XOR) return old ^ value;
+    if (operation === L.RMW_ADD) return old + value;
+    if (operation === L.RMW_OR) return old | value;
+    if (operation === L.RMW_AND) return old & value;
+    if (operation === L.RMW_XOR) return old ^ value;
     return value;
   }
 
   function ring(task: number): void {
-    const parked = (task + TASK_PARKED_OFFSET) >>> 2;
+    const parked = (task + L.TASK_PARKED_OFFSET) >>> 2;
     // SYNC park (look)
     if (Atomics.load(words, parked) === 0) return;
     // SYNC park (rung)
@@ -106,32 +94,32 @@ export function sharedAtomics({ words, buffer, futex }: Memory) {
 
   function ringAlways(task: number): void {
     // SYNC park (ring)
-    const bell = (task + TASK_BELL_OFFSET) >>> 2;
+    const bell = (task + L.TASK_BELL_OFFSET) >>> 2;
     Atomics.add(words, bell, 1);
     Atomics.notify(words, bell);
-    futex?.wake(task + TASK_BELL_OFFSET);
+    futex?.wake(task + L.TASK_BELL_OFFSET);
   }
 
   function bellArm(task: number): number {
-    const seen = Atomics.load(words, (task + TASK_BELL_OFFSET) >>> 2);
+    const seen = Atomics.load(words, (task + L.TASK_BELL_OFFSET) >>> 2);
     // SYNC park (arm)
-    Atomics.store(words, (task + TASK_PARKED_OFFSET) >>> 2, 1);
+    Atomics.store(words, (task + L.TASK_PARKED_OFFSET) >>> 2, 1);
     return seen;
   }
 
   function bellDisarm(task: number): void {
-    Atomics.store(words, (task + TASK_PARKED_OFFSET) >>> 2, 0);
+    Atomics.store(words, (task + L.TASK_PARKED_OFFSET) >>> 2, 0);
   }
 
   function bellWait(task: number, seen: number, milliseconds: number): number {
     // SYNC park (sleep)
     const limit = milliseconds < 0 ? Number.POSITIVE_INFINITY : milliseconds;
-    return WAIT_RESULTS[Atomics.wait(words, (task + TASK_BELL_OFFSET) >>> 2, seen, limit)];
+    return WAIT_RESULTS[Atomics.wait(words, (task + L.TASK_BELL_OFFSET) >>> 2, seen, limit)];
   }
 
   function spinEnter(job: number, task: number, tasks: number): number {
     // SYNC spinners (enter)
-    const spinning = (job + JOB_SPINNING_OFFSET) >>> 2;
+    const spinning = (job + L.JOB_SPINNING_OFFSET) >>> 2;
     Atomics.or(words, spinning + (task >>> 5), 1 << (task & 31));
     let count = 0;
     for (let word = 0; word << 5 < tasks; word++) count += popcount(Atomics.load(words, spinning + word));
@@ -140,12 +128,12 @@ export function sharedAtomics({ words, buffer, futex }: Memory) {
 
   function spinLeave(job: number, task: number): void {
     // SYNC spinners (leave)
-    Atomics.and(words, ((job + JOB_SPINNING_OFFSET) >>> 2) + (task >>> 5), ~(1 << (task & 31)));
+    Atomics.and(words, ((job + L.JOB_SPINNING_OFFSET) >>> 2) + (task >>> 5), ~(1 << (task & 31)));
   }
 
   function pause(divisions: number): number {
     let quotient = divisions;
-    for (let left = divisions; left !== 0; left--) quotient = (NONE / ((quotient | 1) >>> 0)) >>> 0;
+    for (let left = divisions; left !== 0; left--) quotient = (L.NONE / ((quotient | 1) >>> 0)) >>> 0;
     return quotient;
   }
 
@@ -179,7 +167,7 @@ export function bellWaitAsync({ words }: Memory, task: number, seen: number): Pr
   // hasWaitAsync(), written out: each sleep asks.
   if (typeof Atomics.waitAsync !== "function") return null;
   // SYNC park (sleep): pairs with ringAlways().
-  const { async, value } = Atomics.waitAsync(words, (task + TASK_BELL_OFFSET) >>> 2, seen);
+  const { async, value } = Atomics.waitAsync(words, (task + L.TASK_BELL_OFFSET) >>> 2, seen);
   return async ? value : undefined;
 }
 

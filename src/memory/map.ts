@@ -24,63 +24,7 @@
 //           │ heap: lanes, regions                          │ heapBytes
 //           └───────────────────────────────────────────────┘ end
 
-import {
-  ATTENDED_SIZE,
-  CONTEXT_CLOSED,
-  CONTEXT_LANE_COUNT_OFFSET,
-  CONTEXT_LANES_OFFSET,
-  CONTEXT_STATE_OFFSET,
-  CONTEXT_TASK_OFFSET,
-  DESCRIPTOR_SIZE,
-  ENDPOINT_COUNT_MAX,
-  FALSE_SHARING_SIZE,
-  FIFO_COUNT_DEFAULT,
-  INJECTION_FIRST_OFFSET,
-  INJECTION_MASK_OFFSET,
-  INJECTION_SLOTS_OFFSET,
-  JOB_CONTEXT_SIZE_OFFSET,
-  JOB_CONTEXTS_BASE_OFFSET,
-  JOB_CONTEXTS_OFFSET,
-  JOB_CORES_OFFSET,
-  JOB_ENDPOINTS_OFFSET,
-  JOB_ENGINE_OFFSET,
-  JOB_FIFOS_OFFSET,
-  JOB_HASH_OFFSET,
-  JOB_HEAP_BASE_OFFSET,
-  JOB_HEAP_PAGES_OFFSET,
-  JOB_HEAP_TABLE_OFFSET,
-  JOB_INJECTION_BASE_OFFSET,
-  JOB_INJECTION_SIZE_OFFSET,
-  JOB_JOB_TASKS_OFFSET,
-  JOB_LANE_BYTES_OFFSET,
-  JOB_LOCALS_OFFSET,
-  JOB_MAGIC,
-  JOB_MAGIC_OFFSET,
-  JOB_MEMORY_END_OFFSET,
-  JOB_REGIONS_BASE_OFFSET,
-  JOB_REGIONS_OFFSET,
-  JOB_SIZE,
-  JOB_SLOTS_OFFSET,
-  JOB_STARTED_OFFSET,
-  JOB_TASKS_BASE_OFFSET,
-  JOB_TASKS_OFFSET,
-  JOB_TRACE_BASE_OFFSET,
-  JOB_TRACE_EVENTS_OFFSET,
-  JOB_VERSION_OFFSET,
-  JOB_WORLD_OFFSET,
-  LAYOUT_VERSION,
-  MASK_TOP_WORDS,
-  NONE,
-  PAGE_SHIFT,
-  PAGE_SIZE,
-  REGION_COUNT_DEFAULT,
-  REGION_GENERATION_OFFSET,
-  REGION_SIZE,
-  SLOT_COUNT_DEFAULT,
-  TASK_SIZE,
-  TRACE_EVENT_SHIFT,
-  TRACE_EVENTS_OFFSET,
-} from "../../assembly/layout.js";
+import * as L from "../../assembly/layout.js";
 import { LAYOUT_HASH } from "../../assembly/layout-hash.js";
 import { alignUp } from "../../assembly/seq.js";
 import { endpointOf } from "../core/endpoint.js";
@@ -141,20 +85,23 @@ export const MEMORY_BYTES_MAX = 4 * 1024 ** 3 - 65536;
 /** The map for these limits, at `base` (0, except in tests where it straddles 2^31). */
 export function memoryMap(limits: Limits, base = 0): MemoryMap {
   const endpoints = limits.tasks * limits.contexts;
-  const tasksBase = base + JOB_SIZE;
+  const tasksBase = base + L.JOB_SIZE;
   const { engine = false } = limits;
-  const contextsBase = tasksBase + (limits.tasks + Number(engine)) * TASK_SIZE;
-  const contextSize = alignUp(CONTEXT_LANES_OFFSET + (4 + ATTENDED_SIZE) * endpoints, FALSE_SHARING_SIZE);
-  const { regions = REGION_COUNT_DEFAULT, fifos = FIFO_COUNT_DEFAULT, slots = SLOT_COUNT_DEFAULT } = limits;
+  const contextsBase = tasksBase + (limits.tasks + Number(engine)) * L.TASK_SIZE;
+  const contextSize = alignUp(L.CONTEXT_LANES_OFFSET + (4 + L.ATTENDED_SIZE) * endpoints, L.FALSE_SHARING_SIZE);
+  const { regions = L.REGION_COUNT_DEFAULT, fifos = L.FIFO_COUNT_DEFAULT, slots = L.SLOT_COUNT_DEFAULT } = limits;
   const { traceEvents = 0, locals = limits.tasks } = limits;
   const endpointsBase = contextsBase + endpoints * contextSize;
-  const regionsBase = alignUp(endpointsBase + 4 * endpoints, FALSE_SHARING_SIZE);
-  const injectionBase = alignUp(regionsBase + locals * regions * REGION_SIZE, FALSE_SHARING_SIZE);
-  const injectionSize = alignUp(INJECTION_MASK_OFFSET + maskBytes(slots) + slots * DESCRIPTOR_SIZE, FALSE_SHARING_SIZE);
+  const regionsBase = alignUp(endpointsBase + 4 * endpoints, L.FALSE_SHARING_SIZE);
+  const injectionBase = alignUp(regionsBase + locals * regions * L.REGION_SIZE, L.FALSE_SHARING_SIZE);
+  const injectionSize = alignUp(
+    L.INJECTION_MASK_OFFSET + maskBytes(slots) + slots * L.DESCRIPTOR_SIZE,
+    L.FALSE_SHARING_SIZE,
+  );
   const traceBase = injectionBase + locals * limits.contexts * fifos * injectionSize;
   const heapTable = traceBase + locals * traceSize(traceEvents);
-  const heapPages = limits.heapBytes >>> PAGE_SHIFT;
-  const heapBase = Math.ceil((heapTable + 4 * heapPages) / PAGE_SIZE) * PAGE_SIZE;
+  const heapPages = limits.heapBytes >>> L.PAGE_SHIFT;
+  const heapBase = Math.ceil((heapTable + 4 * heapPages) / L.PAGE_SIZE) * L.PAGE_SIZE;
   return {
     ...limits,
     regions,
@@ -176,13 +123,13 @@ export function memoryMap(limits: Limits, base = 0): MemoryMap {
     heapTable,
     heapBase,
     heapPages,
-    end: heapBase + heapPages * PAGE_SIZE,
+    end: heapBase + heapPages * L.PAGE_SIZE,
   };
 }
 
 /** Bytes of a task's trace ring. */
 function traceSize(events: number): number {
-  return events === 0 ? 0 : TRACE_EVENTS_OFFSET + (events << TRACE_EVENT_SHIFT);
+  return events === 0 ? 0 : L.TRACE_EVENTS_OFFSET + (events << L.TRACE_EVENT_SHIFT);
 }
 
 /** Bytes of a completion bit mask with the levels above it: a multiple of 64. */
@@ -192,8 +139,8 @@ function maskBytes(slots: number): number {
   do {
     level = (level + 31) >>> 5;
     words += level;
-  } while (level > MASK_TOP_WORDS);
-  return alignUp(4 * words, DESCRIPTOR_SIZE);
+  } while (level > L.MASK_TOP_WORDS);
+  return alignUp(4 * words, L.DESCRIPTOR_SIZE);
 }
 
 /** An entry opens 128 times before its generation is one of the next task's first. */
@@ -201,13 +148,13 @@ const GENERATION_SHIFT = 8;
 
 /** Writes an injection FIFO into zeroed memory. Called once, before any task starts. */
 export function formatInjection({ words }: Pick<Memory, "words">, fifo: number, slots: number): void {
-  words[(fifo + INJECTION_SLOTS_OFFSET) >>> 2] = slots;
-  words[(fifo + INJECTION_FIRST_OFFSET) >>> 2] = fifo + INJECTION_MASK_OFFSET + maskBytes(slots);
+  words[(fifo + L.INJECTION_SLOTS_OFFSET) >>> 2] = slots;
+  words[(fifo + L.INJECTION_FIRST_OFFSET) >>> 2] = fifo + L.INJECTION_MASK_OFFSET + maskBytes(slots);
 }
 
 /** Pointer to a task's slot. */
 export function taskSlot(map: MemoryMap, task: number): number {
-  return map.tasksBase + task * TASK_SIZE;
+  return map.tasksBase + task * L.TASK_SIZE;
 }
 
 /** Pointer to the slot of the engine thread, if the job has one. */
@@ -228,7 +175,7 @@ export function contextBlock(map: MemoryMap, ordinal: number): number {
 /** Whether a context has been closed: then its owner does not read or write it any more. */
 export function isClosed(kernel: Pick<Kernel, "loadWord">, map: MemoryMap, ordinal: number): boolean {
   // SYNC context-state (look): pairs with announceClose(), which then notifies every task.
-  return kernel.loadWord(contextBlock(map, ordinal) + CONTEXT_STATE_OFFSET) === CONTEXT_CLOSED;
+  return kernel.loadWord(contextBlock(map, ordinal) + L.CONTEXT_STATE_OFFSET) === L.CONTEXT_CLOSED;
 }
 
 /** Pointer to one of the injection FIFOs of an endpoint's ordinal. */
@@ -248,34 +195,34 @@ export function traceRing(map: MemoryMap, task: number): number {
 export function formatMemory(map: MemoryMap, memory: Memory, cores: number, first = 0): void {
   const { words } = memory;
   const header: [offset: number, value: number][] = [
-    [JOB_MAGIC_OFFSET, JOB_MAGIC],
-    [JOB_VERSION_OFFSET, LAYOUT_VERSION],
-    [JOB_HASH_OFFSET, LAYOUT_HASH],
-    [JOB_TASKS_OFFSET, map.tasks],
-    [JOB_CONTEXTS_OFFSET, map.contexts],
-    [JOB_CORES_OFFSET, cores],
-    [JOB_LANE_BYTES_OFFSET, map.laneBytes],
-    [JOB_TASKS_BASE_OFFSET, map.tasksBase],
-    [JOB_CONTEXTS_BASE_OFFSET, map.contextsBase],
-    [JOB_CONTEXT_SIZE_OFFSET, map.contextSize],
-    [JOB_HEAP_TABLE_OFFSET, map.heapTable],
-    [JOB_HEAP_BASE_OFFSET, map.heapBase],
-    [JOB_HEAP_PAGES_OFFSET, map.heapPages],
-    [JOB_MEMORY_END_OFFSET, map.end],
-    [JOB_REGIONS_BASE_OFFSET, map.regionsBase],
-    [JOB_REGIONS_OFFSET, map.regions],
-    [JOB_INJECTION_BASE_OFFSET, map.injectionBase],
-    [JOB_INJECTION_SIZE_OFFSET, map.injectionSize],
-    [JOB_FIFOS_OFFSET, map.fifos],
-    [JOB_SLOTS_OFFSET, map.slots],
-    [JOB_TRACE_BASE_OFFSET, map.traceBase],
-    [JOB_TRACE_EVENTS_OFFSET, map.traceEvents],
-    [JOB_ENGINE_OFFSET, map.engine ? engineSlot(map) : 0],
-    [JOB_STARTED_OFFSET, map.jobTasks],
-    [JOB_WORLD_OFFSET, map.jobTasks],
-    [JOB_LOCALS_OFFSET, map.locals],
-    [JOB_JOB_TASKS_OFFSET, map.jobTasks],
-    [JOB_ENDPOINTS_OFFSET, map.endpointsBase],
+    [L.JOB_MAGIC_OFFSET, L.JOB_MAGIC],
+    [L.JOB_VERSION_OFFSET, L.LAYOUT_VERSION],
+    [L.JOB_HASH_OFFSET, LAYOUT_HASH],
+    [L.JOB_TASKS_OFFSET, map.tasks],
+    [L.JOB_CONTEXTS_OFFSET, map.contexts],
+    [L.JOB_CORES_OFFSET, cores],
+    [L.JOB_LANE_BYTES_OFFSET, map.laneBytes],
+    [L.JOB_TASKS_BASE_OFFSET, map.tasksBase],
+    [L.JOB_CONTEXTS_BASE_OFFSET, map.contextsBase],
+    [L.JOB_CONTEXT_SIZE_OFFSET, map.contextSize],
+    [L.JOB_HEAP_TABLE_OFFSET, map.heapTable],
+    [L.JOB_HEAP_BASE_OFFSET, map.heapBase],
+    [L.JOB_HEAP_PAGES_OFFSET, map.heapPages],
+    [L.JOB_MEMORY_END_OFFSET, map.end],
+    [L.JOB_REGIONS_BASE_OFFSET, map.regionsBase],
+    [L.JOB_REGIONS_OFFSET, map.regions],
+    [L.JOB_INJECTION_BASE_OFFSET, map.injectionBase],
+    [L.JOB_INJECTION_SIZE_OFFSET, map.injectionSize],
+    [L.JOB_FIFOS_OFFSET, map.fifos],
+    [L.JOB_SLOTS_OFFSET, map.slots],
+    [L.JOB_TRACE_BASE_OFFSET, map.traceBase],
+    [L.JOB_TRACE_EVENTS_OFFSET, map.traceEvents],
+    [L.JOB_ENGINE_OFFSET, map.engine ? engineSlot(map) : 0],
+    [L.JOB_STARTED_OFFSET, map.jobTasks],
+    [L.JOB_WORLD_OFFSET, map.jobTasks],
+    [L.JOB_LOCALS_OFFSET, map.locals],
+    [L.JOB_JOB_TASKS_OFFSET, map.jobTasks],
+    [L.JOB_ENDPOINTS_OFFSET, map.endpointsBase],
   ];
   for (const [offset, value] of header) words[(map.job + offset) >>> 2] = value;
   for (let task = 0; task < map.tasks; task++) {
@@ -284,9 +231,9 @@ export function formatMemory(map: MemoryMap, memory: Memory, cores: number, firs
       const block = contextBlock(map, ordinal);
       // What goes to a task of another node is for the agent, which is the engine thread.
       const isLocal = task < map.locals;
-      words[(block + CONTEXT_TASK_OFFSET) >>> 2] = isLocal ? taskSlot(map, task) : engineSlot(map);
-      words[(map.endpointsBase >>> 2) + ordinal] = isLocal ? endpointOf(first + task, context) : NONE;
-      words[(block + CONTEXT_LANE_COUNT_OFFSET) >>> 2] = map.tasks * map.contexts;
+      words[(block + L.CONTEXT_TASK_OFFSET) >>> 2] = isLocal ? taskSlot(map, task) : engineSlot(map);
+      words[(map.endpointsBase >>> 2) + ordinal] = isLocal ? endpointOf(first + task, context) : L.NONE;
+      words[(block + L.CONTEXT_LANE_COUNT_OFFSET) >>> 2] = map.tasks * map.contexts;
       if (!isLocal) continue;
       for (let fifo = 0; fifo < map.fifos; fifo++)
         formatInjection(memory, injectionFifo(map, ordinal, fifo), map.slots);
@@ -301,43 +248,43 @@ export function formatMemory(map: MemoryMap, memory: Memory, cores: number, firs
 function saltGenerations({ locals, regions, regionsBase }: MemoryMap, words: Int32Array, first: number): void {
   for (let index = 0; index < locals * regions; index++) {
     const number = first + Math.floor(index / regions);
-    words[(regionsBase + index * REGION_SIZE + REGION_GENERATION_OFFSET) >>> 2] = number << GENERATION_SHIFT;
+    words[(regionsBase + index * L.REGION_SIZE + L.REGION_GENERATION_OFFSET) >>> 2] = number << GENERATION_SHIFT;
   }
 }
 
 /** The map of a formatted memory, read from its header. */
 export function readMap({ words }: Memory, job: number): MemoryMap {
   const word = (offset: number): number => (words[(job + offset) >>> 2] as number) >>> 0;
-  const heapPages = word(JOB_HEAP_PAGES_OFFSET);
+  const heapPages = word(L.JOB_HEAP_PAGES_OFFSET);
   return {
-    tasks: word(JOB_TASKS_OFFSET),
-    locals: word(JOB_LOCALS_OFFSET),
-    jobTasks: word(JOB_JOB_TASKS_OFFSET),
-    contexts: word(JOB_CONTEXTS_OFFSET),
-    laneBytes: word(JOB_LANE_BYTES_OFFSET),
-    heapBytes: heapPages * PAGE_SIZE,
+    tasks: word(L.JOB_TASKS_OFFSET),
+    locals: word(L.JOB_LOCALS_OFFSET),
+    jobTasks: word(L.JOB_JOB_TASKS_OFFSET),
+    contexts: word(L.JOB_CONTEXTS_OFFSET),
+    laneBytes: word(L.JOB_LANE_BYTES_OFFSET),
+    heapBytes: heapPages * L.PAGE_SIZE,
     job,
-    tasksBase: word(JOB_TASKS_BASE_OFFSET),
-    contextsBase: word(JOB_CONTEXTS_BASE_OFFSET),
-    contextSize: word(JOB_CONTEXT_SIZE_OFFSET),
-    heapTable: word(JOB_HEAP_TABLE_OFFSET),
-    heapBase: word(JOB_HEAP_BASE_OFFSET),
+    tasksBase: word(L.JOB_TASKS_BASE_OFFSET),
+    contextsBase: word(L.JOB_CONTEXTS_BASE_OFFSET),
+    contextSize: word(L.JOB_CONTEXT_SIZE_OFFSET),
+    heapTable: word(L.JOB_HEAP_TABLE_OFFSET),
+    heapBase: word(L.JOB_HEAP_BASE_OFFSET),
     heapPages,
-    end: word(JOB_MEMORY_END_OFFSET),
-    endpointsBase: word(JOB_ENDPOINTS_OFFSET),
-    regionsBase: word(JOB_REGIONS_BASE_OFFSET),
-    regions: word(JOB_REGIONS_OFFSET),
-    injectionBase: word(JOB_INJECTION_BASE_OFFSET),
-    injectionSize: word(JOB_INJECTION_SIZE_OFFSET),
-    fifos: word(JOB_FIFOS_OFFSET),
-    slots: word(JOB_SLOTS_OFFSET),
-    traceBase: word(JOB_TRACE_BASE_OFFSET),
-    traceEvents: word(JOB_TRACE_EVENTS_OFFSET),
-    engine: word(JOB_ENGINE_OFFSET) !== 0,
+    end: word(L.JOB_MEMORY_END_OFFSET),
+    endpointsBase: word(L.JOB_ENDPOINTS_OFFSET),
+    regionsBase: word(L.JOB_REGIONS_BASE_OFFSET),
+    regions: word(L.JOB_REGIONS_OFFSET),
+    injectionBase: word(L.JOB_INJECTION_BASE_OFFSET),
+    injectionSize: word(L.JOB_INJECTION_SIZE_OFFSET),
+    fifos: word(L.JOB_FIFOS_OFFSET),
+    slots: word(L.JOB_SLOTS_OFFSET),
+    traceBase: word(L.JOB_TRACE_BASE_OFFSET),
+    traceEvents: word(L.JOB_TRACE_EVENTS_OFFSET),
+    engine: word(L.JOB_ENGINE_OFFSET) !== 0,
   };
 }
 
 /** Whether each of this many endpoints has a ready bit. */
 export function endpointsFit(limits: Limits): boolean {
-  return limits.tasks * limits.contexts <= ENDPOINT_COUNT_MAX;
+  return limits.tasks * limits.contexts <= L.ENDPOINT_COUNT_MAX;
 }

@@ -2,21 +2,7 @@
 //
 // Each task of the node, and each task of another node with which those talk, has a task slot. Its contexts have one ordinal
 // each: slot × contexts + context. The table of endpoints (assembly/layout/job.ts) has the endpoint of each ordinal.
-import {
-  JOB_BIND_LOCK_OFFSET,
-  JOB_BINDS_OFFSET,
-  JOB_SLOTS_WANTED_OFFSET,
-  NONE,
-  SLOTS_WANTED,
-  TASK_ABSENT,
-  TASK_CERTAIN_OFFSET,
-  TASK_CLOSED,
-  TASK_HELD_OFFSET,
-  TASK_LEAVING_OFFSET,
-  TASK_STATE_OFFSET,
-  TASK_TOLD_OFFSET,
-  TASK_UP,
-} from "../../assembly/layout.js";
+import * as L from "../../assembly/layout.js";
 import { contextOf, type Endpoint, endpointOf, taskOf } from "../core/endpoint.js";
 import { EAGAIN, type Result, SHUTDOWN } from "../core/result.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
@@ -81,8 +67,8 @@ export class SlotTable {
 
   /** The number of the task in a slot; UNBOUND: the slot is free, or does not exist. */
   numberOf(slot: number): number {
-    const endpoint = this.table[slot * this.#map.contexts] ?? NONE;
-    return endpoint === NONE ? UNBOUND : taskOf(endpoint);
+    const endpoint = this.table[slot * this.#map.contexts] ?? L.NONE;
+    return endpoint === L.NONE ? UNBOUND : taskOf(endpoint);
   }
 
   /** The endpoint of an ordinal, whose slot is not free. */
@@ -137,7 +123,7 @@ export class SlotTable {
     const bound = this.slotOf(number);
     if (bound >= 0) return bound;
     const kernel = this.#kernel;
-    const lock = this.#map.job + JOB_BIND_LOCK_OFFSET;
+    const lock = this.#map.job + L.JOB_BIND_LOCK_OFFSET;
     // SYNC bind-lock (take): pairs with the release below, and with markDead(), which releases it for a dead holder.
     for (let tries = 1; kernel.exchangeIf(lock, 0, holder + 1) !== 0; tries++) {
       this.isLocked = tries === LOCK_TRIES;
@@ -173,19 +159,19 @@ export class SlotTable {
   /** Whether the agent has ended: no message reaches other nodes any more. */
   get hasAgentEnded(): boolean {
     // SYNC task-state (engine): pairs with the monitor's store.
-    return this.#kernel.loadWord(engineSlot(this.#map) + TASK_STATE_OFFSET) >= TASK_CLOSED;
+    return this.#kernel.loadWord(engineSlot(this.#map) + L.TASK_STATE_OFFSET) >= L.TASK_CLOSED;
   }
 
   /** Whether the slot of an ordinal is about to be given back: no new operation may begin for it. */
   isSlotLeaving(ordinal: number): boolean {
     if (!isRemote(this.#map, ordinal)) return false;
     // SYNC purge (look): pairs with the agent, which asks for the slot.
-    return this.#kernel.loadWord(taskSlot(this.#map, taskAt(this.#map, ordinal)) + TASK_LEAVING_OFFSET) !== 0;
+    return this.#kernel.loadWord(taskSlot(this.#map, taskAt(this.#map, ordinal)) + L.TASK_LEAVING_OFFSET) !== 0;
   }
 
   /** A task waits for a free slot: asks the agent to give back slots of idle targets. */
   want(): void {
-    this.#kernel.storeWord(this.#map.job + JOB_SLOTS_WANTED_OFFSET, SLOTS_WANTED); // SYNC purge (want)
+    this.#kernel.storeWord(this.#map.job + L.JOB_SLOTS_WANTED_OFFSET, L.SLOTS_WANTED); // SYNC purge (want)
     if (this.#map.engine) this.#kernel.ring(engineSlot(this.#map));
   }
 
@@ -206,12 +192,12 @@ export class SlotTable {
     // If there is a slot for every task, none has to wait.
     if (free < (tasks < this.#map.jobTasks ? least : 1)) return UNBOUND;
     const pointer = taskSlot(this.#map, slot);
-    for (const offset of [TASK_TOLD_OFFSET, TASK_LEAVING_OFFSET, TASK_HELD_OFFSET, TASK_CERTAIN_OFFSET]) {
+    for (const offset of [L.TASK_TOLD_OFFSET, L.TASK_LEAVING_OFFSET, L.TASK_HELD_OFFSET, L.TASK_CERTAIN_OFFSET]) {
       this.#kernel.storeWord(pointer + offset, 0);
     }
-    this.#kernel.storeWord(pointer + TASK_STATE_OFFSET, TASK_UP); // SYNC task-state (peer): pairs with markEngineDead().
+    this.#kernel.storeWord(pointer + L.TASK_STATE_OFFSET, L.TASK_UP); // SYNC task-state (peer): pairs with markEngineDead().
     if (this.hasAgentEnded) {
-      this.#kernel.storeWord(pointer + TASK_STATE_OFFSET, TASK_ABSENT);
+      this.#kernel.storeWord(pointer + L.TASK_STATE_OFFSET, L.TASK_ABSENT);
       return UNBOUND;
     }
     // The first context's entry comes last: it says that the slot is bound.
@@ -219,13 +205,13 @@ export class SlotTable {
       // SYNC endpoint (bind): pairs with the looks at the table.
       this.#kernel.storeWord(endpointsBase + 4 * ordinalOf(this.#map, slot, context), endpointOf(number, context));
     }
-    this.#kernel.addWord(this.#map.job + JOB_BINDS_OFFSET, 1); // SYNC endpoint (count)
+    this.#kernel.addWord(this.#map.job + L.JOB_BINDS_OFFSET, 1); // SYNC endpoint (count)
     return slot;
   }
 
   /** The caller has the lock. A slot that is UP without an endpoint was left by a thread that died while binding it. */
   #isFree(slot: number): boolean {
     if (this.numberOf(slot) !== UNBOUND) return false;
-    return this.#kernel.loadWord(taskSlot(this.#map, slot) + TASK_STATE_OFFSET) < TASK_CLOSED;
+    return this.#kernel.loadWord(taskSlot(this.#map, slot) + L.TASK_STATE_OFFSET) < L.TASK_CLOSED;
   }
 }

@@ -1,26 +1,7 @@
 // Liveness: which tasks, contexts and engine threads have ended, how the others learn of it, and when memory may be used
 // again. This is quiescent-state-based reclamation: a change raises each task's notice; a context that has acknowledged
 // that notice holds no reference from before it.
-import {
-  CONTEXT_CLOSED,
-  CONTEXT_NOTICE_SEEN_OFFSET,
-  CONTEXT_OPEN,
-  CONTEXT_STATE_OFFSET,
-  JOB_BIND_LOCK_OFFSET,
-  JOB_BINDS_OFFSET,
-  JOB_HEAP_LOCK_OFFSET,
-  JOB_SPINNING_OFFSET,
-  TASK_ABSENT,
-  TASK_CLOSED,
-  TASK_DEAD,
-  TASK_INLINE_OFFSET,
-  TASK_INTERRUPT_OFFSET,
-  TASK_NOTICE_OFFSET,
-  TASK_SEEN_OFFSET,
-  TASK_STATE_OFFSET,
-  TASK_TOLD_OFFSET,
-  TASK_UP,
-} from "../../assembly/layout.js";
+import * as L from "../../assembly/layout.js";
 import { seqDelta } from "../../assembly/seq.js";
 import { taskOf } from "../core/endpoint.js";
 import { TaskErrors } from "../core/task-errors.js";
@@ -49,13 +30,13 @@ export function markDead(
   task: number,
 ): void {
   // SYNC task-state (dead): pairs with the looks at whether a task has ended.
-  kernel.storeWord(taskSlot(map, task) + TASK_STATE_OFFSET, TASK_DEAD);
+  kernel.storeWord(taskSlot(map, task) + L.TASK_STATE_OFFSET, L.TASK_DEAD);
   // SYNC heap-lock (mend): its holder is gone; the table is whole after any of its stores.
-  kernel.exchangeIf(map.job + JOB_HEAP_LOCK_OFFSET, task + 1, 0);
+  kernel.exchangeIf(map.job + L.JOB_HEAP_LOCK_OFFSET, task + 1, 0);
   // The task may have bound a slot and not counted that. So the agent looks at the slots before another thread binds one.
-  kernel.addWord(map.job + JOB_BINDS_OFFSET, 1); // SYNC endpoint (count)
-  kernel.exchangeIf(map.job + JOB_BIND_LOCK_OFFSET, task + 1, 0); // SYNC bind-lock (mend)
-  kernel.clearBits(map.job + JOB_SPINNING_OFFSET + ((task >>> 5) << 2), 1 << (task & 31));
+  kernel.addWord(map.job + L.JOB_BINDS_OFFSET, 1); // SYNC endpoint (count)
+  kernel.exchangeIf(map.job + L.JOB_BIND_LOCK_OFFSET, task + 1, 0); // SYNC bind-lock (mend)
+  kernel.clearBits(map.job + L.JOB_SPINNING_OFFSET + ((task >>> 5) << 2), 1 << (task & 31));
   announceEnds(kernel, map, [task]);
 }
 
@@ -64,9 +45,9 @@ export function markDead(
  * then on. An engine thread that had not begun was doing nothing.
  */
 export function markEngineDead(kernel: Pick<Kernel, Announcing | "exchangeIf">, map: MemoryMap): void {
-  const agent = engineSlot(map) + TASK_STATE_OFFSET;
+  const agent = engineSlot(map) + L.TASK_STATE_OFFSET;
   // SYNC task-state (dead): pairs with hasEngineThread(), with serve(), which then does not begin, and with bind().
-  if (kernel.exchangeIf(agent, TASK_ABSENT, TASK_CLOSED) === TASK_UP) kernel.storeWord(agent, TASK_DEAD);
+  if (kernel.exchangeIf(agent, L.TASK_ABSENT, L.TASK_CLOSED) === L.TASK_UP) kernel.storeWord(agent, L.TASK_DEAD);
   const peers = markUnreachable(kernel, map);
   announceEnds(kernel, map, peers);
 }
@@ -78,10 +59,10 @@ export function markEngineDead(kernel: Pick<Kernel, Announcing | "exchangeIf">, 
 function markUnreachable(kernel: Pick<Kernel, "exchangeIf">, map: MemoryMap): number[] {
   const peers: number[] = [];
   for (let slot = map.locals; slot < map.tasks; slot++) {
-    kernel.exchangeIf(map.job + JOB_HEAP_LOCK_OFFSET, slot + 1, 0); // SYNC heap-lock (mend)
-    const peer = taskSlot(map, slot) + TASK_STATE_OFFSET;
+    kernel.exchangeIf(map.job + L.JOB_HEAP_LOCK_OFFSET, slot + 1, 0); // SYNC heap-lock (mend)
+    const peer = taskSlot(map, slot) + L.TASK_STATE_OFFSET;
     // SYNC task-state (peer): after the agent's state, and bind() looks at that after its store.
-    if (kernel.exchangeIf(peer, TASK_UP, TASK_DEAD) === TASK_UP) peers.push(slot);
+    if (kernel.exchangeIf(peer, L.TASK_UP, L.TASK_DEAD) === L.TASK_UP) peers.push(slot);
   }
   return peers;
 }
@@ -93,27 +74,27 @@ function markUnreachable(kernel: Pick<Kernel, "exchangeIf">, map: MemoryMap): nu
 export function announceEnds(kernel: Pick<Kernel, Announcing>, map: MemoryMap, ended: readonly number[]): void {
   notifyTasks(kernel, map);
   // SYNC quiescence (told): pairs with mayBeInUse().
-  for (const task of ended) kernel.storeWord(taskSlot(map, task) + TASK_TOLD_OFFSET, 1);
+  for (const task of ended) kernel.storeWord(taskSlot(map, task) + L.TASK_TOLD_OFFSET, 1);
   notifyTasks(kernel, map);
 }
 
 /** Marks a context of a task that goes on as closed, and announces it. One round is enough: its lanes alone are freed. */
 export function announceClose(kernel: Pick<Kernel, Announcing>, map: MemoryMap, ordinal: number): void {
   // SYNC context-state (closed): pairs with isClosed().
-  kernel.storeWord(contextBlock(map, ordinal) + CONTEXT_STATE_OFFSET, CONTEXT_CLOSED);
+  kernel.storeWord(contextBlock(map, ordinal) + L.CONTEXT_STATE_OFFSET, L.CONTEXT_CLOSED);
   notifyTasks(kernel, map);
 }
 
 /** Whether a task has closed its client. */
 export function hasLeft(kernel: Pick<Kernel, "loadWord">, map: MemoryMap, task: number): boolean {
-  return kernel.loadWord(taskSlot(map, task) + TASK_STATE_OFFSET) === TASK_CLOSED;
+  return kernel.loadWord(taskSlot(map, task) + L.TASK_STATE_OFFSET) === L.TASK_CLOSED;
 }
 
 /** Ends a task's current wait, or its next one. */
 export function interruptTask(kernel: Pick<Kernel, "addWord" | "ringAlways">, map: MemoryMap, task: number): void {
   const slot = taskSlot(map, task);
-  kernel.addWord(slot + TASK_INTERRUPT_OFFSET, 1);
-  kernel.addWord(slot + TASK_NOTICE_OFFSET, 1); // SYNC notice (tell)
+  kernel.addWord(slot + L.TASK_INTERRUPT_OFFSET, 1);
+  kernel.addWord(slot + L.TASK_NOTICE_OFFSET, 1); // SYNC notice (tell)
   kernel.ringAlways(slot);
 }
 
@@ -130,35 +111,38 @@ function notifyTasks(kernel: Pick<Kernel, Announcing>, map: MemoryMap): void {
   const slots = Array.from({ length: map.locals }, (_, task) => taskSlot(map, task));
   if (map.engine) slots.push(engineSlot(map));
   for (const slot of slots) {
-    kernel.addWord(slot + TASK_NOTICE_OFFSET, 1); // SYNC notice (tell)
+    kernel.addWord(slot + L.TASK_NOTICE_OFFSET, 1); // SYNC notice (tell)
     kernel.ringAlways(slot);
   }
 }
 
 /** Whether a context has acknowledged a notice, has ended, or is not open yet: it holds nothing from before the notice. */
 export function hasAcknowledged(kernel: Kernel, map: MemoryMap, ordinal: number, notice: number): boolean {
-  if (kernel.loadWord(taskSlot(map, taskAt(map, ordinal)) + TASK_STATE_OFFSET) >= TASK_CLOSED) return true;
+  if (kernel.loadWord(taskSlot(map, taskAt(map, ordinal)) + L.TASK_STATE_OFFSET) >= L.TASK_CLOSED) return true;
   const block = contextBlock(map, ordinal);
-  if (kernel.loadWord(block + CONTEXT_STATE_OFFSET) !== CONTEXT_OPEN) return true;
-  return seqDelta(kernel.loadWord(block + CONTEXT_NOTICE_SEEN_OFFSET), notice) >= 0;
+  if (kernel.loadWord(block + L.CONTEXT_STATE_OFFSET) !== L.CONTEXT_OPEN) return true;
+  return seqDelta(kernel.loadWord(block + L.CONTEXT_NOTICE_SEEN_OFFSET), notice) >= 0;
 }
 
 /** Whether a context of a live task has a lane of this dead task in its table, or may be using one of its regions. */
 export function mayBeInUse(kernel: Kernel, map: MemoryMap, task: number): boolean {
   // SYNC quiescence (told): pairs with announceEnds(). Before that, a context may have acknowledged every notice without
   // knowing of this task's end.
-  if (kernel.loadWord(taskSlot(map, task) + TASK_TOLD_OFFSET) === 0) return true;
+  if (kernel.loadWord(taskSlot(map, task) + L.TASK_TOLD_OFFSET) === 0) return true;
   // Once the engine thread has seen all notices, it notifies every task.
   if (!hasEngineSeenAll(kernel, map)) return true;
   for (let target = 0; target < endpointCount(map); target++) {
     const slot = taskSlot(map, taskAt(map, target));
-    if (kernel.loadWord(slot + TASK_STATE_OFFSET) >= TASK_CLOSED) continue;
+    if (kernel.loadWord(slot + L.TASK_STATE_OFFSET) >= L.TASK_CLOSED) continue;
     // The table of a context that has closed is read by no thread.
     if (isClosed(kernel, map, target)) continue;
     const block = contextBlock(map, target);
-    const isOpen = kernel.loadWord(block + CONTEXT_STATE_OFFSET) === CONTEXT_OPEN;
+    const isOpen = kernel.loadWord(block + L.CONTEXT_STATE_OFFSET) === L.CONTEXT_OPEN;
     // SYNC quiescence (look): pairs with acknowledgeNotice(); the notice was counted up after the task had ended.
-    if (isOpen && kernel.loadWord(block + CONTEXT_NOTICE_SEEN_OFFSET) !== kernel.loadWord(slot + TASK_NOTICE_OFFSET))
+    if (
+      isOpen &&
+      kernel.loadWord(block + L.CONTEXT_NOTICE_SEEN_OFFSET) !== kernel.loadWord(slot + L.TASK_NOTICE_OFFSET)
+    )
       return true;
     for (let context = 0; context < map.contexts; context++) {
       if (kernel.laneOf(block, ordinalOf(map, task, context)) !== 0) return true;
@@ -175,7 +159,7 @@ export function gracePeriods(kernel: Kernel, map: MemoryMap): GracePeriods {
       // SYNC notice (close): the change is made before each notice; a context that has seen the notice finds it made.
       const notices = Array.from({ length: locals }, (_, task) => {
         const slot = taskSlot(map, task);
-        const notice = (kernel.addWord(slot + TASK_NOTICE_OFFSET, 1) + 1) >>> 0;
+        const notice = (kernel.addWord(slot + L.TASK_NOTICE_OFFSET, 1) + 1) >>> 0;
         kernel.ring(slot);
         return notice;
       });
@@ -196,17 +180,17 @@ export function gracePeriods(kernel: Kernel, map: MemoryMap): GracePeriods {
 /** Whether the job has an engine thread that has not ended. One that has not begun yet is about to. */
 export function hasEngineThread(kernel: Pick<Kernel, "loadWord">, map: MemoryMap): boolean {
   // SYNC task-state (engine): pairs with the monitor's store.
-  return map.engine && kernel.loadWord(engineSlot(map) + TASK_STATE_OFFSET) < TASK_CLOSED;
+  return map.engine && kernel.loadWord(engineSlot(map) + L.TASK_STATE_OFFSET) < L.TASK_CLOSED;
 }
 
 /** Whether the engine is an agent without a thread: it works within each advance(). */
 export function isEngineInline(kernel: Pick<Kernel, "loadWord">, map: MemoryMap): boolean {
-  return !map.engine || kernel.loadWord(engineSlot(map) + TASK_INLINE_OFFSET) !== 0;
+  return !map.engine || kernel.loadWord(engineSlot(map) + L.TASK_INLINE_OFFSET) !== 0;
 }
 
 /** Once the engine thread has ended: whether it may have done anything. If its worker was never loaded, it has not. */
 export function hadEngineBegun(kernel: Pick<Kernel, "loadWord">, map: MemoryMap): boolean {
-  return kernel.loadWord(engineSlot(map) + TASK_STATE_OFFSET) === TASK_DEAD;
+  return kernel.loadWord(engineSlot(map) + L.TASK_STATE_OFFSET) === L.TASK_DEAD;
 }
 
 /** Tells the engine thread, if there is one, that something was closed. @returns the notice to ask hasEngineSeen() for */
@@ -214,7 +198,7 @@ export function notifyEngine(kernel: Sync, map: MemoryMap): number {
   if (!map.engine) return 0;
   const slot = engineSlot(map);
   // SYNC notice (tell): pairs with acknowledge() of assembly/serve.ts.
-  const notice = (kernel.addWord(slot + TASK_NOTICE_OFFSET, 1) + 1) >>> 0;
+  const notice = (kernel.addWord(slot + L.TASK_NOTICE_OFFSET, 1) + 1) >>> 0;
   kernel.ring(slot);
   return notice;
 }
@@ -223,10 +207,10 @@ export function notifyEngine(kernel: Sync, map: MemoryMap): number {
 export function hasEngineSeen(kernel: Sync, map: MemoryMap, notice: number): boolean {
   if (!hasEngineThread(kernel, map)) return true;
   // SYNC quiescence (seen): pairs with acknowledge() of assembly/serve.ts.
-  return seqDelta(kernel.loadWord(engineSlot(map) + TASK_SEEN_OFFSET), notice) >= 0;
+  return seqDelta(kernel.loadWord(engineSlot(map) + L.TASK_SEEN_OFFSET), notice) >= 0;
 }
 
 /** Whether the engine thread has seen every notice so far. */
 export function hasEngineSeenAll(kernel: Sync, map: MemoryMap): boolean {
-  return hasEngineSeen(kernel, map, map.engine ? kernel.loadWord(engineSlot(map) + TASK_NOTICE_OFFSET) : 0);
+  return hasEngineSeen(kernel, map, map.engine ? kernel.loadWord(engineSlot(map) + L.TASK_NOTICE_OFFSET) : 0);
 }

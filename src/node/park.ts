@@ -1,16 +1,6 @@
 // How a thread waits: a bounded spin, then a sleep on its task's bell. Each thread has one Parker.
 
-import {
-  CONTEXT_ASLEEP_OFFSET,
-  TASK_BELL_OFFSET,
-  TASK_PARKED_OFFSET,
-  TASK_SINCE_OFFSET,
-  TASK_SLEEPS_OFFSET,
-  TASK_SPINS_LOST_OFFSET,
-  TASK_SPINS_WON_OFFSET,
-  TRACE_PARK,
-  TRACE_WAKE,
-} from "../../assembly/layout.js";
+import * as L from "../../assembly/layout.js";
 import { bellWaitAsync } from "../kernel/atomics.js";
 import type { Bell, Kernel, Memory } from "../kernel/kernel.js";
 import type { MemoryMap } from "../memory/map.js";
@@ -213,8 +203,8 @@ export class Parker {
     this.#map = map;
     this.#task = task;
     this.#slot = taskSlot(map, task);
-    this.#bellAt = (this.#slot + TASK_BELL_OFFSET) >>> 2;
-    this.#parkedAt = (this.#slot + TASK_PARKED_OFFSET) >>> 2;
+    this.#bellAt = (this.#slot + L.TASK_BELL_OFFSET) >>> 2;
+    this.#parkedAt = (this.#slot + L.TASK_PARKED_OFFSET) >>> 2;
     this.#cores = cores;
     this.#clock = clock;
     this.#origin = clock.origin;
@@ -490,7 +480,7 @@ export class Parker {
   won(spins: Spins): void {
     this.#awake = Number.NaN;
     spins.won();
-    this.#addTo(this.#slot + TASK_SPINS_WON_OFFSET, 1);
+    this.#addTo(this.#slot + L.TASK_SPINS_WON_OFFSET, 1);
   }
 
   /** Spins for a while. Returns whether the wait is over. */
@@ -602,7 +592,7 @@ export class Parker {
   /** Notes that a spin was in vain, or kept another thread from its core. */
   #lost(spins: Spins, now: number, preempted: boolean): void {
     spins.lost(now, preempted);
-    this.#addTo(this.#slot + TASK_SPINS_LOST_OFFSET, 1);
+    this.#addTo(this.#slot + L.TASK_SPINS_LOST_OFFSET, 1);
   }
 
   /**
@@ -618,12 +608,12 @@ export class Parker {
   /** Notes in shared memory that the thread falls asleep, and in which wait. Only this thread writes these words. */
   #fallsAsleep(awaited: Awaited, now: number): void {
     const { words } = this.#memory;
-    const sleeps = (this.#slot + TASK_SLEEPS_OFFSET) >>> 2;
-    const asleep = (awaited.block + CONTEXT_ASLEEP_OFFSET + 4 * awaited.kind) >>> 2;
-    words[(this.#slot + TASK_SINCE_OFFSET) >>> 2] = this.#origin + now;
+    const sleeps = (this.#slot + L.TASK_SLEEPS_OFFSET) >>> 2;
+    const asleep = (awaited.block + L.CONTEXT_ASLEEP_OFFSET + 4 * awaited.kind) >>> 2;
+    words[(this.#slot + L.TASK_SINCE_OFFSET) >>> 2] = this.#origin + now;
     words[sleeps] = (words[sleeps] as number) + 1;
     words[asleep] = (words[asleep] as number) + 1;
-    this.#witness.tracer?.instant(TRACE_PARK, awaited.kind, now);
+    this.#witness.tracer?.instant(L.TRACE_PARK, awaited.kind, now);
     if (this.#slept > CROWDED_SLEEP_MS) this.#crowdedSleeps = 0;
     const { findYield } = this.#memory;
     if (findYield === undefined || ++this.#crowdedSleeps < CROWDED_SLEEPS) return;
@@ -640,10 +630,10 @@ export class Parker {
     this.#awake = now;
     this.#slept = now - start;
     const { words } = this.#memory;
-    const asleep = (awaited.block + CONTEXT_ASLEEP_OFFSET + 4 * awaited.kind) >>> 2;
-    words[(this.#slot + TASK_SINCE_OFFSET) >>> 2] = this.#origin + now;
+    const asleep = (awaited.block + L.CONTEXT_ASLEEP_OFFSET + 4 * awaited.kind) >>> 2;
+    words[(this.#slot + L.TASK_SINCE_OFFSET) >>> 2] = this.#origin + now;
     words[asleep] = (words[asleep] as number) - 1;
-    this.#witness.tracer?.instant(TRACE_WAKE, awaited.kind, now);
+    this.#witness.tracer?.instant(L.TRACE_WAKE, awaited.kind, now);
     this.#witness.slept?.();
     return now;
   }

@@ -1,70 +1,6 @@
 // The state of a job, read from its shared memory while the tasks run. Each number is right; two numbers may be from
 // different moments.
-import {
-  BLOCK_NEXT_OFFSET,
-  BLOCK_RGET_FIFOS_OFFSET,
-  BLOCK_SIZE,
-  CONTEXT_ASLEEP_OFFSET,
-  CONTEXT_BATCHES_OFFSET,
-  CONTEXT_CALLS_OFFSET,
-  CONTEXT_HANDLERLESS_OFFSET,
-  CONTEXT_LANES_OFFSET,
-  CONTEXT_MESSAGES_OFFSET,
-  CONTEXT_PENDING_BYTES_OFFSET,
-  CONTEXT_PENDING_COUNT_OFFSET,
-  CONTEXT_RGET_FIFOS_OFFSET,
-  CONTEXT_STATE_OFFSET,
-  CONTEXT_UNEXPECTED_OFFSET,
-  DESCRIPTOR_KIND_OFFSET,
-  DESCRIPTOR_MOVE,
-  DESCRIPTOR_SIZE,
-  EXTENT_FREE,
-  EXTENT_LANE,
-  EXTENT_OWNER_MASK,
-  EXTENT_OWNER_SHIFT,
-  EXTENT_PAGES_MASK,
-  EXTENT_STATE_SHIFT,
-  INJECTION_HEAD_OFFSET,
-  INJECTION_PENDING_OFFSET,
-  INJECTION_REFUSED_OFFSET,
-  INJECTION_TAIL_OFFSET,
-  JOB_STARTED_OFFSET,
-  LANE_CAPACITY_OFFSET,
-  LANE_FULLS_OFFSET,
-  LANE_HEAD_OFFSET,
-  LANE_MESSAGES_OFFSET,
-  LANE_NEXT_OFFSET,
-  LANE_PAUSED_OFFSET,
-  LANE_PAUSED_SINCE_OFFSET,
-  LANE_RESERVED_OFFSET,
-  LANE_ROOM_WANTED_OFFSET,
-  LANE_TAIL_OFFSET,
-  LANE_WANTED_SINCE_OFFSET,
-  NONE,
-  PAGE_SIZE,
-  RGET_FIFO_ALLOWED_OFFSET,
-  RGET_FIFO_BYTES_OFFSET,
-  RGET_FIFO_COUNT,
-  RGET_FIFO_DEPTH_OFFSET,
-  RGET_FIFO_GENERATION_OFFSET,
-  RGET_FIFO_HEAD_OFFSET,
-  RGET_FIFO_LEFT_OFFSET,
-  RGET_FIFO_PASSED_OFFSET,
-  RGET_FIFO_PEER_ENDPOINT_OFFSET,
-  RGET_FIFO_SIZE,
-  RGET_FIFO_SLOTS,
-  RGET_FIFO_SLOTS_OFFSET,
-  RGET_FIFO_TAIL_OFFSET,
-  TASK_CLOSED,
-  TASK_KEPT_OFFSET,
-  TASK_PARKED_OFFSET,
-  TASK_POOLED_OFFSET,
-  TASK_SINCE_OFFSET,
-  TASK_SLEEPS_OFFSET,
-  TASK_SPINS_LOST_OFFSET,
-  TASK_SPINS_WON_OFFSET,
-  TASK_STATE_OFFSET,
-} from "../../assembly/layout.js";
+import * as L from "../../assembly/layout.js";
 import { taskOf } from "../core/endpoint.js";
 import type { Memory } from "../kernel/kernel.js";
 import { contextBlock, engineSlot, injectionFifo, type MemoryMap, ordinalOf, taskSlot } from "../memory/map.js";
@@ -259,7 +195,7 @@ export function dumpData(map: MemoryMap, { words }: Memory, kernel: Loader, cloc
   /** The number of the task in a slot; NONE: the slot is free. */
   const numberAt = (slot: number): number => {
     const endpoint = kernel.loadWord(map.endpointsBase + 4 * ordinalOf(map, slot, 0)) >>> 0;
-    return endpoint === NONE ? NONE : taskOf(endpoint);
+    return endpoint === L.NONE ? L.NONE : taskOf(endpoint);
   };
   const engine = engineDump();
   /** The component that descriptors wait for. */
@@ -267,35 +203,35 @@ export function dumpData(map: MemoryMap, { words }: Memory, kernel: Loader, cloc
 
   function engineDump(): EngineDump {
     const isThread = hasEngineThread(kernel, map);
-    const parked = isThread && kernel.loadWord(engineSlot(map) + TASK_PARKED_OFFSET) !== 0;
+    const parked = isThread && kernel.loadWord(engineSlot(map) + L.TASK_PARKED_OFFSET) !== 0;
     return { mode: isEngineInline(kernel, map) ? "inline" : isThread ? "thread" : "ended", parked };
   }
 
   function laneDump(lane: number, origin: number, name: string, isOpen: boolean): LaneDump {
-    const roomWanted = kernel.loadWord(lane + LANE_ROOM_WANTED_OFFSET) !== 0;
-    const paused = word(lane + LANE_PAUSED_OFFSET) !== 0;
+    const roomWanted = kernel.loadWord(lane + L.LANE_ROOM_WANTED_OFFSET) !== 0;
+    const paused = word(lane + L.LANE_PAUSED_OFFSET) !== 0;
     const dump: LaneDump = {
       origin: [numberAt(taskAt(map, origin)), contextAt(map, origin)],
-      bytes: word(lane + LANE_CAPACITY_OFFSET),
-      messages: word(lane + LANE_MESSAGES_OFFSET) >>> 0,
-      queued: (word(lane + LANE_TAIL_OFFSET) - word(lane + LANE_NEXT_OFFSET)) | 0,
-      reserved: word(lane + LANE_RESERVED_OFFSET),
+      bytes: word(lane + L.LANE_CAPACITY_OFFSET),
+      messages: word(lane + L.LANE_MESSAGES_OFFSET) >>> 0,
+      queued: (word(lane + L.LANE_TAIL_OFFSET) - word(lane + L.LANE_NEXT_OFFSET)) | 0,
+      reserved: word(lane + L.LANE_RESERVED_OFFSET),
       roomWanted,
-      wantedFor: roomWanted ? since(lane + LANE_WANTED_SINCE_OFFSET) : 0,
+      wantedFor: roomWanted ? since(lane + L.LANE_WANTED_SINCE_OFFSET) : 0,
       paused,
-      pausedFor: paused ? since(lane + LANE_PAUSED_SINCE_OFFSET) : 0,
-      fulls: word(lane + LANE_FULLS_OFFSET) >>> 0,
+      pausedFor: paused ? since(lane + L.LANE_PAUSED_SINCE_OFFSET) : 0,
+      fulls: word(lane + L.LANE_FULLS_OFFSET) >>> 0,
     };
     const path = `lane ${dump.origin.join(".")} → ${name}`;
     if (dump.reserved > 0) {
       const slot = taskSlot(map, taskAt(map, origin));
-      const asleep = kernel.loadWord(slot + TASK_PARKED_OFFSET) !== 0;
-      const how = asleep ? `, its origin sleeps for ${seconds(since(slot + TASK_SINCE_OFFSET))}` : "";
+      const asleep = kernel.loadWord(slot + L.TASK_PARKED_OFFSET) !== 0;
+      const how = asleep ? `, its origin sleeps for ${seconds(since(slot + L.TASK_SINCE_OFFSET))}` : "";
       stuck.push(`${path}: a reservation of ${dump.reserved} bytes is neither committed nor aborted${how}`);
     }
     if (paused) stuck.push(`${path}: not read for ${seconds(dump.pausedFor)}, the unexpected queue of ${name} is full`);
     if (roomWanted) {
-      const held = (word(lane + LANE_TAIL_OFFSET) - kernel.loadWord(lane + LANE_HEAD_OFFSET)) | 0;
+      const held = (word(lane + L.LANE_TAIL_OFFSET) - kernel.loadWord(lane + L.LANE_HEAD_OFFSET)) | 0;
       const inUse = `${held} of ${dump.bytes} bytes are in use`;
       stuck.push(`${path}: the origin waits for room for ${seconds(dump.wantedFor)}, ${inUse}`);
     }
@@ -306,33 +242,33 @@ export function dumpData(map: MemoryMap, { words }: Memory, kernel: Loader, cloc
 
   function contextDump(task: number, context: number): ContextDump {
     const block = contextBlock(map, ordinalOf(map, task, context));
-    const state = CONTEXT_STATES[kernel.loadWord(block + CONTEXT_STATE_OFFSET)] ?? "closed";
+    const state = CONTEXT_STATES[kernel.loadWord(block + L.CONTEXT_STATE_OFFSET)] ?? "closed";
     const lanes: LaneDump[] = [];
     // Another task may use the lanes in the table of a closed context by now.
     const origins = state === "closed" ? 0 : endpointCount(map);
     for (let origin = 0; origin < origins; origin++) {
-      const lane = kernel.loadWord(block + CONTEXT_LANES_OFFSET + 4 * origin) >>> 0;
+      const lane = kernel.loadWord(block + L.CONTEXT_LANES_OFFSET + 4 * origin) >>> 0;
       if (lane !== 0)
         lanes.push(laneDump(lane, origin, `${numberAt(task)}.${context}`, state !== "none" || task >= map.locals));
     }
     const fifos = task < map.locals ? map.fifos : 0;
     const injections = Array.from({ length: fifos }, (_, fifo) => injectionDump(task, context, fifo));
     const waits = Object.entries(WAITS).map(([name, kind]) =>
-      new Array<string>(Math.max(0, word(block + CONTEXT_ASLEEP_OFFSET + 4 * kind))).fill(name),
+      new Array<string>(Math.max(0, word(block + L.CONTEXT_ASLEEP_OFFSET + 4 * kind))).fill(name),
     );
-    const handlerless = word(block + CONTEXT_HANDLERLESS_OFFSET);
+    const handlerless = word(block + L.CONTEXT_HANDLERLESS_OFFSET);
     return {
       context,
       state,
-      messages: word(block + CONTEXT_MESSAGES_OFFSET) >>> 0,
-      batches: word(block + CONTEXT_BATCHES_OFFSET) >>> 0,
+      messages: word(block + L.CONTEXT_MESSAGES_OFFSET) >>> 0,
+      batches: word(block + L.CONTEXT_BATCHES_OFFSET) >>> 0,
       pending: {
-        messages: word(block + CONTEXT_PENDING_COUNT_OFFSET),
-        bytes: word(block + CONTEXT_PENDING_BYTES_OFFSET),
+        messages: word(block + L.CONTEXT_PENDING_COUNT_OFFSET),
+        bytes: word(block + L.CONTEXT_PENDING_BYTES_OFFSET),
       },
-      unexpectedBytes: word(block + CONTEXT_UNEXPECTED_OFFSET),
+      unexpectedBytes: word(block + L.CONTEXT_UNEXPECTED_OFFSET),
       handlerless: handlerless === 0 ? undefined : handlerless - 1,
-      calls: word(block + CONTEXT_CALLS_OFFSET),
+      calls: word(block + L.CONTEXT_CALLS_OFFSET),
       waits: waits.flat(),
       lanes,
       injections: injections.filter((dump) => dump !== undefined),
@@ -342,38 +278,38 @@ export function dumpData(map: MemoryMap, { words }: Memory, kernel: Loader, cloc
 
   function transferDumps(block: number, name: string): TransferDump[] {
     const dumps: TransferDump[] = [];
-    let rgetFifos = kernel.loadWord(block + CONTEXT_RGET_FIFOS_OFFSET) >>> 0;
+    let rgetFifos = kernel.loadWord(block + L.CONTEXT_RGET_FIFOS_OFFSET) >>> 0;
     // The context may close meanwhile. Then another task may use the blocks.
     const isBlock = (pointer: number): boolean =>
-      pointer >= map.heapBase && pointer % PAGE_SIZE === 0 && pointer + BLOCK_SIZE <= map.heapBase + map.heapBytes;
-    for (let blocks = 0; isBlock(rgetFifos) && blocks < map.heapBytes / BLOCK_SIZE; blocks++) {
-      for (let number = 0; number < RGET_FIFO_COUNT; number++) {
-        const rgetFifo = rgetFifos + BLOCK_RGET_FIFOS_OFFSET + number * RGET_FIFO_SIZE;
-        if ((kernel.loadWord(rgetFifo + RGET_FIFO_GENERATION_OFFSET) & 1) === 1)
+      pointer >= map.heapBase && pointer % L.PAGE_SIZE === 0 && pointer + L.BLOCK_SIZE <= map.heapBase + map.heapBytes;
+    for (let blocks = 0; isBlock(rgetFifos) && blocks < map.heapBytes / L.BLOCK_SIZE; blocks++) {
+      for (let number = 0; number < L.RGET_FIFO_COUNT; number++) {
+        const rgetFifo = rgetFifos + L.BLOCK_RGET_FIFOS_OFFSET + number * L.RGET_FIFO_SIZE;
+        if ((kernel.loadWord(rgetFifo + L.RGET_FIFO_GENERATION_OFFSET) & 1) === 1)
           dumps.push(transferDump(rgetFifo, name));
       }
-      rgetFifos = kernel.loadWord(rgetFifos + BLOCK_NEXT_OFFSET) >>> 0;
+      rgetFifos = kernel.loadWord(rgetFifos + L.BLOCK_NEXT_OFFSET) >>> 0;
     }
     return dumps;
   }
 
   function transferDump(rgetFifo: number, name: string): TransferDump {
-    const isTarget = word(rgetFifo + RGET_FIFO_DEPTH_OFFSET) !== 0;
-    const peer = word(rgetFifo + RGET_FIFO_PEER_ENDPOINT_OFFSET);
-    const head = kernel.loadWord(rgetFifo + RGET_FIFO_HEAD_OFFSET);
+    const isTarget = word(rgetFifo + L.RGET_FIFO_DEPTH_OFFSET) !== 0;
+    const peer = word(rgetFifo + L.RGET_FIFO_PEER_ENDPOINT_OFFSET);
+    const head = kernel.loadWord(rgetFifo + L.RGET_FIFO_HEAD_OFFSET);
     const dump: TransferDump = {
       side: isTarget ? "target" : "origin",
       peer: [numberAt(taskAt(map, peer)), contextAt(map, peer)],
-      bytes: word(rgetFifo + RGET_FIFO_BYTES_OFFSET) >>> 0,
-      left: isTarget ? kernel.loadWord(rgetFifo + RGET_FIFO_LEFT_OFFSET) >>> 0 : 0,
-      fragments: isTarget ? 0 : kernel.loadWord(rgetFifo + RGET_FIFO_PASSED_OFFSET) >>> 0,
-      queued: (kernel.loadWord(rgetFifo + RGET_FIFO_TAIL_OFFSET) - head) | 0,
+      bytes: word(rgetFifo + L.RGET_FIFO_BYTES_OFFSET) >>> 0,
+      left: isTarget ? kernel.loadWord(rgetFifo + L.RGET_FIFO_LEFT_OFFSET) >>> 0 : 0,
+      fragments: isTarget ? 0 : kernel.loadWord(rgetFifo + L.RGET_FIFO_PASSED_OFFSET) >>> 0,
+      queued: (kernel.loadWord(rgetFifo + L.RGET_FIFO_TAIL_OFFSET) - head) | 0,
     };
     if (dump.queued > 0) {
       const [from, to] = isTarget ? [dump.peer.join("."), name] : [name, dump.peer.join(".")];
-      const slot = rgetFifo + RGET_FIFO_SLOTS_OFFSET + (head & (RGET_FIFO_SLOTS - 1)) * DESCRIPTOR_SIZE;
-      const isMove = word(slot + DESCRIPTOR_KIND_OFFSET) === DESCRIPTOR_MOVE;
-      const isStaged = kernel.loadWord(rgetFifo + RGET_FIFO_ALLOWED_OFFSET) >>> 0 > dump.fragments;
+      const slot = rgetFifo + L.RGET_FIFO_SLOTS_OFFSET + (head & (L.RGET_FIFO_SLOTS - 1)) * L.DESCRIPTOR_SIZE;
+      const isMove = word(slot + L.DESCRIPTOR_KIND_OFFSET) === L.DESCRIPTOR_MOVE;
+      const isStaged = kernel.loadWord(rgetFifo + L.RGET_FIFO_ALLOWED_OFFSET) >>> 0 > dump.fragments;
       const whom = isMove && !isStaged ? `${name} to advance, which stages it` : engineOf(name);
       stuck.push(`payload of ${dump.bytes} bytes, ${from} → ${to}: ${dump.queued} descriptors wait for ${whom}`);
     }
@@ -382,9 +318,9 @@ export function dumpData(map: MemoryMap, { words }: Memory, kernel: Loader, cloc
 
   function injectionDump(task: number, context: number, fifo: number): InjectionDump | undefined {
     const pointer = injectionFifo(map, ordinalOf(map, task, context), fifo);
-    const tail = kernel.loadWord(pointer + INJECTION_TAIL_OFFSET);
+    const tail = kernel.loadWord(pointer + L.INJECTION_TAIL_OFFSET);
     if (tail === 0) return undefined;
-    const left = (tail - kernel.loadWord(pointer + INJECTION_HEAD_OFFSET)) | 0;
+    const left = (tail - kernel.loadWord(pointer + L.INJECTION_HEAD_OFFSET)) | 0;
     if (left > 0) {
       const name = `${numberAt(task)}.${context}`;
       stuck.push(`injection FIFO ${fifo} of ${name}: ${left} descriptors wait for ${engineOf(name)}`);
@@ -393,8 +329,8 @@ export function dumpData(map: MemoryMap, { words }: Memory, kernel: Loader, cloc
       fifo,
       slots: map.slots,
       left,
-      pending: word(pointer + INJECTION_PENDING_OFFSET),
-      refused: word(pointer + INJECTION_REFUSED_OFFSET) >>> 0,
+      pending: word(pointer + L.INJECTION_PENDING_OFFSET),
+      refused: word(pointer + L.INJECTION_REFUSED_OFFSET) >>> 0,
     };
   }
 
@@ -406,14 +342,14 @@ export function dumpData(map: MemoryMap, { words }: Memory, kernel: Loader, cloc
     let pages = 0;
     for (let page = 0; page < map.heapPages; page += pages) {
       const extent = kernel.loadWord(map.heapTable + 4 * page);
-      pages = extent & EXTENT_PAGES_MASK;
+      pages = extent & L.EXTENT_PAGES_MASK;
       if (pages === 0) break; // the table is changing
-      const bytes = pages * PAGE_SIZE;
-      const state = extent >>> EXTENT_STATE_SHIFT;
-      const owner = owners[(extent >>> EXTENT_OWNER_SHIFT) & EXTENT_OWNER_MASK];
-      piece = state === EXTENT_FREE ? piece + bytes : 0;
-      if (state === EXTENT_FREE) free += bytes;
-      else if (owner !== undefined && state === EXTENT_LANE) owner.lanes += bytes;
+      const bytes = pages * L.PAGE_SIZE;
+      const state = extent >>> L.EXTENT_STATE_SHIFT;
+      const owner = owners[(extent >>> L.EXTENT_OWNER_SHIFT) & L.EXTENT_OWNER_MASK];
+      piece = state === L.EXTENT_FREE ? piece + bytes : 0;
+      if (state === L.EXTENT_FREE) free += bytes;
+      else if (owner !== undefined && state === L.EXTENT_LANE) owner.lanes += bytes;
       else if (owner !== undefined) owner.regions += bytes;
       largest = Math.max(largest, piece);
     }
@@ -421,33 +357,33 @@ export function dumpData(map: MemoryMap, { words }: Memory, kernel: Loader, cloc
     let [pooled, kept] = [0, 0];
     for (let task = 0; task < map.tasks; task++) {
       const slot = taskSlot(map, task);
-      if (kernel.loadWord(slot + TASK_STATE_OFFSET) >= TASK_CLOSED) continue;
-      pooled += word(slot + TASK_POOLED_OFFSET);
-      kept += word(slot + TASK_KEPT_OFFSET);
+      if (kernel.loadWord(slot + L.TASK_STATE_OFFSET) >= L.TASK_CLOSED) continue;
+      pooled += word(slot + L.TASK_POOLED_OFFSET);
+      kept += word(slot + L.TASK_KEPT_OFFSET);
     }
-    return { bytes: map.heapPages * PAGE_SIZE, free, largest, owners: used, pooled, kept };
+    return { bytes: map.heapPages * L.PAGE_SIZE, free, largest, owners: used, pooled, kept };
   }
 
   // The node's own tasks so far, and those of other nodes that have a slot.
-  const started = Math.min(kernel.loadWord(map.job + JOB_STARTED_OFFSET), map.locals);
+  const started = Math.min(kernel.loadWord(map.job + L.JOB_STARTED_OFFSET), map.locals);
   const shown = Array.from({ length: map.tasks }, (_, task) => task).filter(
-    (task) => task < started || (task >= map.locals && numberAt(task) !== NONE),
+    (task) => task < started || (task >= map.locals && numberAt(task) !== L.NONE),
   );
   const tasks = shown.map((task): TaskDump => {
     const slot = taskSlot(map, task);
-    const state = STATES[kernel.loadWord(slot + TASK_STATE_OFFSET)] ?? "absent";
+    const state = STATES[kernel.loadWord(slot + L.TASK_STATE_OFFSET)] ?? "absent";
     // Another task may use the memory that an ended task's tables name by now.
     const count = state === "up" || state === "absent" ? map.contexts : 0;
     const contexts = Array.from({ length: count }, (_, context) => contextDump(task, context));
-    const sleeps = word(slot + TASK_SLEEPS_OFFSET) >>> 0;
+    const sleeps = word(slot + L.TASK_SLEEPS_OFFSET) >>> 0;
     return {
       task: numberAt(task),
       state,
-      parked: kernel.loadWord(slot + TASK_PARKED_OFFSET) !== 0,
-      since: sleeps === 0 ? 0 : since(slot + TASK_SINCE_OFFSET),
+      parked: kernel.loadWord(slot + L.TASK_PARKED_OFFSET) !== 0,
+      since: sleeps === 0 ? 0 : since(slot + L.TASK_SINCE_OFFSET),
       sleeps,
-      spinsWon: word(slot + TASK_SPINS_WON_OFFSET) >>> 0,
-      spinsLost: word(slot + TASK_SPINS_LOST_OFFSET) >>> 0,
+      spinsWon: word(slot + L.TASK_SPINS_WON_OFFSET) >>> 0,
+      spinsLost: word(slot + L.TASK_SPINS_LOST_OFFSET) >>> 0,
       contexts: contexts.filter(({ state, lanes }) => lanes.length > 0 || state !== "none"),
     };
   });

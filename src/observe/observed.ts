@@ -3,19 +3,7 @@
 //
 // An arrow goes from a send to its handler. Both sides count the messages of an origin, a target and a dispatch id, which
 // come in the order sent. A call and its reply have a number of their own.
-import {
-  DISPATCH_ID_CALL,
-  DISPATCH_ID_REPLY,
-  META_DISPATCH_MASK,
-  NONE,
-  TRACE_FENCE,
-  TRACE_FENCED,
-  TRACE_GET,
-  TRACE_HANDLER,
-  TRACE_PUT,
-  TRACE_RMW,
-  TRACE_SEND,
-} from "../../assembly/layout.js";
+import * as L from "../../assembly/layout.js";
 import { CompletionQueue } from "../core/completion.js";
 import { contextOf, type Endpoint, nameOf } from "../core/endpoint.js";
 import type { Handler } from "../core/message/dispatch.js";
@@ -43,7 +31,7 @@ class Counts {
   }
 
   #begin(endpoint: Endpoint): Uint32Array {
-    const counts = new Uint32Array(META_DISPATCH_MASK + 1);
+    const counts = new Uint32Array(L.META_DISPATCH_MASK + 1);
     this.#counts.set(endpoint, counts);
     return counts;
   }
@@ -73,13 +61,13 @@ export class ContextTracer {
 
   /** Recorded after the send: the message takes longer to arrive than this call. */
   sent(to: Endpoint, id: number, bytes: number): void {
-    this.tracer.event(TRACE_SEND, this.context, id, to, this.#sent.next(to, id), bytes);
+    this.tracer.event(L.TRACE_SEND, this.context, id, to, this.#sent.next(to, id), bytes);
   }
 
   /** A message has come to a handler, or to the reader of a stream. The next message, or settle(), ends its event. */
   came(origin: Endpoint, id: number, bytes: number, call: number): void {
-    if (call < 0) this.tracer.event(TRACE_HANDLER, this.context, id, origin, this.#came.next(origin, id), bytes);
-    else this.tracer.event(TRACE_HANDLER, this.context, DISPATCH_ID_CALL, origin, call, bytes);
+    if (call < 0) this.tracer.event(L.TRACE_HANDLER, this.context, id, origin, this.#came.next(origin, id), bytes);
+    else this.tracer.event(L.TRACE_HANDLER, this.context, L.DISPATCH_ID_CALL, origin, call, bytes);
   }
 
   transferred(kind: number, to: Endpoint, bytes: number): void {
@@ -89,9 +77,9 @@ export class ContextTracer {
   /** Wraps a fence's callback. */
   fence(to: number, done: Callback): Callback {
     const number = this.#fences++;
-    this.tracer.event(TRACE_FENCE, this.context, 0, to, number, 0);
+    this.tracer.event(L.TRACE_FENCE, this.context, 0, to, number, 0);
     return (cookie, result) => {
-      this.tracer.event(TRACE_FENCED, this.context, 0, to, number, 0);
+      this.tracer.event(L.TRACE_FENCED, this.context, 0, to, number, 0);
       done(cookie, result);
     };
   }
@@ -107,10 +95,17 @@ export class ContextTracer {
 
   /** As handler(), for a protocol's handler. */
   ownHandler(id: number, handler: Handler): Handler {
-    if (id !== DISPATCH_ID_REPLY) return this.handler(id, handler);
+    if (id !== L.DISPATCH_ID_REPLY) return this.handler(id, handler);
     return (message) => {
       const number = message.headerWord(0);
-      this.tracer.event(TRACE_HANDLER, this.context, DISPATCH_ID_REPLY, message.origin, number, message.payloadBytes);
+      this.tracer.event(
+        L.TRACE_HANDLER,
+        this.context,
+        L.DISPATCH_ID_REPLY,
+        message.origin,
+        number,
+        message.payloadBytes,
+      );
       handler(message);
     };
   }
@@ -158,12 +153,12 @@ export class TracedSender extends Sender {
     onLocal: Callback | undefined,
     gift?: GivenRegion,
   ): Result {
-    const isNumbered = dispatch === DISPATCH_ID_CALL || dispatch === DISPATCH_ID_REPLY;
+    const isNumbered = dispatch === L.DISPATCH_ID_CALL || dispatch === L.DISPATCH_ID_REPLY;
     const number = isNumbered ? new DataView(header.buffer, header.byteOffset).getUint32(0, true) : 0;
     const result = super.sendOwn(to, dispatch, header, payload, onLocal, gift);
     if (result !== SUCCESS) return result;
     if (!isNumbered) this.#tracing.sent(to, dispatch, bytesIn(payload));
-    else this.#tracing.tracer.event(TRACE_SEND, this.#tracing.context, dispatch, to, number, bytesIn(payload));
+    else this.#tracing.tracer.event(L.TRACE_SEND, this.#tracing.context, dispatch, to, number, bytesIn(payload));
     return result;
   }
 
@@ -261,13 +256,13 @@ export class TracedRma extends Rma {
     const result = super.transfer(call, parameters);
     const { to, bytes, local, localOffset = 0 } = parameters;
     const moved = bytes ?? local.length - localOffset;
-    if (result === SUCCESS) this.#tracing.transferred(call === "put" ? TRACE_PUT : TRACE_GET, to, moved);
+    if (result === SUCCESS) this.#tracing.transferred(call === "put" ? L.TRACE_PUT : L.TRACE_GET, to, moved);
     return result;
   }
 
   override rmw(parameters: RmwParameters): Result {
     const result = super.rmw(parameters);
-    if (result === SUCCESS) this.#tracing.transferred(TRACE_RMW, parameters.to, 0);
+    if (result === SUCCESS) this.#tracing.transferred(L.TRACE_RMW, parameters.to, 0);
     return result;
   }
 
@@ -276,6 +271,6 @@ export class TracedRma extends Rma {
   }
 
   override fenceAll(onDone: Callback, cookie: unknown): Result {
-    return super.fenceAll(typeof onDone === "function" ? this.#tracing.fence(NONE, onDone) : onDone, cookie);
+    return super.fenceAll(typeof onDone === "function" ? this.#tracing.fence(L.NONE, onDone) : onDone, cookie);
   }
 }

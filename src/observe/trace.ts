@@ -1,27 +1,6 @@
 // job.trace(): the events of all tasks, read from the shared memory, in the format of Chrome's trace viewer and Perfetto:
 // https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
-import {
-  DISPATCH_ID_ABORT,
-  DISPATCH_ID_CALL,
-  DISPATCH_ID_REPLY,
-  NONE,
-  TRACE_CLOCK,
-  TRACE_CONTEXT_SHIFT,
-  TRACE_DEATH,
-  TRACE_EVENT_SHIFT,
-  TRACE_EVENTS_OFFSET,
-  TRACE_FENCE,
-  TRACE_FENCED,
-  TRACE_GET,
-  TRACE_HANDLER,
-  TRACE_ID_SHIFT,
-  TRACE_PARK,
-  TRACE_POSITION_OFFSET,
-  TRACE_PUT,
-  TRACE_RMW,
-  TRACE_SEND,
-  TRACE_WAKE,
-} from "../../assembly/layout.js";
+import * as L from "../../assembly/layout.js";
 import { contextOf, taskOf } from "../core/endpoint.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import { type MemoryMap, traceRing } from "../memory/map.js";
@@ -75,12 +54,16 @@ export interface Recorded {
   readonly time: number;
 }
 
-const EVENT_WORDS = 1 << (TRACE_EVENT_SHIFT - 2);
-const ID_MASK = (1 << (TRACE_CONTEXT_SHIFT - TRACE_ID_SHIFT)) - 1;
-const KIND_MASK = (1 << TRACE_ID_SHIFT) - 1;
+const EVENT_WORDS = 1 << (L.TRACE_EVENT_SHIFT - 2);
+const ID_MASK = (1 << (L.TRACE_CONTEXT_SHIFT - L.TRACE_ID_SHIFT)) - 1;
+const KIND_MASK = (1 << L.TRACE_ID_SHIFT) - 1;
 /** The process of all events: all tasks share one. */
 const PID = 1;
-const TRANSFERS: Readonly<Record<number, string>> = { [TRACE_PUT]: "put", [TRACE_GET]: "get", [TRACE_RMW]: "rmw" };
+const TRANSFERS: Readonly<Record<number, string>> = {
+  [L.TRACE_PUT]: "put",
+  [L.TRACE_GET]: "get",
+  [L.TRACE_RMW]: "rmw",
+};
 
 /** The events of one task, the oldest first. Clock readings are included only where they end a round. */
 export function recorded(
@@ -90,11 +73,11 @@ export function recorded(
   task: number,
 ): Recorded[] {
   const ring = traceRing(map, task);
-  const position = (): number => kernel.loadWord(ring + TRACE_POSITION_OFFSET) >>> 0;
-  const first = ring + TRACE_EVENTS_OFFSET;
+  const position = (): number => kernel.loadWord(ring + L.TRACE_POSITION_OFFSET) >>> 0;
+  const first = ring + L.TRACE_EVENTS_OFFSET;
   const size = map.traceEvents;
   const end = position();
-  const copy = new Uint8Array(buffer, first, size << TRACE_EVENT_SHIFT).slice();
+  const copy = new Uint8Array(buffer, first, size << L.TRACE_EVENT_SHIFT).slice();
   // The task goes on meanwhile. The events that it has overwritten since, and the one that it writes now, are dropped.
   const written = (position() - end) >>> 0;
   const kept = Math.max(0, Math.min(end, size - 1 - written));
@@ -106,7 +89,7 @@ export function recorded(
   let last = Number.NaN;
   for (let place = end - kept; place < end; place++) {
     const at = (place % size) * EVENT_WORDS;
-    if (((cells[at] as number) & KIND_MASK) !== TRACE_CLOCK) {
+    if (((cells[at] as number) & KIND_MASK) !== L.TRACE_CLOCK) {
       // Until the round is over, events are a nanosecond apart.
       const event = { at, time: last + open.length * 1e-6 };
       open.push(event);
@@ -127,8 +110,8 @@ export function recorded(
       const head = cells[at] as number;
       return {
         kind: head & KIND_MASK,
-        id: (head >>> TRACE_ID_SHIFT) & ID_MASK,
-        context: head >>> TRACE_CONTEXT_SHIFT,
+        id: (head >>> L.TRACE_ID_SHIFT) & ID_MASK,
+        context: head >>> L.TRACE_CONTEXT_SHIFT,
         whom: (cells[at + 1] as number) >>> 0,
         count: (cells[at + 2] as number) >>> 0,
         bytes: (cells[at + 3] as number) >>> 0,
@@ -141,10 +124,10 @@ export function recorded(
 const length = (from: number, to: number): number => Math.max(0.001, Math.round((to - from) * 1e3) / 1e3);
 
 const nameOfId = (id: number): string =>
-  ({ [DISPATCH_ID_CALL]: "call", [DISPATCH_ID_REPLY]: "reply", [DISPATCH_ID_ABORT]: "abort" })[id] ?? `id ${id}`;
+  ({ [L.DISPATCH_ID_CALL]: "call", [L.DISPATCH_ID_REPLY]: "reply", [L.DISPATCH_ID_ABORT]: "abort" })[id] ?? `id ${id}`;
 
 const nameOfEndpoint = (endpoint: number): string =>
-  endpoint === NONE ? "all" : `${taskOf(endpoint)}.${contextOf(endpoint)}`;
+  endpoint === L.NONE ? "all" : `${taskOf(endpoint)}.${contextOf(endpoint)}`;
 
 /** The trace of the tasks of this memory. */
 export function traceOf(map: MemoryMap, memory: Memory, kernel: Pick<Kernel, "loadWord">, tasks: number): Trace {
@@ -190,18 +173,18 @@ export function traceFrom(given: readonly (readonly Recorded[] | undefined)[]): 
       const other = nameOfEndpoint(whom);
       // Up to the next event, but at most a microsecond: the next event may begin another round.
       const lasts = Math.min(1, length(ts, micros(events[place + 1]?.time ?? time)));
-      if (kind === TRACE_SEND) {
+      if (kind === L.TRACE_SEND) {
         const name = `send ${nameOfId(id)}`;
         out.push({ ph: "X", name, cat: "send", ts, dur: lasts, ...of, args: { from: own, to: other, count, bytes } });
         out.push({ ph: "s", name: "message", cat: "message", ts, ...of, id: arrow(own, other, event) });
-      } else if (kind === TRACE_HANDLER) {
+      } else if (kind === L.TRACE_HANDLER) {
         handlerEnds(ts);
         handler = out.length;
         const args = { from: other, to: own, count, bytes };
         out.push({ ph: "X", name: nameOfId(id), cat: "handler", ts, dur: lasts, ...of, args });
         out.push({ ph: "f", bp: "e", name: "message", cat: "message", ts, ...of, id: arrow(other, own, event) });
-      } else if (kind === TRACE_FENCE || kind === TRACE_FENCED) {
-        const ph = kind === TRACE_FENCE ? "b" : "e";
+      } else if (kind === L.TRACE_FENCE || kind === L.TRACE_FENCED) {
+        const ph = kind === L.TRACE_FENCE ? "b" : "e";
         out.push({
           ph,
           name: "fence",
@@ -211,14 +194,14 @@ export function traceFrom(given: readonly (readonly Recorded[] | undefined)[]): 
           id: fenceOf(task, context, count),
           args: { to: other },
         });
-      } else if (kind === TRACE_CLOCK) handlerEnds(ts);
-      else if (kind === TRACE_PARK) parked = event;
-      else if (kind === TRACE_WAKE && parked !== undefined) {
+      } else if (kind === L.TRACE_CLOCK) handlerEnds(ts);
+      else if (kind === L.TRACE_PARK) parked = event;
+      else if (kind === L.TRACE_WAKE && parked !== undefined) {
         const since = micros(parked.time);
         const name = `asleep in ${Object.keys(WAITS)[count]}`;
         out.push({ ph: "X", name, cat: "park", ts: since, dur: length(since, ts), ...of });
         parked = undefined;
-      } else if (kind === TRACE_DEATH) {
+      } else if (kind === L.TRACE_DEATH) {
         out.push({ ph: "i", s: "t", name: `task ${count} has ended`, cat: "death", ts, ...of });
       } else if (kind in TRANSFERS) {
         const name = TRANSFERS[kind] as string;

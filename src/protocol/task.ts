@@ -1,19 +1,5 @@
 // The part that the contexts of one task share: the task's memory, regions and transport, and the state of other tasks.
-import {
-  END_AWAITED,
-  END_CERTAIN,
-  JOB_CORES_OFFSET,
-  JOB_STARTED_OFFSET,
-  JOB_WORLD_OFFSET,
-  TASK_ABSENT,
-  TASK_CERTAIN_OFFSET,
-  TASK_CLOSED,
-  TASK_DEAD,
-  TASK_INTERRUPT_OFFSET,
-  TASK_NOTICE_OFFSET,
-  TASK_STATE_OFFSET,
-  TASK_UP,
-} from "../../assembly/layout.js";
+import * as L from "../../assembly/layout.js";
 import { type Endpoint, taskOf } from "../core/endpoint.js";
 import { PamiError, type RemoteError } from "../core/error.js";
 import type { TaskErrors } from "../core/task-errors.js";
@@ -133,14 +119,14 @@ export class Task {
       trim: () => this.trim(),
       watch: observers.regions,
     });
-    this.interrupts = kernel.loadWord(this.#slot + TASK_INTERRUPT_OFFSET);
+    this.interrupts = kernel.loadWord(this.#slot + L.TASK_INTERRUPT_OFFSET);
     // SYNC task-state (up): pairs with refresh() of the other tasks.
-    const state = kernel.exchangeIf(this.#slot + TASK_STATE_OFFSET, TASK_ABSENT, TASK_UP);
-    if (state !== TASK_ABSENT) {
+    const state = kernel.exchangeIf(this.#slot + L.TASK_STATE_OFFSET, L.TASK_ABSENT, L.TASK_UP);
+    if (state !== L.TASK_ABSENT) {
       throw new PamiError("PAMIR_CLOSED", `task ${this.number} has a client already, or has ended (state ${state})`);
     }
     // plain: written before any task.
-    const cores = memory.words[(map.job + JOB_CORES_OFFSET) >>> 2] as number;
+    const cores = memory.words[(map.job + L.JOB_CORES_OFFSET) >>> 2] as number;
     const { keepalive, remote } = this;
     const { witness } = observers;
     const { whyPrivate } = parts;
@@ -156,12 +142,12 @@ export class Task {
 
   /** Tasks with which the job began. */
   get world(): number {
-    return this.kernel.loadWord(this.map.job + JOB_WORLD_OFFSET);
+    return this.kernel.loadWord(this.map.job + L.JOB_WORLD_OFFSET);
   }
 
   /** Tasks of the job so far. */
   get size(): number {
-    return this.kernel.loadWord(this.map.job + JOB_STARTED_OFFSET);
+    return this.kernel.loadWord(this.map.job + L.JOB_STARTED_OFFSET);
   }
 
   /** A wait ends with INTERRUPTED: the interrupts seen so far end no other wait. */
@@ -182,8 +168,8 @@ export class Task {
     const pointer = taskSlot(map, slot);
     // SYNC task-state (look): pairs with the agent's store. If only the context has closed, the context's own frame has said
     // so.
-    if (kernel.loadWord(pointer + TASK_STATE_OFFSET) < TASK_CLOSED) return true;
-    return kernel.loadWord(pointer + TASK_CERTAIN_OFFSET) === END_CERTAIN;
+    if (kernel.loadWord(pointer + L.TASK_STATE_OFFSET) < L.TASK_CLOSED) return true;
+    return kernel.loadWord(pointer + L.TASK_CERTAIN_OFFSET) === L.END_CERTAIN;
   }
 
   /** Whether an endpoint is gone by silence, and a launcher reports the end of its process, sooner or later. */
@@ -191,7 +177,7 @@ export class Task {
     const { addresses, kernel, map } = this;
     const slot = addresses.slotOf(taskOf(to));
     if (slot < map.locals || addresses.hasAgentEnded) return false;
-    return kernel.loadWord(taskSlot(map, slot) + TASK_CERTAIN_OFFSET) === END_AWAITED;
+    return kernel.loadWord(taskSlot(map, slot) + L.TASK_CERTAIN_OFFSET) === L.END_AWAITED;
   }
 
   /**
@@ -231,7 +217,7 @@ export class Task {
   #isDead(task: number): boolean {
     const slot = this.addresses.slotOf(task);
     // SYNC task-state (look): pairs with the monitor's store, which follows that of the error.
-    return slot >= 0 && this.kernel.loadWord(taskSlot(this.map, slot) + TASK_STATE_OFFSET) === TASK_DEAD;
+    return slot >= 0 && this.kernel.loadWord(taskSlot(this.map, slot) + L.TASK_STATE_OFFSET) === L.TASK_DEAD;
   }
 
   /** Gives back closed memory of this task that nothing uses any more, and idle memory. */
@@ -249,14 +235,14 @@ export class Task {
   refresh(): number {
     const { kernel, map } = this;
     // SYNC notice (acknowledge): read before the table, so that a change in between is noticed again.
-    const notice = kernel.loadWord(this.#slot + TASK_NOTICE_OFFSET);
-    this.interrupts = kernel.loadWord(this.#slot + TASK_INTERRUPT_OFFSET);
+    const notice = kernel.loadWord(this.#slot + L.TASK_NOTICE_OFFSET);
+    this.interrupts = kernel.loadWord(this.#slot + L.TASK_INTERRUPT_OFFSET);
     this.regions.reclaim();
     for (let task = 0; task < map.tasks; task++) {
       // SYNC task-state (look): pairs with the monitor's and the closing task's store.
-      const state = kernel.loadWord(taskSlot(map, task) + TASK_STATE_OFFSET);
+      const state = kernel.loadWord(taskSlot(map, task) + L.TASK_STATE_OFFSET);
       // For another node's task, CLOSED means a freed slot; by now the slot may belong to another task.
-      this.#ended[task] = Number(state >= (task < map.locals ? TASK_CLOSED : TASK_DEAD));
+      this.#ended[task] = Number(state >= (task < map.locals ? L.TASK_CLOSED : L.TASK_DEAD));
     }
     return notice;
   }
@@ -272,7 +258,7 @@ export class Task {
   leave(): void {
     const { kernel, map } = this;
     // SYNC task-state (closed): pairs with refresh() of the other tasks, which get a notice.
-    kernel.exchangeIf(this.#slot + TASK_STATE_OFFSET, TASK_UP, TASK_CLOSED);
+    kernel.exchangeIf(this.#slot + L.TASK_STATE_OFFSET, L.TASK_UP, L.TASK_CLOSED);
     announceEnds(kernel, map, [this.slot]);
     this.parker.close();
     this.remote?.close();

@@ -1,19 +1,6 @@
 // A dynamic connection at its origin, from the connect packet to the end of its session (D2 … D5). It sends the packets that
 // open it, and takes the answers. initiators.ts decides when a connection opens and how long it stays.
-import {
-  ACCEPT_EPOCH_OFFSET,
-  ACCEPT_LIMIT_OFFSET,
-  ACCEPT_RESPONDER_OFFSET,
-  ACKNOWLEDGE_ALL_OFFSET,
-  ACKNOWLEDGE_DELAY_OFFSET,
-  ACKNOWLEDGE_ECHO_OFFSET,
-  ACKNOWLEDGE_LIMIT_OFFSET,
-  ACKNOWLEDGE_MASK_OFFSET,
-  ACKNOWLEDGE_REPEATED_OFFSET,
-  ACKNOWLEDGE_WORDS_OFFSET,
-  CONNECT_HALF,
-  PACKET_CONNECT,
-} from "../../assembly/layout.js";
+import * as L from "../../assembly/layout.js";
 import type { NodeState } from "./node-state.js";
 import { SESSION_WINDOW } from "./responder.js";
 import { Session } from "./session.js";
@@ -89,10 +76,10 @@ export class NodeConnection {
   connect(packet: Packet): void {
     const { counts, out, job, node, keySchedule } = this.#state;
     counts.connects++;
-    packet.begin(PACKET_CONNECT, job).word(this.reference).word(node).word(this.#originEpoch);
+    packet.begin(L.PACKET_CONNECT, job).word(this.reference).word(node).word(this.#originEpoch);
     packet
       .word(this.queue.node)
-      .word(this.#isZeroRtt ? CONNECT_HALF : 0)
+      .word(this.#isZeroRtt ? L.CONNECT_HALF : 0)
       .word(this.#targetEpoch)
       .word(this.#state.nextSerial());
     for (const word of this.#nonce) packet.word(word);
@@ -141,12 +128,12 @@ export class NodeConnection {
   /** The target accepts the connection. @param acceptNonce of its answer */
   accept(packet: ReceivedPacket, acceptNonce: readonly number[], now: number): Session {
     const { keySchedule, node } = this.#state;
-    const responder = packet.at(ACCEPT_RESPONDER_OFFSET);
+    const responder = packet.at(L.ACCEPT_RESPONDER_OFFSET);
     const seals = keySchedule?.session({
       origin: node,
       target: this.queue.node,
       originEpoch: this.#originEpoch,
-      targetEpoch: packet.at(ACCEPT_EPOCH_OFFSET),
+      targetEpoch: packet.at(L.ACCEPT_EPOCH_OFFSET),
       initiator: this.reference,
       responder,
       connectNonce: this.#nonce,
@@ -157,7 +144,7 @@ export class NodeConnection {
     this.#replayWindow = seals === undefined ? undefined : new ReplayWindow(REPLAY_WINDOW_WORDS);
     const seal = seals?.toTarget;
     if (this.session === undefined) {
-      const limit = packet.at(ACCEPT_LIMIT_OFFSET);
+      const limit = packet.at(L.ACCEPT_LIMIT_OFFSET);
       const handshake = Math.max(1, now - this.#begin);
       this.session = new Session(responder, this.queue, this.#state, { limit, sent: this.#sent, seal, handshake });
     } else this.session.accept(responder, seal);
@@ -173,14 +160,14 @@ export class NodeConnection {
 
   /** Passes an acknowledgment on. @returns the newly acknowledged packets; false: it acknowledges what was never sent */
   acknowledged(session: Session, packet: ReceivedPacket, now: number): Packet[] | false {
-    const words = packet.at(ACKNOWLEDGE_WORDS_OFFSET);
+    const words = packet.at(L.ACKNOWLEDGE_WORDS_OFFSET);
     const acknowledgment = {
-      cumulative: packet.at(ACKNOWLEDGE_ALL_OFFSET),
-      echo: packet.at(ACKNOWLEDGE_ECHO_OFFSET),
-      delay: packet.at(ACKNOWLEDGE_DELAY_OFFSET),
-      limit: packet.at(ACKNOWLEDGE_LIMIT_OFFSET),
-      duplicates: packet.at(ACKNOWLEDGE_REPEATED_OFFSET),
-      mask: packet.words(ACKNOWLEDGE_MASK_OFFSET, words),
+      cumulative: packet.at(L.ACKNOWLEDGE_ALL_OFFSET),
+      echo: packet.at(L.ACKNOWLEDGE_ECHO_OFFSET),
+      delay: packet.at(L.ACKNOWLEDGE_DELAY_OFFSET),
+      limit: packet.at(L.ACKNOWLEDGE_LIMIT_OFFSET),
+      duplicates: packet.at(L.ACKNOWLEDGE_REPEATED_OFFSET),
+      mask: packet.words(L.ACKNOWLEDGE_MASK_OFFSET, words),
     };
     return session.acknowledged(acknowledgment, now);
   }

@@ -5,17 +5,7 @@
 // last acknowledgment takes another. The session that it leaves repairs its losses, sends what is submitted for its node
 // meanwhile, within its quota, and ends once all is acknowledged. A context leaves at most CLOSING_MAX such sessions. With 8
 // contexts and round trips of 20 µs, the node thus serves a target every 2.5 µs, instead of every 5 µs.
-import {
-  ACCEPT_ECHO_OFFSET,
-  ACCEPT_EPOCH_OFFSET,
-  ACCEPT_NONCE_OFFSET,
-  REFUSE_ECHO_OFFSET,
-  REFUSE_REASON_OFFSET,
-  REFUSE_WAIT_OFFSET,
-  REFUSED_NAME,
-  REFUSED_NODE,
-  REFUSED_UNKNOWN,
-} from "../../assembly/layout.js";
+import * as L from "../../assembly/layout.js";
 import { type Initiator, NodeConnection, QUOTA } from "./connection.js";
 import type { NodeState } from "./node-state.js";
 import type { Session } from "./session.js";
@@ -361,14 +351,14 @@ export class Initiators {
     const { job, keySchedule, incarnations, routes, dropped, counts } = this.#state;
     const connection = this.#connectionOf(packet);
     if (connection === undefined || !this.#state.unseal(packet, keySchedule?.handshake)) return;
-    if (!connection.isAnswer(packet, ACCEPT_ECHO_OFFSET)) return;
+    if (!connection.isAnswer(packet, L.ACCEPT_ECHO_OFFSET)) return;
     const { queue } = connection;
-    const epoch = packet.at(ACCEPT_EPOCH_OFFSET);
+    const epoch = packet.at(L.ACCEPT_EPOCH_OFFSET);
     if (incarnations.isStale(queue.node, epoch)) {
       dropped.stale++;
       return;
     }
-    const nonce = packet.fourAt(ACCEPT_NONCE_OFFSET);
+    const nonce = packet.fourAt(L.ACCEPT_NONCE_OFFSET);
     if (!routes.admits(queue.node, epoch, nonce)) {
       dropped.wrongAddress++;
       return;
@@ -394,8 +384,8 @@ export class Initiators {
   refused(packet: ReceivedPacket, now: number): void {
     const { keySchedule, random, dropped, counts } = this.#state;
     if (!this.#state.unseal(packet, keySchedule?.handshake)) return;
-    const reason = packet.at(REFUSE_REASON_OFFSET);
-    if (reason === REFUSED_UNKNOWN) {
+    const reason = packet.at(L.REFUSE_REASON_OFFSET);
+    if (reason === L.REFUSED_UNKNOWN) {
       // With a key, no target sends this refusal.
       if (keySchedule === undefined) this.#onUnknownSession(packet, now);
       else dropped.protocolViolation++;
@@ -409,9 +399,9 @@ export class Initiators {
       dropped.wrongAddress++;
       return;
     }
-    if (!connection.isAnswer(packet, REFUSE_ECHO_OFFSET)) return;
+    if (!connection.isAnswer(packet, L.REFUSE_ECHO_OFFSET)) return;
     counts.taken++;
-    if (reason === REFUSED_NODE || reason === REFUSED_NAME) {
+    if (reason === L.REFUSED_NODE || reason === L.REFUSED_NAME) {
       this.#state.incarnations.giveUp(queue.node, reason);
       return;
     }
@@ -426,7 +416,7 @@ export class Initiators {
       return;
     }
     // The wait doubles with each refusal, and is randomized so that refused nodes do not return all at once.
-    const asked = Math.min(packet.at(REFUSE_WAIT_OFFSET), CONNECT_TIMEOUT_MAX);
+    const asked = Math.min(packet.at(L.REFUSE_WAIT_OFFSET), CONNECT_TIMEOUT_MAX);
     const wait = Math.min(asked * 2 ** Math.min(queue.refusals++, 6), CONNECT_TIMEOUT_MAX);
     queue.notBefore = now + wait * (0.5 + (random() & 0xffff) / 65536);
     this.#release(connection, now, false);

@@ -1,25 +1,5 @@
 // The target's side of a node (D3, D7): a pool of responders receives packets and passes their segments to the streams.
-import {
-  CONNECT_EPOCH_OFFSET,
-  CONNECT_HALF,
-  CONNECT_INITIATOR_OFFSET,
-  CONNECT_KNOWN_OFFSET,
-  CONNECT_NODE_OFFSET,
-  CONNECT_NONCE_OFFSET,
-  CONNECT_OPTIONS_OFFSET,
-  CONNECT_SERIAL_OFFSET,
-  CONNECT_TARGET_OFFSET,
-  PACKET_ACCEPT,
-  PACKET_HALF,
-  PACKET_PROMPT,
-  PACKET_REFUSE,
-  REFUSED_BUSY,
-  REFUSED_NAME,
-  REFUSED_NODE,
-  REFUSED_UNKNOWN,
-  SEGMENT_ORIGIN_OFFSET,
-  SEGMENT_TARGET_OFFSET,
-} from "../../assembly/layout.js";
+import * as L from "../../assembly/layout.js";
 import { seqDelta } from "../../assembly/seq.js";
 import type { Address } from "../link/link.js";
 import type { NodeState } from "./node-state.js";
@@ -101,13 +81,13 @@ export class Responders {
     const { node, job, isFaithful, keySchedule, incarnations, routes, dropped, counts } = this.#state;
     if (!this.#state.unseal(packet, keySchedule?.handshake)) return;
     const { from } = packet;
-    const initiator = packet.at(CONNECT_INITIATOR_OFFSET);
-    const other = packet.at(CONNECT_NODE_OFFSET);
-    const epoch = packet.at(CONNECT_EPOCH_OFFSET);
-    const connectNonce = packet.fourAt(CONNECT_NONCE_OFFSET);
-    if (packet.at(CONNECT_TARGET_OFFSET) !== node) {
+    const initiator = packet.at(L.CONNECT_INITIATOR_OFFSET);
+    const other = packet.at(L.CONNECT_NODE_OFFSET);
+    const epoch = packet.at(L.CONNECT_EPOCH_OFFSET);
+    const connectNonce = packet.fourAt(L.CONNECT_NONCE_OFFSET);
+    if (packet.at(L.CONNECT_TARGET_OFFSET) !== node) {
       dropped.foreign++;
-      this.#refuse(from, initiator, REFUSED_NODE, 0, connectNonce);
+      this.#refuse(from, initiator, L.REFUSED_NODE, 0, connectNonce);
       return;
     }
     if (other >= nodes) {
@@ -119,10 +99,10 @@ export class Responders {
     if (isStale || !routes.admits(other, epoch, connectNonce, from)) {
       if (isStale) dropped.stale++;
       else dropped.wrongAddress++;
-      this.#refuse(from, initiator, REFUSED_NAME, 0, connectNonce);
+      this.#refuse(from, initiator, L.REFUSED_NAME, 0, connectNonce);
       return;
     }
-    const serial = packet.at(CONNECT_SERIAL_OFFSET);
+    const serial = packet.at(L.CONNECT_SERIAL_OFFSET);
     if (keySchedule !== undefined && !this.#isNewConnect(other, epoch, serial)) {
       dropped.replayed++;
       return;
@@ -138,12 +118,14 @@ export class Responders {
       const index = this.#freeResponder(other, epoch, serial, now);
       if (index === -1) {
         counts.refused++;
-        this.#refuse(from, initiator, REFUSED_BUSY, BUSY_WAIT, connectNonce);
+        this.#refuse(from, initiator, L.REFUSED_BUSY, BUSY_WAIT, connectNonce);
         return;
       }
       // On a link that is not faithful, the address may be forged, and acknowledgments would go to a victim.
       const isZeroRtt =
-        isFaithful && packet.at(CONNECT_OPTIONS_OFFSET) === CONNECT_HALF && packet.at(CONNECT_KNOWN_OFFSET) === own;
+        isFaithful &&
+        packet.at(L.CONNECT_OPTIONS_OFFSET) === L.CONNECT_HALF &&
+        packet.at(L.CONNECT_KNOWN_OFFSET) === own;
       const stated = { from, initiator, node: other, epoch, serial, connectNonce };
       responder = this.#makeResponder(this.#state.nextReference(index), stated, own, isZeroRtt, now);
       this.#responders[index] = responder;
@@ -151,7 +133,7 @@ export class Responders {
     counts.taken++;
     const { id, parameters } = responder;
     if (!responder.isProven && now - responder.begin < UNPROVEN_MAX) responder.lastReceived = now;
-    const answer = this.#packet.begin(PACKET_ACCEPT, job).word(id).word(own);
+    const answer = this.#packet.begin(L.PACKET_ACCEPT, job).word(id).word(own);
     answer.word(1 + SESSION_WINDOW).word(0);
     for (const word of [...connectNonce.slice(0, 2), ...parameters.acceptNonce]) answer.word(word);
     this.#state.out.send(from, answer.address(initiator, responder.nextSent(), 0), keySchedule?.handshake);
@@ -244,18 +226,23 @@ export class Responders {
     wait: number,
     [first = 0, second = 0]: readonly number[],
   ): void {
-    const answer = this.#packet.begin(PACKET_REFUSE, this.#state.job).word(reason).word(wait).word(first).word(second);
+    const answer = this.#packet
+      .begin(L.PACKET_REFUSE, this.#state.job)
+      .word(reason)
+      .word(wait)
+      .word(first)
+      .word(second);
     this.#state.out.send(to, answer.address(session, 1, 0), this.#state.keySchedule?.handshake);
   }
 
   data(packet: ReceivedPacket, now: number): void {
     const { from, flags, number, sent, session: id } = packet;
-    const isZeroRtt = (flags & PACKET_HALF) !== 0;
+    const isZeroRtt = (flags & L.PACKET_HALF) !== 0;
     const responder = isZeroRtt ? this.#byNonce(from, id) : this.#byId(from, id);
     if (responder === undefined) {
       this.#state.dropped.unknownSession++;
       // With a key, the sender may not have it, so the node does not answer. An honest origin reconnects by itself.
-      if (this.#state.keySchedule === undefined) this.#refuse(from, id, REFUSED_UNKNOWN, 0, []);
+      if (this.#state.keySchedule === undefined) this.#refuse(from, id, L.REFUSED_UNKNOWN, 0, []);
       return;
     }
     const { dropped, counts } = this.#state;
@@ -275,7 +262,7 @@ export class Responders {
       return;
     }
     counts.taken++;
-    if (responder.add(number, sent, now, (flags & PACKET_PROMPT) !== 0)) this.#acknowledgeSoon(responder);
+    if (responder.add(number, sent, now, (flags & L.PACKET_PROMPT) !== 0)) this.#acknowledgeSoon(responder);
   }
 
   /** Acknowledges at the end of the batch: packets that have come together cost one acknowledgment. */
@@ -366,8 +353,8 @@ export class Responders {
     const { words } = memory;
     let [lastOrigin, lastTarget] = [-1, -1];
     for (let at = body; at < end; at += segmentBytes(words, at)) {
-      const origin = (words[(at + SEGMENT_ORIGIN_OFFSET) >>> 2] as number) >>> 0;
-      const target = (words[(at + SEGMENT_TARGET_OFFSET) >>> 2] as number) >>> 0;
+      const origin = (words[(at + L.SEGMENT_ORIGIN_OFFSET) >>> 2] as number) >>> 0;
+      const target = (words[(at + L.SEGMENT_TARGET_OFFSET) >>> 2] as number) >>> 0;
       if (origin === lastOrigin && target === lastTarget) continue;
       lastOrigin = origin;
       lastTarget = target;

@@ -5,18 +5,7 @@
 //   link ─► responder of a session ─► streams: once, in order ─► deliver()
 //
 // This class joins both sides, and passes each received packet to one of them.
-import {
-  PACKET_ACCEPT,
-  PACKET_ACKNOWLEDGE,
-  PACKET_CONNECT,
-  PACKET_DATA,
-  PACKET_DISCONNECT,
-  PACKET_KIND_SHIFT,
-  PACKET_LENGTH_OFFSET,
-  PACKET_REFUSE,
-  PACKET_RIGHT,
-  PACKET_SIZE,
-} from "../../assembly/layout.js";
+import * as L from "../../assembly/layout.js";
 import type { Address } from "../link/link.js";
 import { Initiators } from "./initiators.js";
 import { type Dropped, NodeState } from "./node-state.js";
@@ -165,7 +154,7 @@ export class Sessions {
     const packet = this.#packet;
     const { dropped, keySchedule, time } = this.#state;
     const rule = packet.load(from, bytes);
-    if (rule !== PACKET_RIGHT) {
+    if (rule !== L.PACKET_RIGHT) {
       dropped.malformed[rule] = (dropped.malformed[rule] ?? 0) + 1;
       return;
     }
@@ -175,12 +164,12 @@ export class Sessions {
     }
     const { kind } = packet;
     const now = time.now();
-    if (kind === PACKET_DATA) this.#responders.data(packet, now);
-    else if (kind === PACKET_ACKNOWLEDGE) this.#initiators.acknowledged(packet, now);
-    else if (kind === PACKET_CONNECT) this.#responders.connect(packet, now);
-    else if (kind === PACKET_ACCEPT) this.#initiators.accepted(packet, now);
-    else if (kind === PACKET_REFUSE) this.#initiators.refused(packet, now);
-    else if (kind === PACKET_DISCONNECT) this.#responders.disconnected(packet);
+    if (kind === L.PACKET_DATA) this.#responders.data(packet, now);
+    else if (kind === L.PACKET_ACKNOWLEDGE) this.#initiators.acknowledged(packet, now);
+    else if (kind === L.PACKET_CONNECT) this.#responders.connect(packet, now);
+    else if (kind === L.PACKET_ACCEPT) this.#initiators.accepted(packet, now);
+    else if (kind === L.PACKET_REFUSE) this.#initiators.refused(packet, now);
+    else if (kind === L.PACKET_DISCONNECT) this.#responders.disconnected(packet);
   }
 
   /** Sizes of what is kept while nothing is in flight: words, map entries, streams, packets. */
@@ -197,13 +186,13 @@ export class Sessions {
 
 /** Bytes of an acknowledgment that a packet follows, which ends with the datagram; 0: it has no such two. */
 function heldBytes(bytes: Uint8Array): number {
-  if (bytes[PACKET_KIND_SHIFT >>> 3] !== PACKET_ACKNOWLEDGE) return 0;
+  if (bytes[L.PACKET_KIND_SHIFT >>> 3] !== L.PACKET_ACKNOWLEDGE) return 0;
   const first = statedLength(bytes, 0);
-  if (first < PACKET_SIZE || first % 4 !== 0 || first + PACKET_SIZE > bytes.length) return 0;
+  if (first < L.PACKET_SIZE || first % 4 !== 0 || first + L.PACKET_SIZE > bytes.length) return 0;
   return first + statedLength(bytes, first) === bytes.length ? first : 0;
 }
 
 function statedLength(bytes: Uint8Array, at: number): number {
-  const low = at + PACKET_LENGTH_OFFSET;
+  const low = at + L.PACKET_LENGTH_OFFSET;
   return (bytes[low] as number) | ((bytes[low + 1] as number) << 8);
 }

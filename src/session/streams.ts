@@ -1,20 +1,6 @@
 // The receiving ends of streams, one for each pair of endpoints. They deliver every segment once and in order, whichever
 // sessions and packets brought it (S, D8). A stream without a gap costs its next order number; only a gap costs a queue.
-import {
-  INSERT_DONE,
-  INSERT_DUPLICATE,
-  INSERT_OUTSIDE,
-  QUEUE_ENTRY_SHIFT,
-  QUEUE_HEAD_OFFSET,
-  QUEUE_NEXT_OFFSET,
-  QUEUE_SLOTS_OFFSET,
-  QUEUE_TAIL_OFFSET,
-  SEGMENT_LENGTH_OFFSET,
-  SEGMENT_ORDER_OFFSET,
-  SEGMENT_ORIGIN_OFFSET,
-  SEGMENT_SIZE,
-  SEGMENT_TARGET_OFFSET,
-} from "../../assembly/layout.js";
+import * as L from "../../assembly/layout.js";
 import { alignUp, seqDelta } from "../../assembly/seq.js";
 import type { Memory, PacketKernel } from "../kernel/kernel.js";
 import type { Arena } from "./store/arena.js";
@@ -22,7 +8,7 @@ import type { Arena } from "./store/arena.js";
 /** A stream buffers segments whose order numbers are less than this ahead of the next one. */
 export const STREAM_WINDOW = 1024;
 
-const QUEUE_BYTES = QUEUE_SLOTS_OFFSET + ((3 * STREAM_WINDOW) << QUEUE_ENTRY_SHIFT);
+const QUEUE_BYTES = L.QUEUE_SLOTS_OFFSET + ((3 * STREAM_WINDOW) << L.QUEUE_ENTRY_SHIFT);
 
 interface Stream {
   /** Order number of the next segment. While the stream has a queue, the queue's `next` holds it instead. */
@@ -33,15 +19,15 @@ interface Stream {
 
 /** Bytes of a segment: header, content and padding. */
 export function segmentBytes(words: Int32Array, segment: number): number {
-  return SEGMENT_SIZE + alignUp((words[(segment + SEGMENT_LENGTH_OFFSET) >>> 2] as number) & 0xffff, 4);
+  return L.SEGMENT_SIZE + alignUp((words[(segment + L.SEGMENT_LENGTH_OFFSET) >>> 2] as number) & 0xffff, 4);
 }
 
 /** Results of receive(): the segment was delivered or buffered, */
-export const ACCEPTED = INSERT_DONE;
+export const ACCEPTED = L.INSERT_DONE;
 /** or dropped because it had come before, */
-export const DUPLICATE = INSERT_DUPLICATE;
+export const DUPLICATE = L.INSERT_DUPLICATE;
 /** or dropped for want of room: its packet must count as lost. */
-export const NO_ROOM = INSERT_OUTSIDE;
+export const NO_ROOM = L.INSERT_OUTSIDE;
 
 export class Streams {
   readonly #kernel: PacketKernel;
@@ -81,9 +67,9 @@ export class Streams {
    */
   receive(segment: number): number {
     const { words } = this.#memory;
-    const origin = words[(segment + SEGMENT_ORIGIN_OFFSET) >>> 2] as number;
-    const target = words[(segment + SEGMENT_TARGET_OFFSET) >>> 2] as number;
-    const order = (words[(segment + SEGMENT_ORDER_OFFSET) >>> 2] as number) >>> 0;
+    const origin = words[(segment + L.SEGMENT_ORIGIN_OFFSET) >>> 2] as number;
+    const target = words[(segment + L.SEGMENT_TARGET_OFFSET) >>> 2] as number;
+    const order = (words[(segment + L.SEGMENT_ORDER_OFFSET) >>> 2] as number) >>> 0;
     const stream = this.#streamOf(origin, target);
     if (stream.queue === 0) {
       const ahead = seqDelta(order, stream.next);
@@ -109,14 +95,14 @@ export class Streams {
     const { words, bytes } = this.#memory;
     const kernel = this.#kernel;
     const { queue } = stream;
-    const isNext = order === (words[(queue + QUEUE_NEXT_OFFSET) >>> 2] as number) >>> 0;
+    const isNext = order === (words[(queue + L.QUEUE_NEXT_OFFSET) >>> 2] as number) >>> 0;
     const size = segmentBytes(words, segment);
     const copy = isNext ? segment : this.#arena.allocate(size);
     if (copy === 0) return NO_ROOM;
     const result = kernel.queueInsert(queue, order, copy);
-    if (result !== INSERT_DONE) {
+    if (result !== L.INSERT_DONE) {
       if (copy !== segment) this.#arena.free(copy, size);
-      if (result === INSERT_DUPLICATE) this.duplicates++;
+      if (result === L.INSERT_DUPLICATE) this.duplicates++;
       return result;
     }
     if (copy !== segment) {
@@ -128,7 +114,8 @@ export class Streams {
       this.#deliver(next);
       if (next !== segment) this.#free(next);
     }
-    if (words[(queue + QUEUE_HEAD_OFFSET) >>> 2] === words[(queue + QUEUE_TAIL_OFFSET) >>> 2]) this.#freeQueue(stream);
+    if (words[(queue + L.QUEUE_HEAD_OFFSET) >>> 2] === words[(queue + L.QUEUE_TAIL_OFFSET) >>> 2])
+      this.#freeQueue(stream);
     return ACCEPTED;
   }
 
@@ -141,7 +128,7 @@ export class Streams {
 
   /** The gap is closed: frees the queue, and keeps the next order number. */
   #freeQueue(stream: Stream): void {
-    stream.next = (this.#memory.words[(stream.queue + QUEUE_NEXT_OFFSET) >>> 2] as number) >>> 0;
+    stream.next = (this.#memory.words[(stream.queue + L.QUEUE_NEXT_OFFSET) >>> 2] as number) >>> 0;
     this.#arena.free(stream.queue, QUEUE_BYTES);
     stream.queue = 0;
   }
@@ -171,11 +158,11 @@ export class Streams {
     for (const stream of this.#streams.get(key)?.values() ?? []) {
       if (stream.queue === 0) continue;
       const { words } = this.#memory;
-      const first = stream.queue + QUEUE_SLOTS_OFFSET;
-      const head = words[(stream.queue + QUEUE_HEAD_OFFSET) >>> 2] as number;
-      const tail = words[(stream.queue + QUEUE_TAIL_OFFSET) >>> 2] as number;
+      const first = stream.queue + L.QUEUE_SLOTS_OFFSET;
+      const head = words[(stream.queue + L.QUEUE_HEAD_OFFSET) >>> 2] as number;
+      const tail = words[(stream.queue + L.QUEUE_TAIL_OFFSET) >>> 2] as number;
       for (let slot = head; slot !== tail; slot = (slot + 1) | 0) {
-        const packet = words[(first + ((slot & (2 * STREAM_WINDOW - 1)) << QUEUE_ENTRY_SHIFT) + 4) >>> 2] as number;
+        const packet = words[(first + ((slot & (2 * STREAM_WINDOW - 1)) << L.QUEUE_ENTRY_SHIFT) + 4) >>> 2] as number;
         if (packet !== 0) this.#free(packet >>> 0);
       }
       this.#freeQueue(stream);

@@ -1,19 +1,6 @@
 // pamir.info(): what this pamir is, and what this host gives it.
 
-import {
-  CONTEXT_COUNT_MAX,
-  DISPATCH_ID_MAX,
-  ENDPOINT_COUNT_MAX,
-  FIFO_COUNT_MAX,
-  HEADER_BYTES_MAX,
-  LANE_BYTES_DEFAULT,
-  MESSAGE_BYTES_MAX,
-  RECV_IMMEDIATE_MAX,
-  REGION_COUNT_MAX,
-  SEND_IMMEDIATE_MAX,
-  SLOT_COUNT_MAX,
-  TASK_COUNT_MAX,
-} from "../../assembly/layout.js";
+import * as L from "../../assembly/layout.js";
 import { LAYOUT_HASH } from "../../assembly/layout-hash.js";
 import { VERSION, WASM_BYTES } from "../generated/version.js";
 import { hasWaitAsync } from "../kernel/atomics.js";
@@ -120,7 +107,7 @@ export function noteProcesses(why: string): void {
 
 /** Describes this copy of pamir, and the abilities of this host; sizes and limits in bytes unless their name says otherwise. */
 export function info(): Info {
-  const map = memoryMap({ tasks: 2, contexts: 1, laneBytes: LANE_BYTES_DEFAULT, heapBytes: 0 });
+  const map = memoryMap({ tasks: 2, contexts: 1, laneBytes: L.LANE_BYTES_DEFAULT, heapBytes: 0 });
   const { mode, why } = hostModeOf();
   return {
     version: VERSION,
@@ -138,17 +125,17 @@ export function info(): Info {
     processes,
     sockets: socketFolder(),
     limits: {
-      tasks: TASK_COUNT_MAX,
-      contexts: CONTEXT_COUNT_MAX,
-      endpoints: ENDPOINT_COUNT_MAX,
-      dispatchId: DISPATCH_ID_MAX,
-      headerBytes: HEADER_BYTES_MAX,
-      sendImmediateBytes: SEND_IMMEDIATE_MAX,
-      recvImmediateBytes: RECV_IMMEDIATE_MAX,
-      messageBytes: MESSAGE_BYTES_MAX,
-      regions: REGION_COUNT_MAX,
-      injectionFifos: FIFO_COUNT_MAX,
-      injectionSlots: SLOT_COUNT_MAX,
+      tasks: L.TASK_COUNT_MAX,
+      contexts: L.CONTEXT_COUNT_MAX,
+      endpoints: L.ENDPOINT_COUNT_MAX,
+      dispatchId: L.DISPATCH_ID_MAX,
+      headerBytes: L.HEADER_BYTES_MAX,
+      sendImmediateBytes: L.SEND_IMMEDIATE_MAX,
+      recvImmediateBytes: L.RECV_IMMEDIATE_MAX,
+      messageBytes: L.MESSAGE_BYTES_MAX,
+      regions: L.REGION_COUNT_MAX,
+      injectionFifos: L.FIFO_COUNT_MAX,
+      injectionSlots: L.SLOT_COUNT_MAX,
       memoryBytes: MEMORY_BYTES_MAX,
     },
     sizes: {

@@ -1,20 +1,5 @@
 // The limits of a job's memory: checks the options that set the limits.
-import {
-  CONTEXT_COUNT_MAX,
-  ENDPOINT_COUNT_MAX,
-  FIFO_COUNT_DEFAULT,
-  FIFO_COUNT_MAX,
-  LANE_BYTES_DEFAULT,
-  LANE_BYTES_GROWN,
-  LANE_BYTES_MIN,
-  PAGE_SIZE,
-  REGION_COUNT_DEFAULT,
-  REGION_COUNT_MAX,
-  SLOT_COUNT_DEFAULT,
-  SLOT_COUNT_MAX,
-  SLOT_COUNT_MIN,
-  TASK_COUNT_MAX,
-} from "../../assembly/layout.js";
+import * as L from "../../assembly/layout.js";
 import { checkKeys, type Keys } from "../core/check.js";
 import { checkInteger, PamiError, show } from "../core/error.js";
 import { endpointsFit, type Limits, MEMORY_BYTES_MAX } from "../memory/map.js";
@@ -49,8 +34,8 @@ export interface LimitOptions {
 
 /** How many tasks may share a memory, and why not more. */
 export function roomForTasks(contexts = CONTEXTS_DEFAULT): { readonly most: number; readonly why: string } {
-  const most = Math.min(TASK_COUNT_MAX, taskAt({ contexts }, ENDPOINT_COUNT_MAX));
-  return { most, why: `: the limit is ${ENDPOINT_COUNT_MAX} endpoints, and each task has ${contexts} contexts` };
+  const most = Math.min(L.TASK_COUNT_MAX, taskAt({ contexts }, L.ENDPOINT_COUNT_MAX));
+  return { most, why: `: the limit is ${L.ENDPOINT_COUNT_MAX} endpoints, and each task has ${contexts} contexts` };
 }
 
 /** @param launched tasks that are launched @throws PAMIR_INVAL, PAMIR_MEMORY */
@@ -58,19 +43,19 @@ export function checkLimits(options: LimitOptions, launched: number): Limits {
   const {
     maxTasks = launched,
     contexts = CONTEXTS_DEFAULT,
-    laneBytes = LANE_BYTES_DEFAULT,
+    laneBytes = L.LANE_BYTES_DEFAULT,
     heapBytes = isNode() ? HEAP_BYTES_DEFAULT : HEAP_BYTES_BROWSER,
-    regions = REGION_COUNT_DEFAULT,
-    fifos = FIFO_COUNT_DEFAULT,
-    slots = SLOT_COUNT_DEFAULT,
+    regions = L.REGION_COUNT_DEFAULT,
+    fifos = L.FIFO_COUNT_DEFAULT,
+    slots = L.SLOT_COUNT_DEFAULT,
   } = options;
-  checkInteger("maxTasks", maxTasks, launched, TASK_COUNT_MAX);
-  checkInteger("contexts", contexts, 1, CONTEXT_COUNT_MAX);
-  checkInteger("laneBytes", laneBytes, LANE_BYTES_MIN, 2 ** 26);
-  checkInteger("heapBytes", heapBytes, PAGE_SIZE, MEMORY_BYTES_MAX);
-  checkInteger("regions", regions, 1, REGION_COUNT_MAX);
-  checkInteger("fifos", fifos, 1, FIFO_COUNT_MAX);
-  checkInteger("slots", slots, SLOT_COUNT_MIN, SLOT_COUNT_MAX);
+  checkInteger("maxTasks", maxTasks, launched, L.TASK_COUNT_MAX);
+  checkInteger("contexts", contexts, 1, L.CONTEXT_COUNT_MAX);
+  checkInteger("laneBytes", laneBytes, L.LANE_BYTES_MIN, 2 ** 26);
+  checkInteger("heapBytes", heapBytes, L.PAGE_SIZE, MEMORY_BYTES_MAX);
+  checkInteger("regions", regions, 1, L.REGION_COUNT_MAX);
+  checkInteger("fifos", fifos, 1, L.FIFO_COUNT_MAX);
+  checkInteger("slots", slots, L.SLOT_COUNT_MIN, L.SLOT_COUNT_MAX);
   for (const [name, value] of Object.entries({ laneBytes, slots })) {
     if ((value & (value - 1)) !== 0) throw new PamiError("PAMIR_INVAL", `${name} is ${value}, not a power of two`);
   }
@@ -85,13 +70,13 @@ export function checkLimits(options: LimitOptions, launched: number): Limits {
   if (isShared && !endpointsFit(limits)) {
     throw new PamiError(
       "PAMIR_MEMORY",
-      `${maxTasks} tasks with ${contexts} contexts are ${maxTasks * contexts} endpoints, the limit is ${ENDPOINT_COUNT_MAX}`,
+      `${maxTasks} tasks with ${contexts} contexts are ${maxTasks * contexts} endpoints, the limit is ${L.ENDPOINT_COUNT_MAX}`,
     );
   }
-  if (heapBytes < laneBytes + LANE_BYTES_GROWN) {
+  if (heapBytes < laneBytes + L.LANE_BYTES_GROWN) {
     throw new PamiError(
       "PAMIR_MEMORY",
-      `heapBytes is ${heapBytes}: one lane of ${laneBytes} and one for large messages need ${laneBytes + LANE_BYTES_GROWN}`,
+      `heapBytes is ${heapBytes}: one lane of ${laneBytes} and one for large messages need ${laneBytes + L.LANE_BYTES_GROWN}`,
     );
   }
   return limits;

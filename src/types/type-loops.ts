@@ -1,17 +1,6 @@
 // The loops of a transfer type: what a description comes to, in as few loops as can be, and what is known of it. Pure
 // functions; assembly/layout/type.ts has the words that the kernels read.
-import {
-  LAYOUT_BYTES_OFFSET,
-  LAYOUT_EXTENT_OFFSET,
-  LAYOUT_LOOPS_OFFSET,
-  LAYOUT_SIZE,
-  LOOP_BYTES_OFFSET,
-  LOOP_COUNT_OFFSET,
-  LOOP_INNER_OFFSET,
-  LOOP_OFFSET_OFFSET,
-  LOOP_SIZE,
-  LOOP_STRIDE_OFFSET,
-} from "../../assembly/layout.js";
+import * as L from "../../assembly/layout.js";
 
 /** A LOOP entry with its body. */
 export interface Loop {
@@ -177,23 +166,23 @@ function areApart(loops: readonly Loop[]): boolean {
 
 /** The words of the LAYOUT. */
 export function layoutWords(loops: readonly Loop[], extent: number): Int32Array<ArrayBuffer> {
-  const words = new Int32Array((LAYOUT_SIZE + loopCount(loops) * LOOP_SIZE) / 4);
-  words[LAYOUT_BYTES_OFFSET / 4] = dataBytes(loops);
-  words[LAYOUT_EXTENT_OFFSET / 4] = extent;
-  words[LAYOUT_LOOPS_OFFSET / 4] = loopCount(loops);
-  writeLoops(words, LAYOUT_SIZE / 4, loops);
+  const words = new Int32Array((L.LAYOUT_SIZE + loopCount(loops) * L.LOOP_SIZE) / 4);
+  words[L.LAYOUT_BYTES_OFFSET / 4] = dataBytes(loops);
+  words[L.LAYOUT_EXTENT_OFFSET / 4] = extent;
+  words[L.LAYOUT_LOOPS_OFFSET / 4] = loopCount(loops);
+  writeLoops(words, L.LAYOUT_SIZE / 4, loops);
   return words;
 }
 
 /** Writes entries. @returns the place behind them */
 function writeLoops(words: Int32Array, at: number, loops: readonly Loop[]): number {
   for (const { offset, count, stride, bytes, inner } of loops) {
-    words[at + LOOP_OFFSET_OFFSET / 4] = offset;
-    words[at + LOOP_COUNT_OFFSET / 4] = count;
-    words[at + LOOP_STRIDE_OFFSET / 4] = stride;
-    words[at + LOOP_BYTES_OFFSET / 4] = bytes;
-    words[at + LOOP_INNER_OFFSET / 4] = inner === undefined ? 0 : loopCount(inner);
-    const body = at + LOOP_SIZE / 4;
+    words[at + L.LOOP_OFFSET_OFFSET / 4] = offset;
+    words[at + L.LOOP_COUNT_OFFSET / 4] = count;
+    words[at + L.LOOP_STRIDE_OFFSET / 4] = stride;
+    words[at + L.LOOP_BYTES_OFFSET / 4] = bytes;
+    words[at + L.LOOP_INNER_OFFSET / 4] = inner === undefined ? 0 : loopCount(inner);
+    const body = at + L.LOOP_SIZE / 4;
     at = inner === undefined ? body : writeLoops(words, body, inner);
   }
   return at;

@@ -123,7 +123,7 @@ export const ENGINE_MUTANTS: readonly Mutant[] = [
     {
       name: "what was told of an rget FIFO that was given up is left for the next one",
       file: "src/protocol/rendezvous/transfers.ts",
-      find: "    kernel.clearBits(block.pointer + BLOCK_STATUS_OFFSET, 1 << number);\n    const isNoted",
+      find: "    kernel.clearBits(block.pointer + L.BLOCK_STATUS_OFFSET, 1 << number);\n    const isNoted",
       replace: "    const isNoted",
     },
     {
@@ -137,7 +137,7 @@ export const ENGINE_MUTANTS: readonly Mutant[] = [
       file: "src/protocol/rendezvous/transfers.ts",
       find: "        this.#abandon({ block, number }, side);\n",
       replace:
-        "        const left = this.#kernel.loadWord(side.rgetFifo.pointer + RGET_FIFO_LEFT_OFFSET);\n        if (left === 0) this.#end({ block, number }, side, this.#resultOf(side));\n        else this.#abandon({ block, number }, side);\n",
+        "        const left = this.#kernel.loadWord(side.rgetFifo.pointer + L.RGET_FIFO_LEFT_OFFSET);\n        if (left === 0) this.#end({ block, number }, side, this.#resultOf(side));\n        else this.#abandon({ block, number }, side);\n",
     },
     {
       name: "what is told to a side after the other one has ended is forgotten when it is seen",
@@ -299,8 +299,8 @@ export const ENGINE_MUTANTS: readonly Mutant[] = [
     {
       name: "nobody waits until the engine thread has acknowledged",
       file: "src/node/liveness.ts",
-      find: "TASK_SEEN_OFFSET), notice) >= 0;\n",
-      replace: "TASK_SEEN_OFFSET), notice) >= -1;\n",
+      find: "L.TASK_SEEN_OFFSET), notice) >= 0;\n",
+      replace: "L.TASK_SEEN_OFFSET), notice) >= -1;\n",
     },
     {
       name: "no thread rings the engine thread for what was closed",
@@ -365,8 +365,8 @@ export const ENGINE_MUTANTS: readonly Mutant[] = [
     {
       name: "an end rings an engine thread whose flag is up alone",
       file: "src/node/liveness.ts",
-      find: "    kernel.addWord(slot + TASK_NOTICE_OFFSET, 1); // SYNC notice (tell)\n    kernel.ringAlways(slot);\n",
-      replace: "    kernel.addWord(slot + TASK_NOTICE_OFFSET, 1); // SYNC notice (tell)\n    kernel.ring(slot);\n",
+      find: "    kernel.addWord(slot + L.TASK_NOTICE_OFFSET, 1); // SYNC notice (tell)\n    kernel.ringAlways(slot);\n",
+      replace: "    kernel.addWord(slot + L.TASK_NOTICE_OFFSET, 1); // SYNC notice (tell)\n    kernel.ring(slot);\n",
     },
     {
       name: "a dead task's pages are used again while the engine thread may be at them",

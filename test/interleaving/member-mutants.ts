@@ -10,29 +10,30 @@ const STEPS = "src/collective/shared/shared-steps.ts";
 
 const ARRIVE = "    shared.arrive(number, result, this.signature, data);\n";
 const RING = "    if (!this.#steps.isOfAll || shared.haveArrived(number)) shared.ring(this.#readers);\n";
-const ARRIVED = "    this.kernel.storeWord(slot + MEMBER_ARRIVED_OFFSET, number);\n";
-const RESULT = "    words[(slot + MEMBER_RESULT_OFFSET) >>> 2] = result;\n";
+const ARRIVED = "    this.kernel.storeWord(slot + L.MEMBER_ARRIVED_OFFSET, number);\n";
+const RESULT = "    words[(slot + L.MEMBER_RESULT_OFFSET) >>> 2] = result;\n";
 const BEFORE = [
-  "    words[(slot + MEMBER_BEFORE_OFFSET) >>> 2] = this.#completed;\n",
-  "    words[(slot + MEMBER_FAILED_OFFSET) >>> 2] = SUCCESS;\n",
+  "    words[(slot + L.MEMBER_BEFORE_OFFSET) >>> 2] = this.#completed;\n",
+  "    words[(slot + L.MEMBER_FAILED_OFFSET) >>> 2] = SUCCESS;\n",
 ].join("");
 /** Of meet(). */
-const MET_RESULT = "    words[(slot + MEMBER_RESULT_OFFSET) >>> 2] = SUCCESS;\n";
-const MET_ARRIVED = "    kernel.storeWord(slot + MEMBER_ARRIVED_OFFSET, number);\n";
-const MET_RING = "    if (size <= 2 || this.#haveAll(MEMBER_ARRIVED_OFFSET, number)) this.#ringOthers();\n";
-const PASS = "    this.kernel.storeWord(this.slotOf(this.rank, number) + MEMBER_PASSED_OFFSET, number);\n";
+const MET_RESULT = "    words[(slot + L.MEMBER_RESULT_OFFSET) >>> 2] = SUCCESS;\n";
+const MET_ARRIVED = "    kernel.storeWord(slot + L.MEMBER_ARRIVED_OFFSET, number);\n";
+const MET_RING = "    if (size <= 2 || this.#haveAll(L.MEMBER_ARRIVED_OFFSET, number)) this.#ringOthers();\n";
+const PASS = "    this.kernel.storeWord(this.slotOf(this.rank, number) + L.MEMBER_PASSED_OFFSET, number);\n";
 const IS_LAST = [
   "    const but = sources.length === 1 ? sources[0] : undefined;\n",
   "    // SYNC member-passed (look)\n",
-  "    const isLast = isAlone || this.#haveAll(MEMBER_PASSED_OFFSET, number, but);\n",
+  "    const isLast = isAlone || this.#haveAll(L.MEMBER_PASSED_OFFSET, number, but);\n",
 ].join("");
 const WAKE_SOURCE = "    if (isLast) for (const source of sources) this.#ring(source);\n";
-const COMPLETED = "    this.kernel.storeWord((this.#blocks[this.rank] as number) + MEMBER_COMPLETED_OFFSET, number);\n";
-const WANTED = "this.kernel.loadWord((this.#blocks[rank] as number) + MEMBER_WANTED_OFFSET) !== 0";
-const SLICE = "    words[(slot + MEMBER_SLICE_OFFSET) >>> 2] = slice;\n";
-const REDUCED = "    this.kernel.storeWord(slot + MEMBER_REDUCED_OFFSET, number);\n";
+const COMPLETED =
+  "    this.kernel.storeWord((this.#blocks[this.rank] as number) + L.MEMBER_COMPLETED_OFFSET, number);\n";
+const WANTED = "this.kernel.loadWord((this.#blocks[rank] as number) + L.MEMBER_WANTED_OFFSET) !== 0";
+const SLICE = "    words[(slot + L.MEMBER_SLICE_OFFSET) >>> 2] = slice;\n";
+const REDUCED = "    this.kernel.storeWord(slot + L.MEMBER_REDUCED_OFFSET, number);\n";
 const SLICED = "      slice = this.#steps.slice(this);\n";
-const FAIL = "MEMBER_FAILED_OFFSET, result);\n    this.#ringOthers();\n";
+const FAIL = "L.MEMBER_FAILED_OFFSET, result);\n    this.#ringOthers();\n";
 const AGAIN =
   "      for (const rank of this.#sources) if (!this.#mayRead(rank, shared.slotOf(rank, number), true)) return;\n";
 const STRANGERS = "    if (!this.isMutual && this.#readers.length < shared.size - 1) shared.ringStrangers(number);\n";
@@ -46,7 +47,12 @@ const CHANGES: readonly [name: string, file: string, find: string, replace: stri
   ["a member arrives before its words are written", WORDS, RESULT, `${ARRIVED}${RESULT}`],
   ["a member looks whether it is the last before it has arrived", OPERATION, `${ARRIVE}${RING}`, `${RING}${ARRIVE}`],
   ["the last member that arrives wakes none", OPERATION, RING, RING.replace("shared.haveArrived(number)", "false")],
-  ["the last slice wakes none", WORDS, "if (this.#haveAll(MEMBER_REDUCED_OFFSET, number)) this.#ringOthers();\n", "\n"],
+  [
+    "the last slice wakes none",
+    WORDS,
+    "if (this.#haveAll(L.MEMBER_REDUCED_OFFSET, number)) this.#ringOthers();\n",
+    "\n",
+  ],
   ["the last reader does not wake its root", WORDS, WAKE_SOURCE, ""],
   ["a reader looks whether it is the last before it has passed", WORDS, `${PASS}${IS_LAST}`, `${IS_LAST}${PASS}`],
   ["a member that waits for a slot does not say so", OPERATION, "      shared.want();\n", ""],
@@ -59,14 +65,14 @@ const CHANGES: readonly [name: string, file: string, find: string, replace: stri
   [
     "a member that has arrived for an earlier operation counts",
     WORDS,
-    "MEMBER_ARRIVED_OFFSET) >>> 0 === number;\n",
-    "MEMBER_ARRIVED_OFFSET) >>> 0 >= number - MEMBER_SLOTS;\n",
+    "L.MEMBER_ARRIVED_OFFSET) >>> 0 === number;\n",
+    "L.MEMBER_ARRIVED_OFFSET) >>> 0 >= number - L.MEMBER_SLOTS;\n",
   ],
   [
     "a member's slot is written one operation too early",
     WORDS,
-    "    return seqDelta(number, this.#least) <= MEMBER_SLOTS;\n",
-    "    return seqDelta(number, this.#least) <= MEMBER_SLOTS + 1;\n",
+    "    return seqDelta(number, this.#least) <= L.MEMBER_SLOTS;\n",
+    "    return seqDelta(number, this.#least) <= L.MEMBER_SLOTS + 1;\n",
   ],
   [
     "a member says that it has completed what it begins",
@@ -194,7 +200,7 @@ const STRANGER_CHANGES: typeof CHANGES = [
   [
     "a member meets one that has begun something else",
     WORDS,
-    "      if (words[(its + MEMBER_SIGNATURE_OFFSET) >>> 2] !== signature) return false;\n",
+    "      if (words[(its + L.MEMBER_SIGNATURE_OFFSET) >>> 2] !== signature) return false;\n",
     "",
   ],
   ["a member that arrives leaves those asleep that have begun something else", OPERATION, STRANGERS, ""],

@@ -36,7 +36,7 @@ export interface Mutant {
 const DIVIDE = "        if (length > pages) storeWord(entry + (pages << 2), length - pages);\n";
 const NAME_EXTENT =
   "        word = (state << EXTENT_STATE_SHIFT) | (owner << EXTENT_OWNER_SHIFT) | pages;\n        storeWord(entry, word);\n";
-const MEND = "  kernel.exchangeIf(map.job + JOB_HEAP_LOCK_OFFSET, task + 1, 0);\n";
+const MEND = "  kernel.exchangeIf(map.job + L.JOB_HEAP_LOCK_OFFSET, task + 1, 0);\n";
 
 /** A task dies while it uses the heap. */
 const HEAP_DEATH_MUTANTS: readonly Mutant[] = [
@@ -50,12 +50,12 @@ const HEAP_DEATH_MUTANTS: readonly Mutant[] = [
     name: "the monitor frees the heap's lock, whoever holds it",
     file: "src/node/liveness.ts",
     find: MEND,
-    replace: "  kernel.storeWord(map.job + JOB_HEAP_LOCK_OFFSET, 0);\n",
+    replace: "  kernel.storeWord(map.job + L.JOB_HEAP_LOCK_OFFSET, 0);\n",
   },
   {
     name: "the monitor does not mend the heap's lock where the agent held it",
     file: "src/node/liveness.ts",
-    find: "    kernel.exchangeIf(map.job + JOB_HEAP_LOCK_OFFSET, slot + 1, 0);",
+    find: "    kernel.exchangeIf(map.job + L.JOB_HEAP_LOCK_OFFSET, slot + 1, 0);",
     replace: "",
   },
   {
@@ -124,9 +124,9 @@ const READY = "  if ((loadWord(word) & bit) == 0) setBits(word, bit);\n";
 const MOVE_PART = "  if (result == TRANSFER_DONE) result = transferPart(job, descriptor, true, moved, part);\n";
 const TELL_PEER = "    tell(peer, taskOf(job, load<u32>(rgetFifo, RGET_FIFO_PEER_ENDPOINT_OFFSET)));\n";
 
-const CLOSE_AGENT = `  const agent = engineSlot(map) + TASK_STATE_OFFSET;
+const CLOSE_AGENT = `  const agent = engineSlot(map) + L.TASK_STATE_OFFSET;
   // SYNC task-state (dead): pairs with hasEngineThread(), with serve(), which then does not begin, and with bind().
-  if (kernel.exchangeIf(agent, TASK_ABSENT, TASK_CLOSED) === TASK_UP) kernel.storeWord(agent, TASK_DEAD);
+  if (kernel.exchangeIf(agent, L.TASK_ABSENT, L.TASK_CLOSED) === L.TASK_UP) kernel.storeWord(agent, L.TASK_DEAD);
 `;
 const MARK_PEERS = `  const peers = markUnreachable(kernel, map);
 `;
@@ -160,14 +160,14 @@ const BIND_MUTANTS: readonly Mutant[] = [
   {
     name: "a slot that a dead thread has begun to give away is lost",
     file: "src/node/address.ts",
-    find: "TASK_STATE_OFFSET) < TASK_CLOSED;\n",
-    replace: "TASK_STATE_OFFSET) === 0;\n",
+    find: "L.TASK_STATE_OFFSET) < L.TASK_CLOSED;\n",
+    replace: "L.TASK_STATE_OFFSET) === 0;\n",
   },
   {
     name: "a slot that is bound while the agent ends stays up",
     file: "src/node/address.ts",
     find: "    if (this.hasAgentEnded) {\n      this.#kernel.storeWord(",
-    replace: "    if (NONE === 0) {\n      this.#kernel.storeWord(",
+    replace: "    if (L.NONE === 0) {\n      this.#kernel.storeWord(",
   },
   {
     name: "the agent is marked as dead behind the tasks of other nodes",
@@ -191,14 +191,14 @@ const BIND_MUTANTS: readonly Mutant[] = [
   {
     name: "the agent is not told of what a dead thread gave away",
     file: "src/node/liveness.ts",
-    find: "  kernel.addWord(map.job + JOB_BINDS_OFFSET, 1);",
+    find: "  kernel.addWord(map.job + L.JOB_BINDS_OFFSET, 1);",
     replace: "",
     scenarios: BIND_SCENARIOS,
   },
   {
     name: "the lock of a dead thread that gave a slot away is not released",
     file: "src/node/liveness.ts",
-    find: "  kernel.exchangeIf(map.job + JOB_BIND_LOCK_OFFSET, task + 1, 0);",
+    find: "  kernel.exchangeIf(map.job + L.JOB_BIND_LOCK_OFFSET, task + 1, 0);",
     replace: "",
     scenarios: BIND_SCENARIOS,
   },
@@ -524,14 +524,14 @@ ${COMMIT}`,
   {
     name: "what an ended task had is anybody's before all have been told of it",
     file: "src/node/liveness.ts",
-    find: "  if (kernel.loadWord(taskSlot(map, task) + TASK_TOLD_OFFSET) === 0) return true;\n",
+    find: "  if (kernel.loadWord(taskSlot(map, task) + L.TASK_TOLD_OFFSET) === 0) return true;\n",
     replace: "",
   },
   {
     name: "those who were told before all were are not told again",
     file: "src/node/liveness.ts",
-    find: "TASK_TOLD_OFFSET, 1);\n  notifyTasks(kernel, map);\n",
-    replace: "TASK_TOLD_OFFSET, 1);\n",
+    find: "L.TASK_TOLD_OFFSET, 1);\n  notifyTasks(kernel, map);\n",
+    replace: "L.TASK_TOLD_OFFSET, 1);\n",
   },
   {
     name: "the agent does not tell that it has taken an ended task's lanes back",
@@ -542,8 +542,8 @@ ${COMMIT}`,
   {
     name: "what an ended task had is anybody's before all have heard of it",
     file: "src/node/liveness.ts",
-    find: "    if (isOpen && kernel.loadWord(block + CONTEXT_NOTICE_SEEN_OFFSET) !== kernel.loadWord(slot + TASK_NOTICE_OFFSET))\n      return true;\n",
-    replace: "      if (isOpen && slot === 0) return true;\n",
+    find: "      isOpen &&\n      kernel.loadWord(block + L.CONTEXT_NOTICE_SEEN_OFFSET) !== kernel.loadWord(slot + L.TASK_NOTICE_OFFSET)\n",
+    replace: "      isOpen && slot === 0\n",
   },
   {
     name: "whoever acknowledges last does not look again at what ended tasks had",

@@ -12,7 +12,7 @@ const REMOTE_RENDEZVOUS = "src/transport/net/remote-rendezvous.ts";
 const ADDRESS = "src/node/address.ts";
 const INGRESS = "src/transport/net/ingress.ts";
 
-const CLOSE = "    this.#kernel.storeWord(taskSlot(this.#map, slot) + TASK_STATE_OFFSET, TASK_CLOSED);\n";
+const CLOSE = "    this.#kernel.storeWord(taskSlot(this.#map, slot) + L.TASK_STATE_OFFSET, L.TASK_CLOSED);\n";
 const LOOK_AT_SLOTS = "    this.#task.lookAtSlots?.(this, this.#task);\n";
 
 const WRITE_RGETS = `  for (let i: u32 = 0; i < depth && i + depth < n; i++) {
@@ -47,7 +47,7 @@ const MUTANTS: readonly Mutant[] = [
   {
     name: "a slot that stays is said to be leaving",
     file: PURGE,
-    find: "    this.#kernel.storeWord(taskSlot(this.#map, slot) + TASK_LEAVING_OFFSET, 0);\n",
+    find: "    this.#kernel.storeWord(taskSlot(this.#map, slot) + L.TASK_LEAVING_OFFSET, 0);\n",
     replace: "",
   },
   {
@@ -73,14 +73,14 @@ const MUTANTS: readonly Mutant[] = [
     name: "a slot has no endpoint any more before it is closed",
     file: PURGE,
     find: CLOSE,
-    replace: `    this.#kernel.storeWord(this.#map.endpointsBase + 4 * ordinalOf(this.#map, slot, 0), NONE);\n${CLOSE}`,
+    replace: `    this.#kernel.storeWord(this.#map.endpointsBase + 4 * ordinalOf(this.#map, slot, 0), L.NONE);\n${CLOSE}`,
   },
   {
     name: "a freed slot is free for all before the agent has cleared it",
     file: PURGE,
     find: "    const { words } = this.#memory;\n",
     replace:
-      "    this.#kernel.storeWord(taskSlot(this.#map, slot) + TASK_STATE_OFFSET, TASK_ABSENT);\n    const { words } = this.#memory;\n",
+      "    this.#kernel.storeWord(taskSlot(this.#map, slot) + L.TASK_STATE_OFFSET, L.TASK_ABSENT);\n    const { words } = this.#memory;\n",
   },
   {
     name: "the agent forgets nothing of a freed slot",
@@ -153,7 +153,7 @@ const MUTANTS: readonly Mutant[] = [
     file: ADDRESS,
     find: "    return slot < 0 || !this.isSlotLeaving(ordinalOf(this.#map, slot, 0)) ? slot : UNBOUND;\n",
     replace: `    if (slot < 0 || !this.isSlotLeaving(ordinalOf(this.#map, slot, 0))) return slot;
-    this.#kernel.storeWord(taskSlot(this.#map, slot) + TASK_HELD_OFFSET, 1);
+    this.#kernel.storeWord(taskSlot(this.#map, slot) + L.TASK_HELD_OFFSET, 1);
     return UNBOUND;
 `,
     scenarios: CROWDED_SCENARIOS,
@@ -176,8 +176,8 @@ const MUTANTS: readonly Mutant[] = [
   {
     name: "the agent reads where an rget FIFO ends as if no other thread wrote it",
     file: REMOTE_RENDEZVOUS,
-    find: "    return this.#kernel.loadWord(rgetFifo + RGET_FIFO_TAIL_OFFSET) >>> 0;\n",
-    replace: "    return this.#get(rgetFifo, RGET_FIFO_TAIL_OFFSET);\n",
+    find: "    return this.#kernel.loadWord(rgetFifo + L.RGET_FIFO_TAIL_OFFSET) >>> 0;\n",
+    replace: "    return this.#get(rgetFifo, L.RGET_FIFO_TAIL_OFFSET);\n",
   },
   // ── Contexts ────────────────────────────────────────────────────────────────────────────────────────────────────
   {
@@ -208,7 +208,7 @@ const MUTANTS: readonly Mutant[] = [
   {
     name: "the agent is not told that a task waits for a slot",
     file: ADDRESS,
-    find: "    this.#kernel.storeWord(this.#map.job + JOB_SLOTS_WANTED_OFFSET, SLOTS_WANTED); // SYNC purge (want)\n",
+    find: "    this.#kernel.storeWord(this.#map.job + L.JOB_SLOTS_WANTED_OFFSET, L.SLOTS_WANTED); // SYNC purge (want)\n",
     replace: "",
   },
   {

@@ -1,15 +1,5 @@
 // Sends messages between the members of geometries: one header for all messages, and no copy of a payload that can wait.
-import {
-  COLLECTIVE_FROM_OFFSET,
-  COLLECTIVE_HEADER_SIZE,
-  COLLECTIVE_KIND_OFFSET,
-  COLLECTIVE_NUMBER_OFFSET,
-  COLLECTIVE_RANK_OFFSET,
-  COLLECTIVE_SIGNATURE_OFFSET,
-  COLLECTIVE_TAG_OFFSET,
-  COLLECTIVE_TO_OFFSET,
-  DISPATCH_ID_COLLECTIVE,
-} from "../../../assembly/layout.js";
+import * as L from "../../../assembly/layout.js";
 import type { Endpoint } from "../../core/endpoint.js";
 import type { Callback, Result } from "../../core/result.js";
 import type { Sender } from "../../protocol/eager/sender.js";
@@ -26,7 +16,7 @@ export const FRAGMENTS_AHEAD = 2;
 
 export class Channel {
   readonly #sender: Pick<Sender, "sendOwn" | "room" | "whenRoom">;
-  readonly #words = new Uint32Array(COLLECTIVE_HEADER_SIZE / 4);
+  readonly #words = new Uint32Array(L.COLLECTIVE_HEADER_SIZE / 4);
   readonly #header = new Uint8Array(this.#words.buffer);
 
   constructor(sender: Pick<Sender, "sendOwn" | "room" | "whenRoom">) {
@@ -36,10 +26,10 @@ export class Channel {
   /** Sets the origin and target words of the next header. */
   address(kind: number, to: number, from: number, rank: number): this {
     const words = this.#words;
-    words[COLLECTIVE_KIND_OFFSET / 4] = kind;
-    words[COLLECTIVE_TO_OFFSET / 4] = to;
-    words[COLLECTIVE_FROM_OFFSET / 4] = from;
-    words[COLLECTIVE_RANK_OFFSET / 4] = rank;
+    words[L.COLLECTIVE_KIND_OFFSET / 4] = kind;
+    words[L.COLLECTIVE_TO_OFFSET / 4] = to;
+    words[L.COLLECTIVE_FROM_OFFSET / 4] = from;
+    words[L.COLLECTIVE_RANK_OFFSET / 4] = rank;
     return this;
   }
 
@@ -49,7 +39,7 @@ export class Channel {
    */
   send(endpoint: Endpoint, number: number, tag: number, signature: number, payload?: Uint8Array): Result {
     this.#describe(number, tag, signature);
-    return this.#sender.sendOwn(endpoint, DISPATCH_ID_COLLECTIVE, this.#header, payload, undefined);
+    return this.#sender.sendOwn(endpoint, L.DISPATCH_ID_COLLECTIVE, this.#header, payload, undefined);
   }
 
   /** Like send(), for more bytes, which are in use until `onSent`. `onSent` is called once, also with SHUTDOWN. */
@@ -63,7 +53,7 @@ export class Channel {
   ): void {
     this.#describe(number, tag, signature);
     // The header is copied, because it is the same array each time.
-    this.#sender.sendOwn(endpoint, DISPATCH_ID_COLLECTIVE, this.#header, payload, onSent);
+    this.#sender.sendOwn(endpoint, L.DISPATCH_ID_COLLECTIVE, this.#header, payload, onSent);
   }
 
   /** Calls back once all messages to an endpoint have left the pending queue. False: they have left already. */
@@ -75,8 +65,8 @@ export class Channel {
 
   #describe(number: number, tag: number, signature: number): void {
     const words = this.#words;
-    words[COLLECTIVE_NUMBER_OFFSET / 4] = number;
-    words[COLLECTIVE_TAG_OFFSET / 4] = tag;
-    words[COLLECTIVE_SIGNATURE_OFFSET / 4] = signature;
+    words[L.COLLECTIVE_NUMBER_OFFSET / 4] = number;
+    words[L.COLLECTIVE_TAG_OFFSET / 4] = tag;
+    words[L.COLLECTIVE_SIGNATURE_OFFSET / 4] = signature;
   }
 }

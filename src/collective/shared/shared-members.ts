@@ -1,30 +1,6 @@
 // The MEMBER blocks of a geometry whose members share a memory (assembly/layout/collective.ts). Each member writes its own
 // block and reads the blocks of the other members.
-import {
-  MEMBER_ARRIVED_OFFSET,
-  MEMBER_BEFORE_OFFSET,
-  MEMBER_COMPLETED_OFFSET,
-  MEMBER_CUT_OFFSET,
-  MEMBER_DATA_OFFSET,
-  MEMBER_FAILED_OFFSET,
-  MEMBER_FILLED_OFFSET,
-  MEMBER_INLINE_OFFSET,
-  MEMBER_OUT_OFFSET,
-  MEMBER_PASSED_OFFSET,
-  MEMBER_REDUCED_OFFSET,
-  MEMBER_RESULT_OFFSET,
-  MEMBER_SIGNATURE_OFFSET,
-  MEMBER_SIZE,
-  MEMBER_SLICE_OFFSET,
-  MEMBER_SLICE_RESULT_OFFSET,
-  MEMBER_SLOT_SIZE,
-  MEMBER_SLOTS,
-  MEMBER_SLOTS_OFFSET,
-  MEMBER_TAKEN_OFFSET,
-  MEMBER_WANTED_OFFSET,
-  MEMBER_WINDOWED_OFFSET,
-  TASK_PARKED_OFFSET,
-} from "../../../assembly/layout.js";
+import * as L from "../../../assembly/layout.js";
 import { seqDelta } from "../../../assembly/seq.js";
 import { type Result, SUCCESS } from "../../core/result.js";
 import type { CollectiveKernel } from "../../kernel/collective.js";
@@ -34,9 +10,9 @@ import { copyInto } from "../../support/copy.js";
 /**
  * Offset from a slot to memory for a copy of its bytes, behind the MEMBER block in its page: no other member reads this memory.
  */
-export const COPY_DISTANCE = MEMBER_SLOTS * MEMBER_SLOT_SIZE;
+export const COPY_DISTANCE = L.MEMBER_SLOTS * L.MEMBER_SLOT_SIZE;
 /** Behind the copies. */
-const WORKSPACE_OFFSET = MEMBER_SLOTS_OFFSET + 2 * COPY_DISTANCE;
+const WORKSPACE_OFFSET = L.MEMBER_SLOTS_OFFSET + 2 * COPY_DISTANCE;
 /** Least bytes for copyCold(): fewer, and memory.copy() is as fast. */
 const COLD_BYTES = 8192;
 /** Windows of a member in an operation on long arrays: the member fills one window while other members read the second. */
@@ -109,7 +85,9 @@ export class SharedMembers {
 
   /** Pointer to a member's slot of an operation. */
   slotOf(rank: number, number: number): number {
-    return (this.#blocks[rank] as number) + MEMBER_SLOTS_OFFSET + (number & (MEMBER_SLOTS - 1)) * MEMBER_SLOT_SIZE;
+    return (
+      (this.#blocks[rank] as number) + L.MEMBER_SLOTS_OFFSET + (number & (L.MEMBER_SLOTS - 1)) * L.MEMBER_SLOT_SIZE
+    );
   }
 
   /** Whether this member may write its slot of an operation: no member reads its former content any more. */
@@ -130,29 +108,29 @@ export class SharedMembers {
     if (this.#isWanting) return;
     this.#isWanting = true;
     // SYNC member-wanted (want): pairs with complete() of other members.
-    this.kernel.storeWord((this.#blocks[this.rank] as number) + MEMBER_WANTED_OFFSET, 1);
+    this.kernel.storeWord((this.#blocks[this.rank] as number) + L.MEMBER_WANTED_OFFSET, 1);
   }
 
   #wantNoMore(): void {
     this.#isWanting = false;
-    this.kernel.storeWord((this.#blocks[this.rank] as number) + MEMBER_WANTED_OFFSET, 0);
+    this.kernel.storeWord((this.#blocks[this.rank] as number) + L.MEMBER_WANTED_OFFSET, 0);
   }
 
   /** A member for which mayEnter() is false. */
   laggard(number: number): number {
-    return this.#seen.findIndex((_, rank) => seqDelta(number, this.#look(rank)) > MEMBER_SLOTS);
+    return this.#seen.findIndex((_, rank) => seqDelta(number, this.#look(rank)) > L.MEMBER_SLOTS);
   }
 
   /** The last operation that a member has completed: the stored number, or a later one from its slots. */
   #look(rank: number): number {
     // SYNC member-completed (look)
-    const completed = this.kernel.loadWord((this.#blocks[rank] as number) + MEMBER_COMPLETED_OFFSET);
+    const completed = this.kernel.loadWord((this.#blocks[rank] as number) + L.MEMBER_COMPLETED_OFFSET);
     if (seqDelta(completed, this.#seen[rank] as number) > 0) this.#seen[rank] = completed;
     return this.#seen[rank] as number;
   }
 
   #hasRoom(number: number): boolean {
-    return seqDelta(number, this.#least) <= MEMBER_SLOTS;
+    return seqDelta(number, this.#least) <= L.MEMBER_SLOTS;
   }
 
   #findLeast(): void {
@@ -168,13 +146,13 @@ export class SharedMembers {
   arrive(number: number, result: Result, signature: number, data: number): void {
     const { words } = this.memory;
     const slot = this.slotOf(this.rank, number);
-    words[(slot + MEMBER_RESULT_OFFSET) >>> 2] = result;
-    words[(slot + MEMBER_SIGNATURE_OFFSET) >>> 2] = signature;
-    words[(slot + MEMBER_DATA_OFFSET) >>> 2] = data;
-    words[(slot + MEMBER_BEFORE_OFFSET) >>> 2] = this.#completed;
-    words[(slot + MEMBER_FAILED_OFFSET) >>> 2] = SUCCESS;
+    words[(slot + L.MEMBER_RESULT_OFFSET) >>> 2] = result;
+    words[(slot + L.MEMBER_SIGNATURE_OFFSET) >>> 2] = signature;
+    words[(slot + L.MEMBER_DATA_OFFSET) >>> 2] = data;
+    words[(slot + L.MEMBER_BEFORE_OFFSET) >>> 2] = this.#completed;
+    words[(slot + L.MEMBER_FAILED_OFFSET) >>> 2] = SUCCESS;
     // SYNC member-arrived (publish): pairs with hasArrived() of other members.
-    this.kernel.storeWord(slot + MEMBER_ARRIVED_OFFSET, number);
+    this.kernel.storeWord(slot + L.MEMBER_ARRIVED_OFFSET, number);
     if (this.#isWanting) this.#wantNoMore();
     if (seqDelta(number, this.#latest) < 0) return;
     this.#latest = number;
@@ -186,7 +164,7 @@ export class SharedMembers {
    * needed: other members have read the slot eight operations ago. Barrier: 416 → 340 ns between distant cores (Zen 5).
    */
   #claim(number: number): void {
-    if (this.#hasRoom(number)) this.memory.words[(this.slotOf(this.rank, number) + MEMBER_RESULT_OFFSET) >>> 2] = 0;
+    if (this.#hasRoom(number)) this.memory.words[(this.slotOf(this.rank, number) + L.MEMBER_RESULT_OFFSET) >>> 2] = 0;
   }
 
   /** Whether this member has arrived for an operation, and for no later one. */
@@ -212,42 +190,43 @@ export class SharedMembers {
     const { words } = this.memory;
     const blocks = this.#blocks;
     // Operations up to the first whose slot is not free yet.
-    let room = MEMBER_SLOTS - seqDelta(number, this.#least);
+    let room = L.MEMBER_SLOTS - seqDelta(number, this.#least);
     if (room < 0) {
       if (!this.mayEnter(number)) return false;
-      room = MEMBER_SLOTS - seqDelta(number, this.#least);
+      room = L.MEMBER_SLOTS - seqDelta(number, this.#least);
     }
-    const place = MEMBER_SLOTS_OFFSET + (number & (MEMBER_SLOTS - 1)) * MEMBER_SLOT_SIZE;
+    const place = L.MEMBER_SLOTS_OFFSET + (number & (L.MEMBER_SLOTS - 1)) * L.MEMBER_SLOT_SIZE;
     const slot = (blocks[rank] as number) + place;
-    if (steps !== undefined) steps.publish(operation, slot + MEMBER_INLINE_OFFSET);
-    words[(slot + MEMBER_RESULT_OFFSET) >>> 2] = SUCCESS;
-    words[(slot + MEMBER_SIGNATURE_OFFSET) >>> 2] = signature;
-    words[(slot + MEMBER_DATA_OFFSET) >>> 2] = 0;
-    words[(slot + MEMBER_BEFORE_OFFSET) >>> 2] = this.#completed;
-    words[(slot + MEMBER_FAILED_OFFSET) >>> 2] = SUCCESS;
+    if (steps !== undefined) steps.publish(operation, slot + L.MEMBER_INLINE_OFFSET);
+    words[(slot + L.MEMBER_RESULT_OFFSET) >>> 2] = SUCCESS;
+    words[(slot + L.MEMBER_SIGNATURE_OFFSET) >>> 2] = signature;
+    words[(slot + L.MEMBER_DATA_OFFSET) >>> 2] = 0;
+    words[(slot + L.MEMBER_BEFORE_OFFSET) >>> 2] = this.#completed;
+    words[(slot + L.MEMBER_FAILED_OFFSET) >>> 2] = SUCCESS;
     // SYNC member-arrived (publish): pairs with the look below, and hasArrived(), of other members.
-    kernel.storeWord(slot + MEMBER_ARRIVED_OFFSET, number);
+    kernel.storeWord(slot + L.MEMBER_ARRIVED_OFFSET, number);
     if (this.#isWanting) this.#wantNoMore();
     this.#latest = number;
     if (room > 0) {
       // As #claim().
-      const next = (number + 1) & (MEMBER_SLOTS - 1);
-      words[((blocks[rank] as number) + MEMBER_SLOTS_OFFSET + next * MEMBER_SLOT_SIZE + MEMBER_RESULT_OFFSET) >>> 2] =
-        0;
+      const next = (number + 1) & (L.MEMBER_SLOTS - 1);
+      words[
+        ((blocks[rank] as number) + L.MEMBER_SLOTS_OFFSET + next * L.MEMBER_SLOT_SIZE + L.MEMBER_RESULT_OFFSET) >>> 2
+      ] = 0;
     }
     // SYNC member-arrived (look)
-    if (size <= 2 || this.#haveAll(MEMBER_ARRIVED_OFFSET, number)) this.#ringOthers();
+    if (size <= 2 || this.#haveAll(L.MEMBER_ARRIVED_OFFSET, number)) this.#ringOthers();
     for (let other = 0; other < size; other++) {
       if (other === rank) continue;
       const its = (blocks[other] as number) + place;
       // SYNC member-arrived (look)
-      for (let look = 1; kernel.loadWord(its + MEMBER_ARRIVED_OFFSET) >>> 0 !== number; look++) {
+      for (let look = 1; kernel.loadWord(its + L.MEMBER_ARRIVED_OFFSET) >>> 0 !== number; look++) {
         if (look === MEET_LOOKS) return false;
       }
-      if (words[(its + MEMBER_SIGNATURE_OFFSET) >>> 2] !== signature) return false;
-      if (words[(its + MEMBER_RESULT_OFFSET) >>> 2] !== SUCCESS) return false;
-      this.#seen[other] = words[(its + MEMBER_BEFORE_OFFSET) >>> 2] as number;
-      if (steps !== undefined) steps.arrived(operation, other, its + MEMBER_INLINE_OFFSET);
+      if (words[(its + L.MEMBER_SIGNATURE_OFFSET) >>> 2] !== signature) return false;
+      if (words[(its + L.MEMBER_RESULT_OFFSET) >>> 2] !== SUCCESS) return false;
+      this.#seen[other] = words[(its + L.MEMBER_BEFORE_OFFSET) >>> 2] as number;
+      if (steps !== undefined) steps.arrived(operation, other, its + L.MEMBER_INLINE_OFFSET);
     }
     if (steps !== undefined) steps.finish(operation);
     this.#completed = number;
@@ -257,19 +236,19 @@ export class SharedMembers {
 
   /** Notes the last operation that a member had completed when it arrived. */
   note(rank: number, slot: number): void {
-    this.#seen[rank] = this.memory.words[(slot + MEMBER_BEFORE_OFFSET) >>> 2] as number;
+    this.#seen[rank] = this.memory.words[(slot + L.MEMBER_BEFORE_OFFSET) >>> 2] as number;
   }
 
   /** @param slot that of a member, for the operation */
   hasArrived(slot: number, number: number): boolean {
     // SYNC member-arrived (look)
-    return this.kernel.loadWord(slot + MEMBER_ARRIVED_OFFSET) >>> 0 === number;
+    return this.kernel.loadWord(slot + L.MEMBER_ARRIVED_OFFSET) >>> 0 === number;
   }
 
   /** Whether all members have arrived. At least the last member finds all arrived after its arrive(). */
   haveArrived(number: number): boolean {
     // SYNC member-arrived (look)
-    return this.#haveAll(MEMBER_ARRIVED_OFFSET, number);
+    return this.#haveAll(L.MEMBER_ARRIVED_OFFSET, number);
   }
 
   /** Whether a member has arrived for another operation than this member. */
@@ -293,7 +272,7 @@ export class SharedMembers {
       if (rank === this.rank) continue;
       // SYNC park (look): behind `arrived`, as in ring(). Either this look finds the flag, or the stranger's last look before
       // its sleep finds `arrived`.
-      const isParked = this.kernel.loadWord((this.#tasks[rank] as number) + TASK_PARKED_OFFSET) !== 0;
+      const isParked = this.kernel.loadWord((this.#tasks[rank] as number) + L.TASK_PARKED_OFFSET) !== 0;
       if (isParked && this.isStranger(rank, number)) this.#ring(rank);
     }
   }
@@ -319,12 +298,12 @@ export class SharedMembers {
   reduced(number: number, result: Result, slice: number): void {
     const { words } = this.memory;
     const slot = this.slotOf(this.rank, number);
-    words[(slot + MEMBER_SLICE_RESULT_OFFSET) >>> 2] = result;
-    words[(slot + MEMBER_SLICE_OFFSET) >>> 2] = slice;
+    words[(slot + L.MEMBER_SLICE_RESULT_OFFSET) >>> 2] = result;
+    words[(slot + L.MEMBER_SLICE_OFFSET) >>> 2] = slice;
     // SYNC member-reduced (publish): pairs with hasReduced() of other members.
-    this.kernel.storeWord(slot + MEMBER_REDUCED_OFFSET, number);
+    this.kernel.storeWord(slot + L.MEMBER_REDUCED_OFFSET, number);
     // SYNC member-reduced (look)
-    if (this.#haveAll(MEMBER_REDUCED_OFFSET, number)) this.#ringOthers();
+    if (this.#haveAll(L.MEMBER_REDUCED_OFFSET, number)) this.#ringOthers();
   }
 
   /**
@@ -334,16 +313,16 @@ export class SharedMembers {
    */
   openWindows(inline: number, isWindowed: boolean, out: number): void {
     const { words } = this.memory;
-    const slot = inline - MEMBER_INLINE_OFFSET;
-    words[(slot + MEMBER_WINDOWED_OFFSET) >>> 2] = isWindowed ? 1 : 0;
-    words[(slot + MEMBER_OUT_OFFSET) >>> 2] = out;
-    for (const offset of [MEMBER_FILLED_OFFSET, MEMBER_CUT_OFFSET, MEMBER_TAKEN_OFFSET])
+    const slot = inline - L.MEMBER_INLINE_OFFSET;
+    words[(slot + L.MEMBER_WINDOWED_OFFSET) >>> 2] = isWindowed ? 1 : 0;
+    words[(slot + L.MEMBER_OUT_OFFSET) >>> 2] = out;
+    for (const offset of [L.MEMBER_FILLED_OFFSET, L.MEMBER_CUT_OFFSET, L.MEMBER_TAKEN_OFFSET])
       words[(slot + offset) >>> 2] = 0;
   }
 
   /** Whether a member that has arrived has windows: see openWindows(). */
   isWindowed(rank: number, number: number): boolean {
-    return this.memory.words[(this.slotOf(rank, number) + MEMBER_WINDOWED_OFFSET) >>> 2] === 1;
+    return this.memory.words[(this.slotOf(rank, number) + L.MEMBER_WINDOWED_OFFSET) >>> 2] === 1;
   }
 
   /** Whether any member has windows. All have arrived. */
@@ -360,7 +339,7 @@ export class SharedMembers {
 
   /** Where a member that has arrived writes its slices of segments. */
   outOf(rank: number, number: number): number {
-    return (this.memory.words[(this.slotOf(rank, number) + MEMBER_OUT_OFFSET) >>> 2] as number) >>> 0;
+    return (this.memory.words[(this.slotOf(rank, number) + L.MEMBER_OUT_OFFSET) >>> 2] as number) >>> 0;
   }
 
   /** This member has come so far, in segments. @param offset of the word that counts the segments */
@@ -377,7 +356,7 @@ export class SharedMembers {
 
   hasReduced(rank: number, number: number): boolean {
     // SYNC member-reduced (look)
-    return this.kernel.loadWord(this.slotOf(rank, number) + MEMBER_REDUCED_OFFSET) >>> 0 === number;
+    return this.kernel.loadWord(this.slotOf(rank, number) + L.MEMBER_REDUCED_OFFSET) >>> 0 === number;
   }
 
   /**
@@ -387,7 +366,7 @@ export class SharedMembers {
    */
   fail(number: number, result: Result): void {
     // SYNC member-failed (fail): pairs with failureIn() and isReading() of other members.
-    this.kernel.storeWord(this.slotOf(this.rank, number) + MEMBER_FAILED_OFFSET, result);
+    this.kernel.storeWord(this.slotOf(this.rank, number) + L.MEMBER_FAILED_OFFSET, result);
     this.#ringOthers();
   }
 
@@ -397,7 +376,7 @@ export class SharedMembers {
   failureIn(slot: number): Result {
     // SYNC member-failed (look): behind this member's own arrival, so that either this look finds the failure, or isReading()
     // finds the arrival.
-    return this.kernel.loadWord(slot + MEMBER_FAILED_OFFSET) as Result;
+    return this.kernel.loadWord(slot + L.MEMBER_FAILED_OFFSET) as Result;
   }
 
   /** Whether a member may be reading memory of this member, whose operation has failed. Called after fail(). */
@@ -415,16 +394,16 @@ export class SharedMembers {
    */
   pass(number: number, sources: readonly number[], isAlone: boolean): void {
     // SYNC member-passed (publish): pairs with hasPassed() of other members.
-    this.kernel.storeWord(this.slotOf(this.rank, number) + MEMBER_PASSED_OFFSET, number);
+    this.kernel.storeWord(this.slotOf(this.rank, number) + L.MEMBER_PASSED_OFFSET, number);
     const but = sources.length === 1 ? sources[0] : undefined;
     // SYNC member-passed (look)
-    const isLast = isAlone || this.#haveAll(MEMBER_PASSED_OFFSET, number, but);
+    const isLast = isAlone || this.#haveAll(L.MEMBER_PASSED_OFFSET, number, but);
     if (isLast) for (const source of sources) this.#ring(source);
   }
 
   hasPassed(rank: number, number: number): boolean {
     // SYNC member-passed (look)
-    return this.kernel.loadWord(this.slotOf(rank, number) + MEMBER_PASSED_OFFSET) >>> 0 === number;
+    return this.kernel.loadWord(this.slotOf(rank, number) + L.MEMBER_PASSED_OFFSET) >>> 0 === number;
   }
 
   /**
@@ -437,52 +416,52 @@ export class SharedMembers {
     this.#seen[this.rank] = number;
     if (isHeard) return;
     // SYNC member-completed (publish): pairs with mayEnter() of other members.
-    this.kernel.storeWord((this.#blocks[this.rank] as number) + MEMBER_COMPLETED_OFFSET, number);
+    this.kernel.storeWord((this.#blocks[this.rank] as number) + L.MEMBER_COMPLETED_OFFSET, number);
     for (let rank = 0; rank < this.size; rank++) {
       // SYNC member-wanted (look): behind `completed`, so that either this look finds the wish, or mayEnter() finds
       // `completed`.
-      if (this.kernel.loadWord((this.#blocks[rank] as number) + MEMBER_WANTED_OFFSET) !== 0) this.#ring(rank);
+      if (this.kernel.loadWord((this.#blocks[rank] as number) + L.MEMBER_WANTED_OFFSET) !== 0) this.#ring(rank);
     }
   }
 
   // The words below are plain: their writer has stored `arrived` or `reduced` after them, and this member has seen that store.
 
   resultIn(slot: number): Result {
-    return this.memory.words[(slot + MEMBER_RESULT_OFFSET) >>> 2] as Result;
+    return this.memory.words[(slot + L.MEMBER_RESULT_OFFSET) >>> 2] as Result;
   }
 
   sliceResultOf(rank: number, number: number): Result {
-    return this.memory.words[(this.slotOf(rank, number) + MEMBER_SLICE_RESULT_OFFSET) >>> 2] as Result;
+    return this.memory.words[(this.slotOf(rank, number) + L.MEMBER_SLICE_RESULT_OFFSET) >>> 2] as Result;
   }
 
   signatureIn(slot: number): number {
-    return this.memory.words[(slot + MEMBER_SIGNATURE_OFFSET) >>> 2] as number;
+    return this.memory.words[(slot + L.MEMBER_SIGNATURE_OFFSET) >>> 2] as number;
   }
 
   /** Pointer to the bytes that a member has for other members. */
   dataIn(slot: number): number {
-    const data = (this.memory.words[(slot + MEMBER_DATA_OFFSET) >>> 2] as number) >>> 0;
-    return data === 0 ? slot + MEMBER_INLINE_OFFSET : data;
+    const data = (this.memory.words[(slot + L.MEMBER_DATA_OFFSET) >>> 2] as number) >>> 0;
+    return data === 0 ? slot + L.MEMBER_INLINE_OFFSET : data;
   }
 
   /** Whether a member's bytes are in its slot, which stays unchanged until all members have completed the operation. */
   isInline(slot: number): boolean {
-    return this.memory.words[(slot + MEMBER_DATA_OFFSET) >>> 2] === 0;
+    return this.memory.words[(slot + L.MEMBER_DATA_OFFSET) >>> 2] === 0;
   }
 
   /** Writes the number of bytes that this member gathers, before it arrives. @param inline pointer into its slot */
   noteLength(inline: number, bytes: number): void {
-    this.memory.words[(inline - MEMBER_INLINE_OFFSET + MEMBER_SLICE_OFFSET) >>> 2] = bytes;
+    this.memory.words[(inline - L.MEMBER_INLINE_OFFSET + L.MEMBER_SLICE_OFFSET) >>> 2] = bytes;
   }
 
   /** Pointer to a member's slice; in a gather, its bytes. */
   sliceOf(rank: number, number: number): number {
-    return (this.memory.words[(this.slotOf(rank, number) + MEMBER_SLICE_OFFSET) >>> 2] as number) >>> 0;
+    return (this.memory.words[(this.slotOf(rank, number) + L.MEMBER_SLICE_OFFSET) >>> 2] as number) >>> 0;
   }
 
   /** A member has ended: from now on its block is read from a copy. @param copy pointer to MEMBER_SIZE bytes of this task */
   keep(rank: number, copy: number): void {
-    this.kernel.copyBytes(copy, this.#blocks[rank] as number, MEMBER_SIZE);
+    this.kernel.copyBytes(copy, this.#blocks[rank] as number, L.MEMBER_SIZE);
     this.#blocks[rank] = copy;
   }
 

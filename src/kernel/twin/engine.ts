@@ -1,57 +1,5 @@
 // Twin of assembly/engine.ts: same functions, same order; see the comments there.
-import {
-  AWAY_FOUND,
-  AWAY_NONE,
-  DESCRIPTOR_BYTES_OFFSET,
-  DESCRIPTOR_COMPLETION,
-  DESCRIPTOR_FENCE,
-  DESCRIPTOR_GET,
-  DESCRIPTOR_KIND_OFFSET,
-  DESCRIPTOR_LOCAL_GENERATION_OFFSET,
-  DESCRIPTOR_LOCAL_INDEX_OFFSET,
-  DESCRIPTOR_LOCAL_OFFSET_OFFSET,
-  DESCRIPTOR_PUT,
-  DESCRIPTOR_REMOTE_GENERATION_OFFSET,
-  DESCRIPTOR_REMOTE_INDEX_OFFSET,
-  DESCRIPTOR_REMOTE_OFFSET_OFFSET,
-  DESCRIPTOR_RMW,
-  DESCRIPTOR_TEST_OFFSET,
-  DESCRIPTOR_VALUE_OFFSET,
-  DESCRIPTOR_WORDS,
-  INJECTION_AHEAD_OFFSET,
-  INJECTION_AWAY_OFFSET,
-  INJECTION_FAILED_OFFSET,
-  INJECTION_HEAD_OFFSET,
-  INJECTION_MOVED_OFFSET,
-  INJECTION_OLDEST_OFFSET,
-  INJECTION_PENDING_OFFSET,
-  INJECTION_REFUSED_OFFSET,
-  INJECTION_RESULT_OFFSET,
-  INJECTION_SLOTS_OFFSET,
-  INJECTION_STAGED_OFFSET,
-  INJECTION_TAIL_OFFSET,
-  NONE,
-  RMW_BEHIND,
-  RMW_COMPARE,
-  RMW_FETCH,
-  RMW_NOTIFY,
-  RMW_OPERATION_MASK,
-  RMW_SET,
-  RMW_WIDE,
-  RMW_XOR,
-  SHORT_BYTES,
-  SLICE_BYTES,
-  TRANSFER_AWAY,
-  TRANSFER_BROKEN,
-  TRANSFER_DONE,
-  TRANSFER_ENDED,
-  TRANSFER_INVALID,
-  TRANSFER_LATER,
-  TRANSFER_LOCAL_BOUNDS,
-  TRANSFER_LOCAL_CLOSED,
-  TRANSFER_REMOTE_BOUNDS,
-  TRANSFER_REMOTE_CLOSED,
-} from "../../../assembly/layout.js";
+import * as L from "../../../assembly/layout.js";
 import type { SharedAtomics } from "../atomics.js";
 import type { Memory } from "../kernel.js";
 import type { Completion } from "./completion.js";
@@ -96,66 +44,66 @@ export function twinEngine(
 
   function transferPart(job: number, descriptor: number, isPut: boolean, moved: number, most: number): number {
     const own = descriptor >>> 2;
-    const length = words[own + (DESCRIPTOR_BYTES_OFFSET >>> 2)] >>> 0;
-    const localIndex = words[own + (DESCRIPTOR_LOCAL_INDEX_OFFSET >>> 2)] >>> 0;
-    const localGeneration = words[own + (DESCRIPTOR_LOCAL_GENERATION_OFFSET >>> 2)];
-    const localOffset = words[own + (DESCRIPTOR_LOCAL_OFFSET_OFFSET >>> 2)] >>> 0;
-    const remoteIndex = words[own + (DESCRIPTOR_REMOTE_INDEX_OFFSET >>> 2)] >>> 0;
-    const remoteGeneration = words[own + (DESCRIPTOR_REMOTE_GENERATION_OFFSET >>> 2)];
-    const remoteOffset = words[own + (DESCRIPTOR_REMOTE_OFFSET_OFFSET >>> 2)] >>> 0;
+    const length = words[own + (L.DESCRIPTOR_BYTES_OFFSET >>> 2)] >>> 0;
+    const localIndex = words[own + (L.DESCRIPTOR_LOCAL_INDEX_OFFSET >>> 2)] >>> 0;
+    const localGeneration = words[own + (L.DESCRIPTOR_LOCAL_GENERATION_OFFSET >>> 2)];
+    const localOffset = words[own + (L.DESCRIPTOR_LOCAL_OFFSET_OFFSET >>> 2)] >>> 0;
+    const remoteIndex = words[own + (L.DESCRIPTOR_REMOTE_INDEX_OFFSET >>> 2)] >>> 0;
+    const remoteGeneration = words[own + (L.DESCRIPTOR_REMOTE_GENERATION_OFFSET >>> 2)];
+    const remoteOffset = words[own + (L.DESCRIPTOR_REMOTE_OFFSET_OFFSET >>> 2)] >>> 0;
     const localEntry = regionOf(job, localIndex, localGeneration);
-    if (localEntry === 0) return TRANSFER_LOCAL_CLOSED;
+    if (localEntry === 0) return L.TRANSFER_LOCAL_CLOSED;
     const local = regionPlace(localEntry, localOffset, length);
-    if (local === 0) return TRANSFER_LOCAL_BOUNDS;
+    if (local === 0) return L.TRANSFER_LOCAL_BOUNDS;
     const remoteEntry = regionOf(job, remoteIndex, remoteGeneration);
-    if (remoteEntry === 0) return TRANSFER_REMOTE_CLOSED;
+    if (remoteEntry === 0) return L.TRANSFER_REMOTE_CLOSED;
     const remote = regionPlace(remoteEntry, remoteOffset, length);
-    if (remote === 0) return TRANSFER_REMOTE_BOUNDS;
-    if (moved > length) return TRANSFER_INVALID;
+    if (remote === 0) return L.TRANSFER_REMOTE_BOUNDS;
+    if (moved > length) return L.TRANSFER_INVALID;
     const part = Math.min(length - moved, most);
     const to = isPut ? remote : local;
     const from = isPut ? local : remote;
     const done = (to - from) >>> 0 < length ? length - moved - part : moved;
     move(to + done, from + done, part);
-    return TRANSFER_DONE;
+    return L.TRANSFER_DONE;
   }
 
   function change(job: number, descriptor: number, most: number): number {
     const own = descriptor >>> 2;
-    const operation = words[own + (DESCRIPTOR_BYTES_OFFSET >>> 2)];
-    const localIndex = words[own + (DESCRIPTOR_LOCAL_INDEX_OFFSET >>> 2)] >>> 0;
-    const localGeneration = words[own + (DESCRIPTOR_LOCAL_GENERATION_OFFSET >>> 2)];
-    const localOffset = words[own + (DESCRIPTOR_LOCAL_OFFSET_OFFSET >>> 2)] >>> 0;
-    const remoteIndex = words[own + (DESCRIPTOR_REMOTE_INDEX_OFFSET >>> 2)] >>> 0;
-    const remoteGeneration = words[own + (DESCRIPTOR_REMOTE_GENERATION_OFFSET >>> 2)];
-    const remoteOffset = words[own + (DESCRIPTOR_REMOTE_OFFSET_OFFSET >>> 2)] >>> 0;
-    const length = (operation & RMW_WIDE) !== 0 ? 8 : 4;
-    const what = operation & RMW_OPERATION_MASK;
-    const known = RMW_OPERATION_MASK | RMW_FETCH | RMW_COMPARE | RMW_WIDE | RMW_NOTIFY | RMW_BEHIND;
-    if (what < RMW_SET || what > RMW_XOR || (operation & ~known) !== 0) return TRANSFER_INVALID;
-    const fetches = (operation & RMW_FETCH) !== 0;
+    const operation = words[own + (L.DESCRIPTOR_BYTES_OFFSET >>> 2)];
+    const localIndex = words[own + (L.DESCRIPTOR_LOCAL_INDEX_OFFSET >>> 2)] >>> 0;
+    const localGeneration = words[own + (L.DESCRIPTOR_LOCAL_GENERATION_OFFSET >>> 2)];
+    const localOffset = words[own + (L.DESCRIPTOR_LOCAL_OFFSET_OFFSET >>> 2)] >>> 0;
+    const remoteIndex = words[own + (L.DESCRIPTOR_REMOTE_INDEX_OFFSET >>> 2)] >>> 0;
+    const remoteGeneration = words[own + (L.DESCRIPTOR_REMOTE_GENERATION_OFFSET >>> 2)];
+    const remoteOffset = words[own + (L.DESCRIPTOR_REMOTE_OFFSET_OFFSET >>> 2)] >>> 0;
+    const length = (operation & L.RMW_WIDE) !== 0 ? 8 : 4;
+    const what = operation & L.RMW_OPERATION_MASK;
+    const known = L.RMW_OPERATION_MASK | L.RMW_FETCH | L.RMW_COMPARE | L.RMW_WIDE | L.RMW_NOTIFY | L.RMW_BEHIND;
+    if (what < L.RMW_SET || what > L.RMW_XOR || (operation & ~known) !== 0) return L.TRANSFER_INVALID;
+    const fetches = (operation & L.RMW_FETCH) !== 0;
     let local = 0;
     if (fetches) {
       const localEntry = regionOf(job, localIndex, localGeneration);
-      if (localEntry === 0) return TRANSFER_LOCAL_CLOSED;
+      if (localEntry === 0) return L.TRANSFER_LOCAL_CLOSED;
       local = regionPlace(localEntry, localOffset, length);
-      if (local === 0) return TRANSFER_LOCAL_BOUNDS;
+      if (local === 0) return L.TRANSFER_LOCAL_BOUNDS;
     }
     const remoteEntry = regionOf(job, remoteIndex, remoteGeneration);
-    if (remoteEntry === 0) return TRANSFER_REMOTE_CLOSED;
+    if (remoteEntry === 0) return L.TRANSFER_REMOTE_CLOSED;
     const remote = regionPlace(remoteEntry, remoteOffset, length);
-    if (remote === 0) return TRANSFER_REMOTE_BOUNDS;
-    if (((remote | local) & (length - 1)) !== 0) return TRANSFER_INVALID;
-    if (most === 0) return TRANSFER_DONE;
-    const compares = (operation & RMW_COMPARE) !== 0;
-    const value = words[own + (DESCRIPTOR_VALUE_OFFSET >>> 2)];
-    const test = words[own + (DESCRIPTOR_TEST_OFFSET >>> 2)];
+    if (remote === 0) return L.TRANSFER_REMOTE_BOUNDS;
+    if (((remote | local) & (length - 1)) !== 0) return L.TRANSFER_INVALID;
+    if (most === 0) return L.TRANSFER_DONE;
+    const compares = (operation & L.RMW_COMPARE) !== 0;
+    const value = words[own + (L.DESCRIPTOR_VALUE_OFFSET >>> 2)];
+    const test = words[own + (L.DESCRIPTOR_TEST_OFFSET >>> 2)];
     if (length === 4) {
       const old = changeWord(remote, what, value, test, compares);
       if (fetches) words[local >>> 2] = old;
     } else {
-      const wideValue = wideOf(value, words[own + (DESCRIPTOR_VALUE_OFFSET >>> 2) + 1]);
-      const wideTest = wideOf(test, words[own + (DESCRIPTOR_TEST_OFFSET >>> 2) + 1]);
+      const wideValue = wideOf(value, words[own + (L.DESCRIPTOR_VALUE_OFFSET >>> 2) + 1]);
+      const wideTest = wideOf(test, words[own + (L.DESCRIPTOR_TEST_OFFSET >>> 2) + 1]);
       const old = changeWide(remote, what, wideValue, wideTest, compares);
       if (fetches) {
         words[local >>> 2] = Number(old & 0xffffffffn);
@@ -163,92 +111,92 @@ export function twinEngine(
       }
     }
     // SYNC park (word)
-    if ((operation & RMW_NOTIFY) !== 0) ringOwner(job, remoteIndex);
-    return TRANSFER_DONE;
+    if ((operation & L.RMW_NOTIFY) !== 0) ringOwner(job, remoteIndex);
+    return L.TRANSFER_DONE;
   }
 
   function execute(job: number, descriptor: number, kind: number, moved: number, most: number): number {
-    let result = TRANSFER_INVALID;
-    if (kind === DESCRIPTOR_RMW) result = change(job, descriptor, most);
-    else if (kind === DESCRIPTOR_PUT || kind === DESCRIPTOR_GET) {
-      result = transferPart(job, descriptor, kind === DESCRIPTOR_PUT, moved, most);
+    let result = L.TRANSFER_INVALID;
+    if (kind === L.DESCRIPTOR_RMW) result = change(job, descriptor, most);
+    else if (kind === L.DESCRIPTOR_PUT || kind === L.DESCRIPTOR_GET) {
+      result = transferPart(job, descriptor, kind === L.DESCRIPTOR_PUT, moved, most);
     }
-    return result === TRANSFER_REMOTE_CLOSED ? elsewhere(job, descriptor, kind) : result;
+    return result === L.TRANSFER_REMOTE_CLOSED ? elsewhere(job, descriptor, kind) : result;
   }
 
   function elsewhere(job: number, descriptor: number, kind: number): number {
     const own = descriptor >>> 2;
-    if (!isRemote(job, words[own + (DESCRIPTOR_REMOTE_INDEX_OFFSET >>> 2)])) return TRANSFER_REMOTE_CLOSED;
-    const bytes = (words[own + (DESCRIPTOR_BYTES_OFFSET >>> 2)] & RMW_WIDE) !== 0 ? 8 : 4;
-    const isAligned = (words[own + (DESCRIPTOR_REMOTE_OFFSET_OFFSET >>> 2)] & (bytes - 1)) === 0;
-    return kind !== DESCRIPTOR_RMW || isAligned ? TRANSFER_AWAY : TRANSFER_INVALID;
+    if (!isRemote(job, words[own + (L.DESCRIPTOR_REMOTE_INDEX_OFFSET >>> 2)])) return L.TRANSFER_REMOTE_CLOSED;
+    const bytes = (words[own + (L.DESCRIPTOR_BYTES_OFFSET >>> 2)] & L.RMW_WIDE) !== 0 ? 8 : 4;
+    const isAligned = (words[own + (L.DESCRIPTOR_REMOTE_OFFSET_OFFSET >>> 2)] & (bytes - 1)) === 0;
+    return kind !== L.DESCRIPTOR_RMW || isAligned ? L.TRANSFER_AWAY : L.TRANSFER_INVALID;
   }
 
   function perform(job: number, descriptor: number, most: number): number {
-    const result = execute(job, descriptor, words[(descriptor + DESCRIPTOR_KIND_OFFSET) >>> 2], 0, most >>> 0);
-    return most === 0 && result === TRANSFER_AWAY ? TRANSFER_DONE : result;
+    const result = execute(job, descriptor, words[(descriptor + L.DESCRIPTOR_KIND_OFFSET) >>> 2], 0, most >>> 0);
+    return most === 0 && result === L.TRANSFER_AWAY ? L.TRANSFER_DONE : result;
   }
 
   function hasRoom(fifo: number, taken: number): boolean {
-    const tail = words[(fifo + INJECTION_TAIL_OFFSET) >>> 2];
-    const slots = words[(fifo + INJECTION_SLOTS_OFFSET) >>> 2];
-    if (((tail - words[(fifo + INJECTION_OLDEST_OFFSET) >>> 2]) >>> 0) + taken <= slots) return true;
-    if (words[(fifo + INJECTION_PENDING_OFFSET) >>> 2] !== 0) return false;
+    const tail = words[(fifo + L.INJECTION_TAIL_OFFSET) >>> 2];
+    const slots = words[(fifo + L.INJECTION_SLOTS_OFFSET) >>> 2];
+    if (((tail - words[(fifo + L.INJECTION_OLDEST_OFFSET) >>> 2]) >>> 0) + taken <= slots) return true;
+    if (words[(fifo + L.INJECTION_PENDING_OFFSET) >>> 2] !== 0) return false;
     // SYNC processed (look)
-    const head = loadWord(fifo + INJECTION_HEAD_OFFSET);
-    words[(fifo + INJECTION_OLDEST_OFFSET) >>> 2] = head;
+    const head = loadWord(fifo + L.INJECTION_HEAD_OFFSET);
+    words[(fifo + L.INJECTION_OLDEST_OFFSET) >>> 2] = head;
     return ((tail - head) >>> 0) + taken <= slots;
   }
 
   function inject(fifo: number, completions: number): number {
-    if (!hasRoom(fifo, 1 + completions)) return NONE;
-    const tail = words[(fifo + INJECTION_TAIL_OFFSET) >>> 2];
-    const mask = words[(fifo + INJECTION_SLOTS_OFFSET) >>> 2] - 1;
+    if (!hasRoom(fifo, 1 + completions)) return L.NONE;
+    const tail = words[(fifo + L.INJECTION_TAIL_OFFSET) >>> 2];
+    const mask = words[(fifo + L.INJECTION_SLOTS_OFFSET) >>> 2] - 1;
     const descriptor = slotOf(fifo, tail & mask) >>> 2;
-    const staged = (fifo + INJECTION_STAGED_OFFSET) >>> 2;
-    for (let i = 0; i < DESCRIPTOR_WORDS; i++) words[descriptor + i] = words[staged + i];
-    const isFence = Number(words[staged + (DESCRIPTOR_KIND_OFFSET >>> 2)] === DESCRIPTOR_FENCE);
+    const staged = (fifo + L.INJECTION_STAGED_OFFSET) >>> 2;
+    for (let i = 0; i < L.DESCRIPTOR_WORDS; i++) words[descriptor + i] = words[staged + i];
+    const isFence = Number(words[staged + (L.DESCRIPTOR_KIND_OFFSET >>> 2)] === L.DESCRIPTOR_FENCE);
     for (let i = 1; i <= completions; i++) {
       const place = slotOf(fifo, (tail + i) & mask);
-      words[(place + DESCRIPTOR_KIND_OFFSET) >>> 2] = DESCRIPTOR_COMPLETION;
-      words[(place + DESCRIPTOR_BYTES_OFFSET) >>> 2] = TRANSFER_DONE;
+      words[(place + L.DESCRIPTOR_KIND_OFFSET) >>> 2] = L.DESCRIPTOR_COMPLETION;
+      words[(place + L.DESCRIPTOR_BYTES_OFFSET) >>> 2] = L.TRANSFER_DONE;
     }
-    words[(fifo + INJECTION_PENDING_OFFSET) >>> 2] += isFence + completions;
+    words[(fifo + L.INJECTION_PENDING_OFFSET) >>> 2] += isFence + completions;
     // SYNC inject (inject)
-    storeWord(fifo + INJECTION_TAIL_OFFSET, tail + 1 + completions);
+    storeWord(fifo + L.INJECTION_TAIL_OFFSET, tail + 1 + completions);
     return tail & mask;
   }
 
   function isProcessed(fifo: number, isInline: boolean): boolean {
-    const tail = words[(fifo + INJECTION_TAIL_OFFSET) >>> 2];
-    if (words[(fifo + INJECTION_OLDEST_OFFSET) >>> 2] === tail) return true;
+    const tail = words[(fifo + L.INJECTION_TAIL_OFFSET) >>> 2];
+    if (words[(fifo + L.INJECTION_OLDEST_OFFSET) >>> 2] === tail) return true;
     // SYNC processed (idle)
-    const head = isInline ? words[(fifo + INJECTION_HEAD_OFFSET) >>> 2] : loadWord(fifo + INJECTION_HEAD_OFFSET);
+    const head = isInline ? words[(fifo + L.INJECTION_HEAD_OFFSET) >>> 2] : loadWord(fifo + L.INJECTION_HEAD_OFFSET);
     return head === tail;
   }
 
   function submit(job: number, fifo: number, hasCallback: boolean): number {
-    const staged = fifo + INJECTION_STAGED_OFFSET;
-    const kind = words[(staged + DESCRIPTOR_KIND_OFFSET) >>> 2];
+    const staged = fifo + L.INJECTION_STAGED_OFFSET;
+    const kind = words[(staged + L.DESCRIPTOR_KIND_OFFSET) >>> 2];
     const isInline = engineThread(job) === 0;
-    const mayBeFirst = !hasCallback || words[(fifo + INJECTION_PENDING_OFFSET) >>> 2] === 0;
+    const mayBeFirst = !hasCallback || words[(fifo + L.INJECTION_PENDING_OFFSET) >>> 2] === 0;
     const isFirst = mayBeFirst && isProcessed(fifo, isInline);
-    if (kind === DESCRIPTOR_RMW) {
+    if (kind === L.DESCRIPTOR_RMW) {
       const isNow = isFirst || !hasCallback;
-      return submitted(execute(job, staged, kind, 0, isNow ? SLICE_BYTES : 0), isNow);
+      return submitted(execute(job, staged, kind, 0, isNow ? L.SLICE_BYTES : 0), isNow);
     }
-    if (kind === DESCRIPTOR_FENCE) {
-      const isRight = isFirst && words[(fifo + INJECTION_FAILED_OFFSET) >>> 2] === TRANSFER_DONE;
-      return isRight ? TRANSFER_DONE : TRANSFER_LATER;
+    if (kind === L.DESCRIPTOR_FENCE) {
+      const isRight = isFirst && words[(fifo + L.INJECTION_FAILED_OFFSET) >>> 2] === L.TRANSFER_DONE;
+      return isRight ? L.TRANSFER_DONE : L.TRANSFER_LATER;
     }
-    const longest = isInline ? SLICE_BYTES : SHORT_BYTES;
-    const isNow = isFirst && words[(staged + DESCRIPTOR_BYTES_OFFSET) >>> 2] >>> 0 <= longest;
-    return submitted(execute(job, staged, kind, 0, isNow ? SLICE_BYTES : 0), isNow);
+    const longest = isInline ? L.SLICE_BYTES : L.SHORT_BYTES;
+    const isNow = isFirst && words[(staged + L.DESCRIPTOR_BYTES_OFFSET) >>> 2] >>> 0 <= longest;
+    return submitted(execute(job, staged, kind, 0, isNow ? L.SLICE_BYTES : 0), isNow);
   }
 
   function submitted(result: number, isDone: boolean): number {
-    if (result === TRANSFER_AWAY) return TRANSFER_LATER;
-    return result === TRANSFER_DONE && !isDone ? TRANSFER_LATER : result;
+    if (result === L.TRANSFER_AWAY) return L.TRANSFER_LATER;
+    return result === L.TRANSFER_DONE && !isDone ? L.TRANSFER_LATER : result;
   }
 
   function moveNow(
@@ -280,18 +228,18 @@ export function twinEngine(
     const entry = regionOf(job, index, generation);
     const remote = entry === 0 ? 0 : regionPlace(entry, offset, 4);
     if (remote === 0 || (remote & 3) !== 0) return 0;
-    const old = changeWord(remote, operation & RMW_OPERATION_MASK, value, 0, false);
+    const old = changeWord(remote, operation & L.RMW_OPERATION_MASK, value, 0, false);
     if (local !== 0) words[local >>> 2] = old;
     return 1;
   }
 
   function note(fifo: number, result: number): void {
-    words[(fifo + INJECTION_MOVED_OFFSET) >>> 2] = 0;
-    words[(fifo + INJECTION_RESULT_OFFSET) >>> 2] = result;
-    if (result === TRANSFER_DONE) return;
-    words[(fifo + INJECTION_REFUSED_OFFSET) >>> 2]++;
-    const failed = (fifo + INJECTION_FAILED_OFFSET) >>> 2;
-    if (words[failed] === TRANSFER_DONE) words[failed] = result;
+    words[(fifo + L.INJECTION_MOVED_OFFSET) >>> 2] = 0;
+    words[(fifo + L.INJECTION_RESULT_OFFSET) >>> 2] = result;
+    if (result === L.TRANSFER_DONE) return;
+    words[(fifo + L.INJECTION_REFUSED_OFFSET) >>> 2]++;
+    const failed = (fifo + L.INJECTION_FAILED_OFFSET) >>> 2;
+    if (words[failed] === L.TRANSFER_DONE) words[failed] = result;
   }
 
   let doneWord = 0;
@@ -303,14 +251,14 @@ export function twinEngine(
   }
 
   function isCompletion(kind: number): boolean {
-    return kind === DESCRIPTOR_COMPLETION || kind === DESCRIPTOR_FENCE;
+    return kind === L.DESCRIPTOR_COMPLETION || kind === L.DESCRIPTOR_FENCE;
   }
 
   function complete(fifo: number, descriptor: number, kind: number, slot: number): void {
-    const isFence = kind === DESCRIPTOR_FENCE;
-    const result = words[(fifo + (isFence ? INJECTION_FAILED_OFFSET : INJECTION_RESULT_OFFSET)) >>> 2];
-    if (isFence) words[(fifo + INJECTION_FAILED_OFFSET) >>> 2] = TRANSFER_DONE;
-    const told = (descriptor + DESCRIPTOR_BYTES_OFFSET) >>> 2;
+    const isFence = kind === L.DESCRIPTOR_FENCE;
+    const result = words[(fifo + (isFence ? L.INJECTION_FAILED_OFFSET : L.INJECTION_RESULT_OFFSET)) >>> 2];
+    if (isFence) words[(fifo + L.INJECTION_FAILED_OFFSET) >>> 2] = L.TRANSFER_DONE;
+    const told = (descriptor + L.DESCRIPTOR_BYTES_OFFSET) >>> 2;
     if (words[told] !== result) words[told] = result;
     if (slot >>> 5 !== doneWord) tellDone(fifo);
     doneWord = slot >>> 5;
@@ -318,89 +266,89 @@ export function twinEngine(
   }
 
   function precedingResult(fifo: number, descriptor: number, kind: number): number {
-    if (kind !== DESCRIPTOR_RMW) return TRANSFER_DONE;
-    const isBehind = (words[(descriptor + DESCRIPTOR_BYTES_OFFSET) >>> 2] & RMW_BEHIND) !== 0;
-    return isBehind ? words[(fifo + INJECTION_RESULT_OFFSET) >>> 2] : TRANSFER_DONE;
+    if (kind !== L.DESCRIPTOR_RMW) return L.TRANSFER_DONE;
+    const isBehind = (words[(descriptor + L.DESCRIPTOR_BYTES_OFFSET) >>> 2] & L.RMW_BEHIND) !== 0;
+    return isBehind ? words[(fifo + L.INJECTION_RESULT_OFFSET) >>> 2] : L.TRANSFER_DONE;
   }
 
   function proceed(job: number, fifo: number, descriptor: number, kind: number, left: number, part: number): number {
-    const isUp = isOwnerUp(job, words[(descriptor + DESCRIPTOR_REMOTE_INDEX_OFFSET) >>> 2]);
-    const before = words[(fifo + INJECTION_MOVED_OFFSET) >>> 2] >>> 0;
+    const isUp = isOwnerUp(job, words[(descriptor + L.DESCRIPTOR_REMOTE_INDEX_OFFSET) >>> 2]);
+    const before = words[(fifo + L.INJECTION_MOVED_OFFSET) >>> 2] >>> 0;
     let result = precedingResult(fifo, descriptor, kind);
-    if (result === TRANSFER_DONE) result = isUp ? execute(job, descriptor, kind, before, part) : TRANSFER_ENDED;
-    if (result === TRANSFER_DONE && part < left) {
-      words[(fifo + INJECTION_MOVED_OFFSET) >>> 2] = before + part;
-      return NONE;
+    if (result === L.TRANSFER_DONE) result = isUp ? execute(job, descriptor, kind, before, part) : L.TRANSFER_ENDED;
+    if (result === L.TRANSFER_DONE && part < left) {
+      words[(fifo + L.INJECTION_MOVED_OFFSET) >>> 2] = before + part;
+      return L.NONE;
     }
-    if (result === TRANSFER_AWAY) {
-      words[(fifo + INJECTION_AWAY_OFFSET) >>> 2] = AWAY_FOUND;
-      return NONE;
+    if (result === L.TRANSFER_AWAY) {
+      words[(fifo + L.INJECTION_AWAY_OFFSET) >>> 2] = L.AWAY_FOUND;
+      return L.NONE;
     }
     note(fifo, result);
-    return result === TRANSFER_DONE ? part : 0;
+    return result === L.TRANSFER_DONE ? part : 0;
   }
 
   function engineRun(job: number, fifo: number, most: number): number {
     // SYNC inject (look)
-    return engineRunTo(job, fifo, loadWord(fifo + INJECTION_TAIL_OFFSET), most);
+    return engineRunTo(job, fifo, loadWord(fifo + L.INJECTION_TAIL_OFFSET), most);
   }
 
   function engineRunTo(job: number, fifo: number, tail: number, most: number): number {
-    const before = words[(fifo + INJECTION_HEAD_OFFSET) >>> 2];
-    if (before === tail || words[(fifo + INJECTION_AWAY_OFFSET) >>> 2] !== AWAY_NONE) return 0;
-    const mask = words[(fifo + INJECTION_SLOTS_OFFSET) >>> 2] - 1;
+    const before = words[(fifo + L.INJECTION_HEAD_OFFSET) >>> 2];
+    if (before === tail || words[(fifo + L.INJECTION_AWAY_OFFSET) >>> 2] !== L.AWAY_NONE) return 0;
+    const mask = words[(fifo + L.INJECTION_SLOTS_OFFSET) >>> 2] - 1;
     let head = before;
     let rest = most >>> 0;
     doneBits = 0; // a run that was broken off is no part of this one
     for (; head !== tail; head = (head + 1) | 0) {
       const descriptor = slotOf(fifo, head & mask);
-      const kind = words[(descriptor + DESCRIPTOR_KIND_OFFSET) >>> 2];
+      const kind = words[(descriptor + L.DESCRIPTOR_KIND_OFFSET) >>> 2];
       if (isCompletion(kind)) {
         complete(fifo, descriptor, kind, head & mask);
         continue;
       }
-      const bytes = kind === DESCRIPTOR_RMW ? 8 : words[(descriptor + DESCRIPTOR_BYTES_OFFSET) >>> 2];
-      const left = (bytes - words[(fifo + INJECTION_MOVED_OFFSET) >>> 2]) >>> 0;
-      const part = Math.min(left, SLICE_BYTES);
+      const bytes = kind === L.DESCRIPTOR_RMW ? 8 : words[(descriptor + L.DESCRIPTOR_BYTES_OFFSET) >>> 2];
+      const left = (bytes - words[(fifo + L.INJECTION_MOVED_OFFSET) >>> 2]) >>> 0;
+      const part = Math.min(left, L.SLICE_BYTES);
       if (part > rest) break;
       const moved = proceed(job, fifo, descriptor, kind, left, part);
-      if (moved === NONE) break;
+      if (moved === L.NONE) break;
       rest -= moved;
     }
     tellDone(fifo);
     // SYNC processed (done)
-    if (head !== before) storeWord(fifo + INJECTION_HEAD_OFFSET, head);
-    words[(fifo + INJECTION_AHEAD_OFFSET) >>> 2] = tail - head;
-    return words[(fifo + INJECTION_AWAY_OFFSET) >>> 2] === AWAY_NONE ? (tail - head) >>> 0 : 0;
+    if (head !== before) storeWord(fifo + L.INJECTION_HEAD_OFFSET, head);
+    words[(fifo + L.INJECTION_AHEAD_OFFSET) >>> 2] = tail - head;
+    return words[(fifo + L.INJECTION_AWAY_OFFSET) >>> 2] === L.AWAY_NONE ? (tail - head) >>> 0 : 0;
   }
 
   function engineCarried(fifo: number, result: number): void {
     note(fifo, result);
-    words[(fifo + INJECTION_AWAY_OFFSET) >>> 2] = AWAY_NONE;
-    words[(fifo + INJECTION_AHEAD_OFFSET) >>> 2] = 0;
+    words[(fifo + L.INJECTION_AWAY_OFFSET) >>> 2] = L.AWAY_NONE;
+    words[(fifo + L.INJECTION_AHEAD_OFFSET) >>> 2] = 0;
     // SYNC processed (carried)
-    storeWord(fifo + INJECTION_HEAD_OFFSET, (words[(fifo + INJECTION_HEAD_OFFSET) >>> 2] + 1) | 0);
+    storeWord(fifo + L.INJECTION_HEAD_OFFSET, (words[(fifo + L.INJECTION_HEAD_OFFSET) >>> 2] + 1) | 0);
   }
 
   function engineGiveUp(job: number, fifo: number): void {
-    const mask = words[(fifo + INJECTION_SLOTS_OFFSET) >>> 2] - 1;
-    const tail = words[(fifo + INJECTION_TAIL_OFFSET) >>> 2];
-    const oldest = words[(fifo + INJECTION_OLDEST_OFFSET) >>> 2];
-    let head = words[(fifo + INJECTION_HEAD_OFFSET) >>> 2];
+    const mask = words[(fifo + L.INJECTION_SLOTS_OFFSET) >>> 2] - 1;
+    const tail = words[(fifo + L.INJECTION_TAIL_OFFSET) >>> 2];
+    const oldest = words[(fifo + L.INJECTION_OLDEST_OFFSET) >>> 2];
+    let head = words[(fifo + L.INJECTION_HEAD_OFFSET) >>> 2];
     if (((oldest - head) | 0) > 0) head = oldest;
-    words[(fifo + INJECTION_AWAY_OFFSET) >>> 2] = AWAY_NONE;
+    words[(fifo + L.INJECTION_AWAY_OFFSET) >>> 2] = L.AWAY_NONE;
     for (; head !== tail; head = (head + 1) | 0) {
       completionClear(fifo, head & mask);
       const descriptor = slotOf(fifo, head & mask);
-      const kind = words[(descriptor + DESCRIPTOR_KIND_OFFSET) >>> 2];
+      const kind = words[(descriptor + L.DESCRIPTOR_KIND_OFFSET) >>> 2];
       if (isCompletion(kind)) complete(fifo, descriptor, kind, head & mask);
       else {
-        const isUp = isOwnerUp(job, words[(descriptor + DESCRIPTOR_REMOTE_INDEX_OFFSET) >>> 2]);
-        note(fifo, isUp ? TRANSFER_BROKEN : TRANSFER_ENDED);
+        const isUp = isOwnerUp(job, words[(descriptor + L.DESCRIPTOR_REMOTE_INDEX_OFFSET) >>> 2]);
+        note(fifo, isUp ? L.TRANSFER_BROKEN : L.TRANSFER_ENDED);
       }
     }
     tellDone(fifo);
-    storeWord(fifo + INJECTION_HEAD_OFFSET, head);
+    storeWord(fifo + L.INJECTION_HEAD_OFFSET, head);
   }
 
   return {

@@ -1,49 +1,6 @@
 // Twin of assembly/reception.ts: same functions, same order; see the comments there. It first reads another thread's
 // words plainly (0.3–0.8 ns), as a hint. Before it acts or sleeps upon a value, it loads the word atomically.
-import {
-  ADVANCE_NOTICE,
-  ATTENDED_IDLE_MAX,
-  ATTENDED_KEEP,
-  ATTENDED_SHIFT,
-  ATTENDED_SIZE,
-  CACHE_LINE,
-  CONTEXT_ATTENDED_COUNT_OFFSET,
-  CONTEXT_ATTENDING_OFFSET,
-  CONTEXT_BATCHES_OFFSET,
-  CONTEXT_EVENT_COUNT_OFFSET,
-  CONTEXT_EVENTS_OFFSET,
-  CONTEXT_LANE_COUNT_OFFSET,
-  CONTEXT_LANES_OFFSET,
-  CONTEXT_MESSAGES_OFFSET,
-  CONTEXT_NOTHING_OFFSET,
-  CONTEXT_NOTICE_SEEN_OFFSET,
-  CONTEXT_READY_OFFSET,
-  CONTEXT_STREAMING_OFFSET,
-  CONTEXT_TASK_OFFSET,
-  CONTEXT_TURN_OFFSET,
-  EVENT_COUNT_MAX,
-  EVENT_LANE_MAX,
-  EVENT_SHIFT,
-  EVENT_SIZE,
-  LANE_CONTEXT_OFFSET,
-  LANE_IDLE_OFFSET,
-  LANE_KEEP_OFFSET,
-  LANE_MASK_OFFSET,
-  LANE_MESSAGES_OFFSET,
-  LANE_NEXT_OFFSET,
-  LANE_ORIGIN_OFFSET,
-  LANE_PAUSED_OFFSET,
-  LANE_RELEASED_OFFSET,
-  LANE_RING_OFFSET,
-  LANE_ROOM_WANTED_OFFSET,
-  POLL_PAUSE,
-  RECORD_BODY_OFFSET,
-  RECORD_LENGTH_MASK,
-  RECORD_META_OFFSET,
-  RUN_MAX,
-  STREAM_PAUSE,
-  TASK_NOTICE_OFFSET,
-} from "../../../assembly/layout.js";
+import * as L from "../../../assembly/layout.js";
 import type { SharedAtomics } from "../atomics.js";
 import type { Memory } from "../kernel.js";
 import type { Heap } from "./heap.js";
@@ -59,63 +16,63 @@ export function twinReception({ words }: Memory, sync: SharedAtomics, { heapFree
   const hintWords = words;
 
   function attendedOf(context: number): number {
-    return context + CONTEXT_LANES_OFFSET + (words[(context + CONTEXT_LANE_COUNT_OFFSET) >>> 2] << 2);
+    return context + L.CONTEXT_LANES_OFFSET + (words[(context + L.CONTEXT_LANE_COUNT_OFFSET) >>> 2] << 2);
   }
 
   function laneOf(context: number, origin: number): number {
     // SYNC lane-entry (look)
-    return loadWord(context + CONTEXT_LANES_OFFSET + (origin << 2)) >>> 0;
+    return loadWord(context + L.CONTEXT_LANES_OFFSET + (origin << 2)) >>> 0;
   }
 
   function polledOf(context: number, origin: number): number {
     const lane = laneOf(context, origin);
-    if (lane === 0 || words[(lane + LANE_PAUSED_OFFSET) >>> 2] !== 0) return context + CONTEXT_NOTHING_OFFSET;
-    const next = words[(lane + LANE_NEXT_OFFSET) >>> 2] & words[(lane + LANE_MASK_OFFSET) >>> 2];
-    return words[(lane + LANE_RING_OFFSET) >>> 2] + next;
+    if (lane === 0 || words[(lane + L.LANE_PAUSED_OFFSET) >>> 2] !== 0) return context + L.CONTEXT_NOTHING_OFFSET;
+    const next = words[(lane + L.LANE_NEXT_OFFSET) >>> 2] & words[(lane + L.LANE_MASK_OFFSET) >>> 2];
+    return words[(lane + L.LANE_RING_OFFSET) >>> 2] + next;
   }
 
   function repoint(context: number, origin: number): void {
-    const count = words[(context + CONTEXT_ATTENDED_COUNT_OFFSET) >>> 2];
+    const count = words[(context + L.CONTEXT_ATTENDED_COUNT_OFFSET) >>> 2];
     let entry = attendedOf(context) >>> 2;
     for (let i = 0; i < count; i++) {
       if (words[entry + 1] === origin) words[entry] = polledOf(context, origin);
-      entry += ATTENDED_SIZE >>> 2;
+      entry += L.ATTENDED_SIZE >>> 2;
     }
   }
 
   function take(context: number, entry: number, first: number, already: number, streaming: number): number {
     const origin = words[entry + 1];
-    const lane = words[(context + CONTEXT_LANES_OFFSET + (origin << 2)) >>> 2] >>> 0; // plain: only its owner changes it
-    const ring = words[(lane + LANE_RING_OFFSET) >>> 2];
-    const mask = words[(lane + LANE_MASK_OFFSET) >>> 2];
+    const lane = words[(context + L.CONTEXT_LANES_OFFSET + (origin << 2)) >>> 2] >>> 0; // plain: only its owner changes it
+    const ring = words[(lane + L.LANE_RING_OFFSET) >>> 2];
+    const mask = words[(lane + L.LANE_MASK_OFFSET) >>> 2];
     let record = words[entry];
-    let next = words[(lane + LANE_NEXT_OFFSET) >>> 2];
+    let next = words[(lane + L.LANE_NEXT_OFFSET) >>> 2];
     let commit = first;
     let count = already;
-    const most = Math.min(count + EVENT_LANE_MAX, EVENT_COUNT_MAX);
-    let event = (context + CONTEXT_EVENTS_OFFSET + (count << EVENT_SHIFT)) >>> 2;
+    const most = Math.min(count + L.EVENT_LANE_MAX, L.EVENT_COUNT_MAX);
+    let event = (context + L.CONTEXT_EVENTS_OFFSET + (count << L.EVENT_SHIFT)) >>> 2;
     while (commit !== 0 && count < most) {
       const same = commit;
-      const size = recordSize(same & RECORD_LENGTH_MASK);
-      const run = Math.min(count + RUN_MAX, most);
+      const size = recordSize(same & L.RECORD_LENGTH_MASK);
+      const run = Math.min(count + L.RUN_MAX, most);
       do {
         words[event] = commit;
-        words[event + 1] = words[(record + RECORD_META_OFFSET) >>> 2]; // plain: owned since commit
-        words[event + 2] = record + RECORD_BODY_OFFSET;
+        words[event + 1] = words[(record + L.RECORD_META_OFFSET) >>> 2]; // plain: owned since commit
+        words[event + 2] = record + L.RECORD_BODY_OFFSET;
         words[event + 3] = origin;
-        event += EVENT_SIZE >>> 2;
+        event += L.EVENT_SIZE >>> 2;
         count++;
         next = (next + size) | 0;
         record = (ring + (next & mask)) | 0;
         commit = 0;
-        if (streaming === 0 && (next & (CACHE_LINE - 1)) === 0) break;
+        if (streaming === 0 && (next & (L.CACHE_LINE - 1)) === 0) break;
         // SYNC commit (poll)
         commit = loadWord(record);
       } while (commit === same && count < run);
     }
-    words[(lane + LANE_NEXT_OFFSET) >>> 2] = next;
-    words[(lane + LANE_MESSAGES_OFFSET) >>> 2] += count - already;
-    words[(lane + LANE_IDLE_OFFSET) >>> 2] = 0;
+    words[(lane + L.LANE_NEXT_OFFSET) >>> 2] = next;
+    words[(lane + L.LANE_MESSAGES_OFFSET) >>> 2] += count - already;
+    words[(lane + L.LANE_IDLE_OFFSET) >>> 2] = 0;
     words[entry] = record;
     return count;
   }
@@ -125,50 +82,50 @@ export function twinReception({ words }: Memory, sync: SharedAtomics, { heapFree
     const word = (origin >>> 5) << 2;
     const bit = 1 << (origin & 31);
     // SYNC ready (clear)
-    clearBits(context + CONTEXT_READY_OFFSET + word, bit);
+    clearBits(context + L.CONTEXT_READY_OFFSET + word, bit);
     const polled = polledOf(context, origin);
     if (loadWord(polled) !== 0) {
-      setBits(context + CONTEXT_READY_OFFSET + word, bit);
+      setBits(context + L.CONTEXT_READY_OFFSET + word, bit);
       words[entry] = polled;
       return;
     }
     const lane = laneOf(context, origin);
     if (lane !== 0) laneRelease(lane);
-    const attending = (context + CONTEXT_ATTENDING_OFFSET + word) >>> 2;
+    const attending = (context + L.CONTEXT_ATTENDING_OFFSET + word) >>> 2;
     words[attending] = words[attending] & ~bit;
-    const last = words[(context + CONTEXT_ATTENDED_COUNT_OFFSET) >>> 2] - 1;
-    const lastEntry = (attendedOf(context) + (last << ATTENDED_SHIFT)) >>> 2;
+    const last = words[(context + L.CONTEXT_ATTENDED_COUNT_OFFSET) >>> 2] - 1;
+    const lastEntry = (attendedOf(context) + (last << L.ATTENDED_SHIFT)) >>> 2;
     words[entry] = words[lastEntry];
     words[entry + 1] = words[lastEntry + 1];
-    words[(context + CONTEXT_ATTENDED_COUNT_OFFSET) >>> 2] = last;
+    words[(context + L.CONTEXT_ATTENDED_COUNT_OFFSET) >>> 2] = last;
   }
 
   function isStale(context: number, entry: number, attended: number): boolean {
-    if (words[entry] === ((context + CONTEXT_NOTHING_OFFSET) | 0)) return true;
-    if (attended <= ATTENDED_KEEP) return false;
+    if (words[entry] === ((context + L.CONTEXT_NOTHING_OFFSET) | 0)) return true;
+    if (attended <= L.ATTENDED_KEEP) return false;
     const lane = laneOf(context, words[entry + 1]);
-    const idle = words[(lane + LANE_IDLE_OFFSET) >>> 2] + 1;
-    words[(lane + LANE_IDLE_OFFSET) >>> 2] = idle;
-    return idle > ATTENDED_IDLE_MAX;
+    const idle = words[(lane + L.LANE_IDLE_OFFSET) >>> 2] + 1;
+    words[(lane + L.LANE_IDLE_OFFSET) >>> 2] = idle;
+    return idle > L.ATTENDED_IDLE_MAX;
   }
 
   function detachStale(context: number): void {
     const table = attendedOf(context) >>> 2;
-    for (let i = words[(context + CONTEXT_ATTENDED_COUNT_OFFSET) >>> 2] - 1; i >= 0; i--) {
-      const entry = table + ((i << ATTENDED_SHIFT) >>> 2);
-      const spare = words[(context + CONTEXT_ATTENDED_COUNT_OFFSET) >>> 2] > ATTENDED_KEEP;
-      if (words[entry] === ((context + CONTEXT_NOTHING_OFFSET) | 0)) detach(context, entry);
-      else if (spare && words[(laneOf(context, words[entry + 1]) + LANE_IDLE_OFFSET) >>> 2] > ATTENDED_IDLE_MAX) {
+    for (let i = words[(context + L.CONTEXT_ATTENDED_COUNT_OFFSET) >>> 2] - 1; i >= 0; i--) {
+      const entry = table + ((i << L.ATTENDED_SHIFT) >>> 2);
+      const spare = words[(context + L.CONTEXT_ATTENDED_COUNT_OFFSET) >>> 2] > L.ATTENDED_KEEP;
+      if (words[entry] === ((context + L.CONTEXT_NOTHING_OFFSET) | 0)) detach(context, entry);
+      else if (spare && words[(laneOf(context, words[entry + 1]) + L.LANE_IDLE_OFFSET) >>> 2] > L.ATTENDED_IDLE_MAX) {
         detach(context, entry);
       }
     }
   }
 
   function attend(context: number): void {
-    const count = (words[(context + CONTEXT_LANE_COUNT_OFFSET) >>> 2] + 31) >>> 5;
+    const count = (words[(context + L.CONTEXT_LANE_COUNT_OFFSET) >>> 2] + 31) >>> 5;
     for (let word = 0; word < count; word++) {
-      const ready = (context + CONTEXT_READY_OFFSET + (word << 2)) >>> 2;
-      const attending = (context + CONTEXT_ATTENDING_OFFSET + (word << 2)) >>> 2;
+      const ready = (context + L.CONTEXT_READY_OFFSET + (word << 2)) >>> 2;
+      const attending = (context + L.CONTEXT_ATTENDING_OFFSET + (word << 2)) >>> 2;
       if ((hintWords[ready] & ~words[attending]) === 0) continue;
       // SYNC ready (scan)
       attendAll(context, word, loadWord(ready << 2) & ~words[attending]);
@@ -176,43 +133,44 @@ export function twinReception({ words }: Memory, sync: SharedAtomics, { heapFree
   }
 
   function attendAll(context: number, word: number, bits: number): void {
-    const attending = (context + CONTEXT_ATTENDING_OFFSET + (word << 2)) >>> 2;
+    const attending = (context + L.CONTEXT_ATTENDING_OFFSET + (word << 2)) >>> 2;
     words[attending] = words[attending] | bits;
     for (let fresh = bits; fresh !== 0; fresh &= fresh - 1) {
-      const count = words[(context + CONTEXT_ATTENDED_COUNT_OFFSET) >>> 2];
-      const entry = (attendedOf(context) + (count << ATTENDED_SHIFT)) >>> 2;
+      const count = words[(context + L.CONTEXT_ATTENDED_COUNT_OFFSET) >>> 2];
+      const entry = (attendedOf(context) + (count << L.ATTENDED_SHIFT)) >>> 2;
       const origin = (word << 5) + 31 - Math.clz32(fresh & -fresh);
       words[entry] = polledOf(context, origin);
       words[entry + 1] = origin;
-      words[(context + CONTEXT_ATTENDED_COUNT_OFFSET) >>> 2] = count + 1;
+      words[(context + L.CONTEXT_ATTENDED_COUNT_OFFSET) >>> 2] = count + 1;
     }
   }
 
   function isQuiet(context: number): boolean {
-    const attended = words[(context + CONTEXT_ATTENDED_COUNT_OFFSET) >>> 2];
-    if (attended > ATTENDED_KEEP) return false;
-    const count = (words[(context + CONTEXT_LANE_COUNT_OFFSET) >>> 2] + 31) >>> 5;
-    const attending = (context + CONTEXT_ATTENDING_OFFSET) >>> 2;
+    const attended = words[(context + L.CONTEXT_ATTENDED_COUNT_OFFSET) >>> 2];
+    if (attended > L.ATTENDED_KEEP) return false;
+    const count = (words[(context + L.CONTEXT_LANE_COUNT_OFFSET) >>> 2] + 31) >>> 5;
+    const attending = (context + L.CONTEXT_ATTENDING_OFFSET) >>> 2;
     for (let word = 0; word < count; word++) {
       // SYNC ready (scan)
-      if ((loadWord(context + CONTEXT_READY_OFFSET + (word << 2)) & ~words[attending + word]) !== 0) return false;
+      if ((loadWord(context + L.CONTEXT_READY_OFFSET + (word << 2)) & ~words[attending + word]) !== 0) return false;
     }
     let entry = attendedOf(context) >>> 2;
     for (let i = 0; i < attended; i++) {
       const polled = words[entry] >>> 0;
       // SYNC commit (poll)
-      if (hintWords[polled >>> 2] !== 0 || polled === context + CONTEXT_NOTHING_OFFSET) return false;
-      entry += ATTENDED_SIZE >>> 2;
+      if (hintWords[polled >>> 2] !== 0 || polled === context + L.CONTEXT_NOTHING_OFFSET) return false;
+      entry += L.ATTENDED_SIZE >>> 2;
     }
     // SYNC notice (look)
-    const notice = (words[(context + CONTEXT_TASK_OFFSET) >>> 2] + TASK_NOTICE_OFFSET) >>> 2;
-    return hintWords[notice] === words[(context + CONTEXT_NOTICE_SEEN_OFFSET) >>> 2];
+    const notice = (words[(context + L.CONTEXT_TASK_OFFSET) >>> 2] + L.TASK_NOTICE_OFFSET) >>> 2;
+    return hintWords[notice] === words[(context + L.CONTEXT_NOTICE_SEEN_OFFSET) >>> 2];
   }
 
   function advance(context: number, rounds: number): number {
-    let busy = words[(context + CONTEXT_STREAMING_OFFSET) >>> 2] !== 0;
+    let busy = words[(context + L.CONTEXT_STREAMING_OFFSET) >>> 2] !== 0;
     if (busy)
-      for (let pause = STREAM_PAUSE >>> PAUSE_SHIFT; pause !== 0; pause--) loadWord(context + CONTEXT_NOTHING_OFFSET);
+      for (let pause = L.STREAM_PAUSE >>> PAUSE_SHIFT; pause !== 0; pause--)
+        loadWord(context + L.CONTEXT_NOTHING_OFFSET);
     let left = rounds;
     for (let streaming = 1; ; streaming = 0) {
       if (busy || !isQuiet(context)) {
@@ -221,22 +179,22 @@ export function twinReception({ words }: Memory, sync: SharedAtomics, { heapFree
       }
       if (--left === 0) return 0;
       busy = false;
-      for (let pause = POLL_PAUSE >>> PAUSE_SHIFT; pause >= 0; pause--) loadWord(context + CONTEXT_NOTHING_OFFSET);
+      for (let pause = L.POLL_PAUSE >>> PAUSE_SHIFT; pause >= 0; pause--) loadWord(context + L.CONTEXT_NOTHING_OFFSET);
     }
   }
 
   function collect(context: number, streaming: number): number {
-    const notice = (words[(context + CONTEXT_TASK_OFFSET) >>> 2] + TASK_NOTICE_OFFSET) >>> 2;
+    const notice = (words[(context + L.CONTEXT_TASK_OFFSET) >>> 2] + L.TASK_NOTICE_OFFSET) >>> 2;
     const table = attendedOf(context) >>> 2;
     let count = 0;
     attend(context);
-    const attended = words[(context + CONTEXT_ATTENDED_COUNT_OFFSET) >>> 2];
+    const attended = words[(context + L.CONTEXT_ATTENDED_COUNT_OFFSET) >>> 2];
     let stale = false;
-    const first = words[(context + CONTEXT_TURN_OFFSET) >>> 2];
+    const first = words[(context + L.CONTEXT_TURN_OFFSET) >>> 2];
     let turn = first;
     for (let i = 0; i < attended; i++) {
       if (turn >= attended) turn = 0;
-      const entry = table + ((turn << ATTENDED_SHIFT) >>> 2);
+      const entry = table + ((turn << L.ATTENDED_SHIFT) >>> 2);
       const record = words[entry];
       // SYNC commit (poll)
       const commit = hintWords[record >>> 2] === 0 ? 0 : loadWord(record);
@@ -245,89 +203,89 @@ export function twinReception({ words }: Memory, sync: SharedAtomics, { heapFree
       turn++;
     }
     if (stale) detachStale(context);
-    if (count !== 0) words[(context + CONTEXT_TURN_OFFSET) >>> 2] = first < attended ? first + 1 : 1;
+    if (count !== 0) words[(context + L.CONTEXT_TURN_OFFSET) >>> 2] = first < attended ? first + 1 : 1;
     // SYNC notice (look)
-    const flags = hintWords[notice] !== words[(context + CONTEXT_NOTICE_SEEN_OFFSET) >>> 2] ? ADVANCE_NOTICE : 0;
-    words[(context + CONTEXT_STREAMING_OFFSET) >>> 2] = count === 0 ? 0 : streaming;
+    const flags = hintWords[notice] !== words[(context + L.CONTEXT_NOTICE_SEEN_OFFSET) >>> 2] ? L.ADVANCE_NOTICE : 0;
+    words[(context + L.CONTEXT_STREAMING_OFFSET) >>> 2] = count === 0 ? 0 : streaming;
     if (count === 0) return flags;
-    words[(context + CONTEXT_EVENT_COUNT_OFFSET) >>> 2] = count;
-    words[(context + CONTEXT_MESSAGES_OFFSET) >>> 2] += count;
-    words[(context + CONTEXT_BATCHES_OFFSET) >>> 2]++;
+    words[(context + L.CONTEXT_EVENT_COUNT_OFFSET) >>> 2] = count;
+    words[(context + L.CONTEXT_MESSAGES_OFFSET) >>> 2] += count;
+    words[(context + L.CONTEXT_BATCHES_OFFSET) >>> 2]++;
     return count | flags;
   }
 
   function release(context: number): void {
-    const count = words[(context + CONTEXT_ATTENDED_COUNT_OFFSET) >>> 2];
+    const count = words[(context + L.CONTEXT_ATTENDED_COUNT_OFFSET) >>> 2];
     let entry = attendedOf(context) >>> 2;
     for (let i = 0; i < count; i++) {
-      const lane = words[(context + CONTEXT_LANES_OFFSET + (words[entry + 1] << 2)) >>> 2] >>> 0;
+      const lane = words[(context + L.CONTEXT_LANES_OFFSET + (words[entry + 1] << 2)) >>> 2] >>> 0;
       if (lane !== 0 && isWorthReleasing(lane)) laneRelease(lane);
-      entry += ATTENDED_SIZE >>> 2;
+      entry += L.ATTENDED_SIZE >>> 2;
     }
-    words[(context + CONTEXT_EVENT_COUNT_OFFSET) >>> 2] = 0;
+    words[(context + L.CONTEXT_EVENT_COUNT_OFFSET) >>> 2] = 0;
   }
 
   function isWorthReleasing(lane: number): boolean {
-    const bytes = (words[(lane + LANE_NEXT_OFFSET) >>> 2] - words[(lane + LANE_RELEASED_OFFSET) >>> 2]) | 0;
+    const bytes = (words[(lane + L.LANE_NEXT_OFFSET) >>> 2] - words[(lane + L.LANE_RELEASED_OFFSET) >>> 2]) | 0;
     if (bytes === 0) return false;
-    if (bytes > words[(lane + LANE_KEEP_OFFSET) >>> 2]) return true;
+    if (bytes > words[(lane + L.LANE_KEEP_OFFSET) >>> 2]) return true;
     // SYNC room-wanted (look)
-    return loadWord(lane + LANE_ROOM_WANTED_OFFSET) !== 0;
+    return loadWord(lane + L.LANE_ROOM_WANTED_OFFSET) !== 0;
   }
 
   function peek(context: number): number {
-    const notice = words[(context + CONTEXT_TASK_OFFSET) >>> 2] + TASK_NOTICE_OFFSET;
-    if (loadWord(notice) !== words[(context + CONTEXT_NOTICE_SEEN_OFFSET) >>> 2]) return 1;
-    const wordCount = (words[(context + CONTEXT_LANE_COUNT_OFFSET) >>> 2] + 31) >>> 5;
+    const notice = words[(context + L.CONTEXT_TASK_OFFSET) >>> 2] + L.TASK_NOTICE_OFFSET;
+    if (loadWord(notice) !== words[(context + L.CONTEXT_NOTICE_SEEN_OFFSET) >>> 2]) return 1;
+    const wordCount = (words[(context + L.CONTEXT_LANE_COUNT_OFFSET) >>> 2] + 31) >>> 5;
     for (let word = 0; word < wordCount; word++) {
-      const attending = words[(context + CONTEXT_ATTENDING_OFFSET + (word << 2)) >>> 2];
+      const attending = words[(context + L.CONTEXT_ATTENDING_OFFSET + (word << 2)) >>> 2];
       // SYNC ready (scan)
-      if ((loadWord(context + CONTEXT_READY_OFFSET + (word << 2)) & ~attending) !== 0) return 1;
+      if ((loadWord(context + L.CONTEXT_READY_OFFSET + (word << 2)) & ~attending) !== 0) return 1;
     }
-    const count = words[(context + CONTEXT_ATTENDED_COUNT_OFFSET) >>> 2];
+    const count = words[(context + L.CONTEXT_ATTENDED_COUNT_OFFSET) >>> 2];
     let entry = attendedOf(context) >>> 2;
     let found = 0;
     for (let i = 0; i < count; i++) {
       const lane = laneOf(context, words[entry + 1]);
       if (lane !== 0) laneRelease(lane);
       if (loadWord(polledOf(context, words[entry + 1])) !== 0) found = 1;
-      entry += ATTENDED_SIZE >>> 2;
+      entry += L.ATTENDED_SIZE >>> 2;
     }
     return found;
   }
 
   function lastLook(context: number): number {
-    bellArm(words[(context + CONTEXT_TASK_OFFSET) >>> 2]);
+    bellArm(words[(context + L.CONTEXT_TASK_OFFSET) >>> 2]);
     return peek(context);
   }
 
   function lanePeek(lane: number): number {
-    const next = words[(lane + LANE_NEXT_OFFSET) >>> 2] & words[(lane + LANE_MASK_OFFSET) >>> 2];
-    return loadWord(words[(lane + LANE_RING_OFFSET) >>> 2] + next) === 0 ? 0 : 1;
+    const next = words[(lane + L.LANE_NEXT_OFFSET) >>> 2] & words[(lane + L.LANE_MASK_OFFSET) >>> 2];
+    return loadWord(words[(lane + L.LANE_RING_OFFSET) >>> 2] + next) === 0 ? 0 : 1;
   }
 
   function lanePause(lane: number, body: number): void {
-    const released = words[(lane + LANE_RELEASED_OFFSET) >>> 2];
-    const mask = words[(lane + LANE_MASK_OFFSET) >>> 2];
-    const offset = body - RECORD_BODY_OFFSET - words[(lane + LANE_RING_OFFSET) >>> 2];
-    words[(lane + LANE_NEXT_OFFSET) >>> 2] = released + ((offset - (released & mask)) & mask);
-    words[(lane + LANE_PAUSED_OFFSET) >>> 2] = 1;
-    repoint(words[(lane + LANE_CONTEXT_OFFSET) >>> 2], words[(lane + LANE_ORIGIN_OFFSET) >>> 2]);
+    const released = words[(lane + L.LANE_RELEASED_OFFSET) >>> 2];
+    const mask = words[(lane + L.LANE_MASK_OFFSET) >>> 2];
+    const offset = body - L.RECORD_BODY_OFFSET - words[(lane + L.LANE_RING_OFFSET) >>> 2];
+    words[(lane + L.LANE_NEXT_OFFSET) >>> 2] = released + ((offset - (released & mask)) & mask);
+    words[(lane + L.LANE_PAUSED_OFFSET) >>> 2] = 1;
+    repoint(words[(lane + L.LANE_CONTEXT_OFFSET) >>> 2], words[(lane + L.LANE_ORIGIN_OFFSET) >>> 2]);
   }
 
   function laneResume(context: number, origin: number): void {
-    words[(laneOf(context, origin) + LANE_PAUSED_OFFSET) >>> 2] = 0;
+    words[(laneOf(context, origin) + L.LANE_PAUSED_OFFSET) >>> 2] = 0;
     repoint(context, origin);
     // SYNC ready (set)
-    setBits(context + CONTEXT_READY_OFFSET + ((origin >>> 5) << 2), 1 << (origin & 31));
+    setBits(context + L.CONTEXT_READY_OFFSET + ((origin >>> 5) << 2), 1 << (origin & 31));
   }
 
   function laneReady(context: number, origin: number): void {
-    setBits(context + CONTEXT_READY_OFFSET + ((origin >>> 5) << 2), 1 << (origin & 31));
+    setBits(context + L.CONTEXT_READY_OFFSET + ((origin >>> 5) << 2), 1 << (origin & 31));
   }
 
   function laneSwitch(job: number, context: number, origin: number, fresh: number): void {
-    const entry = context + CONTEXT_LANES_OFFSET + (origin << 2);
+    const entry = context + L.CONTEXT_LANES_OFFSET + (origin << 2);
     heapFree(job, loadWord(entry) >>> 0);
     // SYNC lane-entry (replace)
     storeWord(entry, fresh);

@@ -1,30 +1,6 @@
 // The state of an origin's messages to one target endpoint: its reservation, its pending queue, and the waiters for room.
 // Pending messages go before newer ones. The direct path is open while all three are empty.
-import {
-  BUFFER_BYTES_OFFSET,
-  BUFFER_EXTENT_OFFSET,
-  BUFFER_GIVEN_OFFSET,
-  BUFFER_PAYLOAD_MIN,
-  BUFFER_PLACE_OFFSET,
-  BUFFER_SIZE,
-  BUFFER_SLOT_OFFSET,
-  CONTEXT_PENDING_BYTES_OFFSET,
-  CONTEXT_PENDING_COUNT_OFFSET,
-  DISPATCH_ID_CALL,
-  DISPATCH_ID_PULL,
-  FIRST_PREFIX_SIZE,
-  KIND_BROKEN,
-  KIND_BUFFER,
-  KIND_FIRST,
-  KIND_MESSAGE,
-  KIND_MORE,
-  KIND_RTS,
-  LANE_WANTED_SINCE_OFFSET,
-  META_HEADER_SHIFT,
-  RECV_IMMEDIATE_MAX,
-  RTS_SIZE,
-  SEND_IMMEDIATE_MAX,
-} from "../../../assembly/layout.js";
+import * as L from "../../../assembly/layout.js";
 import type { CompletionQueue } from "../../core/completion.js";
 import type { Endpoint } from "../../core/endpoint.js";
 import { PamiError } from "../../core/error.js";
@@ -194,8 +170,8 @@ export class PeerSet {
     this.#pendingCount += messages;
     this.pendingBytes += messages * bytes;
     const { words } = this.memory;
-    words[(this.#block + CONTEXT_PENDING_COUNT_OFFSET) >>> 2] = this.#pendingCount;
-    words[(this.#block + CONTEXT_PENDING_BYTES_OFFSET) >>> 2] = this.pendingBytes;
+    words[(this.#block + L.CONTEXT_PENDING_COUNT_OFFSET) >>> 2] = this.#pendingCount;
+    words[(this.#block + L.CONTEXT_PENDING_BYTES_OFFSET) >>> 2] = this.pendingBytes;
   }
 
   /** A message is sent, or is not sent any more. @returns `result` */
@@ -209,7 +185,7 @@ export class PeerSet {
 
   /** A lane has no room from now on: stores the time stamp, for the dump. */
   full(lane: number, target: number, bytes: number): void {
-    this.memory.words[(lane + LANE_WANTED_SINCE_OFFSET) >>> 2] = stampOf(this.#clock, this.#clock.now());
+    this.memory.words[(lane + L.LANE_WANTED_SINCE_OFFSET) >>> 2] = stampOf(this.#clock, this.#clock.now());
     if (!diagnostics.full.hasSubscribers) return;
     const { addresses, lanes } = this;
     const { origin } = lanes;
@@ -231,10 +207,10 @@ function isPayloadClosed({ payload, payloadBytes, region }: SendRequest): boolea
 function nextBytes(request: SendRequest, inBuffer: boolean): number {
   const { sent } = request;
   if (isPayloadClosed(request)) return 0;
-  if (request.offer !== undefined && sent < 0) return RTS_SIZE + (request.header?.length ?? 0);
-  if (inBuffer) return BUFFER_SIZE + (request.header?.length ?? 0);
+  if (request.offer !== undefined && sent < 0) return L.RTS_SIZE + (request.header?.length ?? 0);
+  if (inBuffer) return L.BUFFER_SIZE + (request.header?.length ?? 0);
   const total = totalOf(request);
-  return sent < 0 && total <= RECV_IMMEDIATE_MAX ? total : Math.min(total - Math.max(sent, 0), PACKET_BYTES);
+  return sent < 0 && total <= L.RECV_IMMEDIATE_MAX ? total : Math.min(total - Math.max(sent, 0), PACKET_BYTES);
 }
 
 /**
@@ -261,7 +237,7 @@ class PendingQueue {
   }
 
   push(request: SendRequest): void {
-    (request.dispatch < DISPATCH_ID_PULL ? this.#others : this.#ofTransfers).push(request);
+    (request.dispatch < L.DISPATCH_ID_PULL ? this.#others : this.#ofTransfers).push(request);
   }
 
   shift(): void {
@@ -333,14 +309,14 @@ export class Peer {
     if (this.#lane === 0 && this.#ensure(0) !== LANE_READY) return 0;
     const room = this.#peerSet.kernel.laneRoom(this.#lane);
     // A payload too short for a buffer goes only in the lane.
-    if (room < BUFFER_PAYLOAD_MIN || !this.#takesBuffers) return room;
+    if (room < L.BUFFER_PAYLOAD_MIN || !this.#takesBuffers) return room;
     const buffer = this.#peerSet.buffers.room(this.#flight);
-    return buffer < BUFFER_PAYLOAD_MIN ? BUFFER_PAYLOAD_MIN - 1 : Math.max(room, buffer);
+    return buffer < L.BUFFER_PAYLOAD_MIN ? L.BUFFER_PAYLOAD_MIN - 1 : Math.max(room, buffer);
   }
 
   /** Whether a payload may go in a buffer, at some time. */
   fitsBuffer(payloadBytes: number): boolean {
-    return this.#takesBuffers && payloadBytes >= BUFFER_PAYLOAD_MIN && this.#peerSet.buffers.fits(payloadBytes);
+    return this.#takesBuffers && payloadBytes >= L.BUFFER_PAYLOAD_MIN && this.#peerSet.buffers.fits(payloadBytes);
   }
 
   whenRoom(bytes: number, onRoom: Callback, cookie: unknown): void {
@@ -351,7 +327,7 @@ export class Peer {
     if (!this.isBusy) this.#peerSet.count(1);
     const isOffer = this.#isOfferRefused && !this.#mayOffer;
     // A message of one record never lacks a buffer: its send returns ENOMEM if no lane takes it.
-    const isRecord = bytes <= RECV_IMMEDIATE_MAX && this.#heldRefused === Number.POSITIVE_INFINITY;
+    const isRecord = bytes <= L.RECV_IMMEDIATE_MAX && this.#heldRefused === Number.POSITIVE_INFINITY;
     this.#waiters.push({ bytes, onRoom, cookie, isOffer, held: isRecord ? -1 : this.#heldRefused });
     this.#isOfferRefused = false;
     this.#heldRefused = -1;
@@ -361,11 +337,11 @@ export class Peer {
 
   /** Bytes of room in the lane that a waiter waits for. */
   #laneBytes({ bytes, held }: RoomWaiter): number {
-    if (held < 0) return Math.min(bytes, this.fitsBuffer(bytes) ? SEND_IMMEDIATE_MAX : RECV_IMMEDIATE_MAX);
+    if (held < 0) return Math.min(bytes, this.fitsBuffer(bytes) ? L.SEND_IMMEDIATE_MAX : L.RECV_IMMEDIATE_MAX);
     // A message that lacks memory, or space in the pending queue, goes in a buffer or in packets: through any lane.
     const { lanes } = this.#peerSet;
     const most = this.#lane === 0 ? lanes.smallBodyMax : lanes.recordBodyMax(this.#lane);
-    return Math.min(bytes, SEND_IMMEDIATE_MAX, most);
+    return Math.min(bytes, L.SEND_IMMEDIATE_MAX, most);
   }
 
   /** Whether a waiter may be called back, given that the lane has room for it. */
@@ -409,7 +385,7 @@ export class Peer {
     if (state !== LANE_READY) return -this.#refused(state, total);
     const body = this.#peerSet.kernel.laneReserve(this.#lane, total);
     if (body === 0) return -this.#refused(LANE_FULL, total);
-    this.#reserved = { headerBytes, payloadBytes, meta: (headerBytes << META_HEADER_SHIFT) | dispatch };
+    this.#reserved = { headerBytes, payloadBytes, meta: (headerBytes << L.META_HEADER_SHIFT) | dispatch };
     this.#settle();
     return body;
   }
@@ -434,7 +410,7 @@ export class Peer {
     else if (payloadBytes === undefined) kernel.laneAbort(lane);
     else {
       const total = bodyBytes(reserved.headerBytes, payloadBytes);
-      kernel.laneCommit(lane, KIND_MESSAGE, total, reserved.meta);
+      kernel.laneCommit(lane, L.KIND_MESSAGE, total, reserved.meta);
     }
     this.#settle();
   }
@@ -451,7 +427,7 @@ export class Peer {
     ) {
       return !this.#peerSet.buffers.mayTake(this.#flight, payloadBytes);
     }
-    if (this.#wanted < 0 || this.#ended || lane === 0 || total > RECV_IMMEDIATE_MAX) return false;
+    if (this.#wanted < 0 || this.#ended || lane === 0 || total > L.RECV_IMMEDIATE_MAX) return false;
     const needed = total <= lanes.recordBodyMax(lane) ? total : SWITCH_BYTES;
     if (kernel.laneRoom(lane) >= needed) return false;
     this.#wanted = total;
@@ -479,7 +455,7 @@ export class Peer {
     if (
       this.#pending.length === 0 &&
       this.#reserved === undefined &&
-      (fits || totalOf(request) <= RECV_IMMEDIATE_MAX || this.#goesInBuffer(request))
+      (fits || totalOf(request) <= L.RECV_IMMEDIATE_MAX || this.#goesInBuffer(request))
     ) {
       const state = this.#attempt(request, fits);
       if (state === LANE_OFFERED || state === LANE_CANCELED || state === LANE_READY) {
@@ -494,13 +470,13 @@ export class Peer {
       if (state === LANE_UNREAD) return this.#later(request, copied, copyPayload, fits);
       const held = queue && copied <= peerSet.pendingMax ? copied : Number.POSITIVE_INFINITY;
       // The message could go in packets, but the pending queue has no space to finish it from. No task rings for memory.
-      if (state === LANE_NO_MEMORY && !fits && totalOf(request) > RECV_IMMEDIATE_MAX) {
+      if (state === LANE_NO_MEMORY && !fits && totalOf(request) > L.RECV_IMMEDIATE_MAX) {
         this.#heldRefused = held;
         peerSet.retrySoon = true;
         return EAGAIN;
       }
       // A reply, which no caller would send again, waits for its first lane.
-      const waits = isOwn && request.dispatch !== DISPATCH_ID_CALL;
+      const waits = isOwn && request.dispatch !== L.DISPATCH_ID_CALL;
       // The message would go in packets, once the pending queue has space for it.
       const comesToFit = this.#lane !== 0 && queue && copied <= peerSet.pendingMax;
       if (state === LANE_NO_MEMORY && !fits && comesToFit) this.#heldRefused = held;
@@ -603,7 +579,7 @@ export class Peer {
       const bytes = this.#laneBytes(waiter);
       const state = this.#ensure(bytes);
       // There may be memory now for a lane that takes the message whole.
-      if (bytes < waiter.bytes && waiter.bytes <= RECV_IMMEDIATE_MAX && waiter.held >= 0) this.#ensure(waiter.bytes);
+      if (bytes < waiter.bytes && waiter.bytes <= L.RECV_IMMEDIATE_MAX && waiter.held >= 0) this.#ensure(waiter.bytes);
       if (state === LANE_LATER) this.#peerSet.retrySoon = true;
       if (state === LANE_LATER) return told;
       if (state === LANE_FULL || (state === LANE_READY && kernel.laneRoom(this.#lane) < bytes)) {
@@ -744,7 +720,7 @@ export class Peer {
   #want(bytes: number): void {
     const lane = this.#lane;
     // A lane that has replaced the previous lane since has no stamp yet.
-    const isStamped = this.#peerSet.memory.words[(lane + LANE_WANTED_SINCE_OFFSET) >>> 2] !== 0;
+    const isStamped = this.#peerSet.memory.words[(lane + L.LANE_WANTED_SINCE_OFFSET) >>> 2] !== 0;
     if (lane !== 0 && (this.#wanted < 0 || !isStamped)) this.#peerSet.full(lane, this.#ordinal, bytes);
     this.#wanted = bytes;
     this.#unwantBuffer();
@@ -769,16 +745,16 @@ export class Peer {
     if (this.#goesInBuffer(request)) {
       const state = this.#attemptBuffer(dispatch, header, payload as Uint8Array, request.gift);
       if (state !== LANE_NO_MEMORY) return state;
-      if (!mayBegin && total > RECV_IMMEDIATE_MAX) return LANE_NO_MEMORY;
+      if (!mayBegin && total > L.RECV_IMMEDIATE_MAX) return LANE_NO_MEMORY;
     }
     // A message that has begun continues in the lane that there is.
-    const bytes = sent < 0 ? Math.min(total, RECV_IMMEDIATE_MAX) : lanes.recordBodyMax(this.#lane);
+    const bytes = sent < 0 ? Math.min(total, L.RECV_IMMEDIATE_MAX) : lanes.recordBodyMax(this.#lane);
     const state = this.#ensure(bytes);
     const lane = this.#lane;
     const isTooSmall = state === LANE_NO_MEMORY && lane !== 0;
     if (state !== LANE_READY && !(isTooSmall && mayBegin)) return state;
-    const meta = ((header?.length ?? 0) << META_HEADER_SHIFT) | dispatch;
-    if (isTooSmall || sent >= 0 || total > RECV_IMMEDIATE_MAX) return this.#attemptPackets(request, meta, total);
+    const meta = ((header?.length ?? 0) << L.META_HEADER_SHIFT) | dispatch;
+    if (isTooSmall || sent >= 0 || total > L.RECV_IMMEDIATE_MAX) return this.#attemptPackets(request, meta, total);
     return lanes.send(lane, meta, header, payload, total) ? LANE_READY : LANE_FULL;
   }
 
@@ -789,7 +765,7 @@ export class Peer {
     const state = this.#ensure(0);
     if (state !== LANE_READY) return state;
     if (kernel.laneReserve(this.#lane, 0) === 0) return LANE_FULL;
-    kernel.laneCommit(this.#lane, KIND_BROKEN, 0, 0);
+    kernel.laneCommit(this.#lane, L.KIND_BROKEN, 0, 0);
     return LANE_BROKEN;
   }
 
@@ -799,7 +775,7 @@ export class Peer {
     if (offer.signal?.aborted) return LANE_CANCELED;
     if (!this.#mayOffer) return LANE_BUSY;
     const headerBytes = header?.length ?? 0;
-    const bytes = RTS_SIZE + headerBytes;
+    const bytes = L.RTS_SIZE + headerBytes;
     // This node can't know whether the other memory has a piece for a larger lane.
     if (bytes > lanes.smallBodyMax && !this.#takesBuffers) return LANE_NO_MEMORY;
     const state = this.#ensure(bytes);
@@ -808,8 +784,8 @@ export class Peer {
     const body = kernel.laneReserve(this.#lane, bytes);
     if (body === 0) return LANE_FULL;
     rendezvous.begin(offer, this.#ordinal, body);
-    if (header !== undefined) lanes.copyIn(header, body + RTS_SIZE);
-    kernel.laneCommit(this.#lane, KIND_RTS, bytes, (headerBytes << META_HEADER_SHIFT) | dispatch);
+    if (header !== undefined) lanes.copyIn(header, body + L.RTS_SIZE);
+    kernel.laneCommit(this.#lane, L.KIND_RTS, bytes, (headerBytes << L.META_HEADER_SHIFT) | dispatch);
     return LANE_OFFERED;
   }
 
@@ -825,10 +801,10 @@ export class Peer {
   ): number {
     const { kernel, lanes, buffers, memory } = this.#peerSet;
     const headerBytes = header?.length ?? 0;
-    const state = this.#ensure(BUFFER_SIZE + headerBytes);
+    const state = this.#ensure(L.BUFFER_SIZE + headerBytes);
     if (state !== LANE_READY) return state;
     const lane = this.#lane;
-    const body = kernel.laneReserve(lane, BUFFER_SIZE + headerBytes);
+    const body = kernel.laneReserve(lane, L.BUFFER_SIZE + headerBytes);
     if (body === 0) return LANE_FULL;
     const slot = gift === undefined ? buffers.take(this.#flight, payload.length) : buffers.give(gift.extent);
     if (slot < 0) {
@@ -839,16 +815,21 @@ export class Peer {
     const place = gift === undefined ? extent : payload.byteOffset;
     if (gift === undefined) lanes.copyIn(payload, extent);
     const { words } = memory;
-    words[(body + BUFFER_SLOT_OFFSET) >>> 2] = buffers.pointerOf(slot);
-    words[(body + BUFFER_EXTENT_OFFSET) >>> 2] = extent;
-    words[(body + BUFFER_PLACE_OFFSET) >>> 2] = place;
-    words[(body + BUFFER_BYTES_OFFSET) >>> 2] = payload.length;
-    words[(body + BUFFER_GIVEN_OFFSET) >>> 2] = gift === undefined ? 0 : 1;
-    if (header !== undefined) lanes.copyIn(header, body + BUFFER_SIZE);
+    words[(body + L.BUFFER_SLOT_OFFSET) >>> 2] = buffers.pointerOf(slot);
+    words[(body + L.BUFFER_EXTENT_OFFSET) >>> 2] = extent;
+    words[(body + L.BUFFER_PLACE_OFFSET) >>> 2] = place;
+    words[(body + L.BUFFER_BYTES_OFFSET) >>> 2] = payload.length;
+    words[(body + L.BUFFER_GIVEN_OFFSET) >>> 2] = gift === undefined ? 0 : 1;
+    if (header !== undefined) lanes.copyIn(header, body + L.BUFFER_SIZE);
     buffers.send(this.#flight, slot);
     gift?.accept();
     gift?.pass();
-    kernel.laneCommit(lane, KIND_BUFFER, BUFFER_SIZE + headerBytes, (headerBytes << META_HEADER_SHIFT) | dispatch);
+    kernel.laneCommit(
+      lane,
+      L.KIND_BUFFER,
+      L.BUFFER_SIZE + headerBytes,
+      (headerBytes << L.META_HEADER_SHIFT) | dispatch,
+    );
     return LANE_READY;
   }
 
@@ -860,12 +841,12 @@ export class Peer {
     const prologue = prologueBytes(headerBytes, payloadBytes);
     const most = Math.min(PACKET_BYTES, lanes.recordBodyMax(lane));
     if (request.sent < 0) {
-      const bytes = Math.min(prologue, lanes.recordBodyMax(lane) - FIRST_PREFIX_SIZE);
-      const body = kernel.laneReserve(lane, FIRST_PREFIX_SIZE + bytes);
+      const bytes = Math.min(prologue, lanes.recordBodyMax(lane) - L.FIRST_PREFIX_SIZE);
+      const body = kernel.laneReserve(lane, L.FIRST_PREFIX_SIZE + bytes);
       if (body === 0) return LANE_FULL;
       memory.words[body >>> 2] = payloadBytes;
-      this.#copyIn(request, 0, bytes, body + FIRST_PREFIX_SIZE);
-      kernel.laneCommit(lane, KIND_FIRST, FIRST_PREFIX_SIZE + bytes, meta);
+      this.#copyIn(request, 0, bytes, body + L.FIRST_PREFIX_SIZE);
+      kernel.laneCommit(lane, L.KIND_FIRST, L.FIRST_PREFIX_SIZE + bytes, meta);
       request.sent = bytes;
     }
     while (request.sent < total) {
@@ -874,7 +855,7 @@ export class Peer {
       const body = kernel.laneReserve(lane, bytes);
       if (body === 0) return LANE_FULL;
       this.#copyIn(request, sent, sent + bytes, body);
-      kernel.laneCommit(lane, KIND_MORE, bytes, 0);
+      kernel.laneCommit(lane, L.KIND_MORE, bytes, 0);
       request.sent = sent + bytes;
     }
     return LANE_READY;

@@ -1,42 +1,6 @@
 // The target's side: from events to handlers. A handler reads a small message in place. Of a large message, the handler gets
 // the header, and chooses where the packets are copied. A message without a handler is copied into the unexpected queue.
-import {
-  ADVANCE_EVENTS_MASK,
-  BUFFER_BYTES_OFFSET,
-  BUFFER_EXTENT_OFFSET,
-  BUFFER_FREE,
-  BUFFER_GIVEN_OFFSET,
-  BUFFER_GONE,
-  BUFFER_PLACE_OFFSET,
-  BUFFER_SIZE,
-  BUFFER_SLOT_OFFSET,
-  CONTEXT_EVENTS_OFFSET,
-  CONTEXT_HANDLERLESS_OFFSET,
-  CONTEXT_NOTICE_SEEN_OFFSET,
-  CONTEXT_UNEXPECTED_OFFSET,
-  DISPATCH_ID_CALL,
-  DISPATCH_ID_MAX,
-  EVENT_SIZE,
-  FIRST_PREFIX_SIZE,
-  KIND_BROKEN,
-  KIND_BUFFER,
-  KIND_FIRST,
-  KIND_MESSAGE,
-  KIND_MORE,
-  KIND_RTS,
-  LANE_PAUSED_SINCE_OFFSET,
-  META_DISPATCH_MASK,
-  META_HEADER_SHIFT,
-  RECORD_GRANULE,
-  RECORD_KIND_MASK,
-  RECORD_KIND_SHIFT,
-  RECORD_LENGTH_MASK,
-  RECV_IMMEDIATE_MAX,
-  RTS_SIZE,
-  SEND_IMMEDIATE_MAX,
-  TASK_CLOSED,
-  TASK_STATE_OFFSET,
-} from "../../../assembly/layout.js";
+import * as L from "../../../assembly/layout.js";
 import type { CompletionQueue } from "../../core/completion.js";
 import { type Endpoint, nameOf } from "../../core/endpoint.js";
 import { checkInteger, PamiError, show } from "../../core/error.js";
@@ -128,7 +92,7 @@ export interface Taken {
 }
 
 /** Bytes for which an empty message counts in the unexpected queue: the bytes of its record. */
-const KEPT_BYTES_MIN = RECORD_GRANULE;
+const KEPT_BYTES_MIN = L.RECORD_GRANULE;
 
 /**
  * The largest memory of a copy that is kept for the next copy. Fresh memory for 1 MiB takes 75 µs, and the garbage collector
@@ -139,10 +103,10 @@ const SPARE_BYTES_MAX = 4_194_304;
 /** Most dispatch ids that the text of a refusal names. */
 const SHOWN_IDS_MAX = 16;
 
-const isCallOf = ({ meta }: Copy): boolean => (meta & META_DISPATCH_MASK) === DISPATCH_ID_CALL;
+const isCallOf = ({ meta }: Copy): boolean => (meta & L.META_DISPATCH_MASK) === L.DISPATCH_ID_CALL;
 
 /** These bits of a commit word are 0 for a whole message. */
-const KIND_BITS = RECORD_KIND_MASK << RECORD_KIND_SHIFT;
+const KIND_BITS = L.RECORD_KIND_MASK << L.RECORD_KIND_SHIFT;
 
 export class Receiver {
   /** Work for the next advance: unexpected messages whose handler has been set. */
@@ -221,7 +185,7 @@ export class Receiver {
     this.#addresses = addresses;
     this.#ordinal = ordinal;
     this.#block = block;
-    this.#eventWord = (block + CONTEXT_EVENTS_OFFSET) >>> 2;
+    this.#eventWord = (block + L.CONTEXT_EVENTS_OFFSET) >>> 2;
     this.#completions = completions;
     this.#rendezvous = rendezvous;
     this.#gone = gone;
@@ -253,12 +217,12 @@ export class Receiver {
   /** Also stored in the context's block, for the dump. */
   set unexpectedBytes(bytes: number) {
     this.#unexpectedBytes = bytes;
-    this.#memory.words[(this.#block + CONTEXT_UNEXPECTED_OFFSET) >>> 2] = bytes;
+    this.#memory.words[(this.#block + L.CONTEXT_UNEXPECTED_OFFSET) >>> 2] = bytes;
   }
 
   /** The dispatch id whose messages have waited longest for a handler; -1: none. */
   protected get handlerless(): number {
-    return (this.#memory.words[(this.#block + CONTEXT_HANDLERLESS_OFFSET) >>> 2] as number) - 1;
+    return (this.#memory.words[(this.#block + L.CONTEXT_HANDLERLESS_OFFSET) >>> 2] as number) - 1;
   }
 
   /**
@@ -272,12 +236,12 @@ export class Receiver {
       first = id;
       break;
     }
-    this.#memory.words[(this.#block + CONTEXT_HANDLERLESS_OFFSET) >>> 2] = first + 1;
+    this.#memory.words[(this.#block + L.CONTEXT_HANDLERLESS_OFFSET) >>> 2] = first + 1;
   }
 
   /** See `Context.dispatch`. */
   dispatch(id: number, handler: Handler, hints: DispatchHints): void {
-    checkInteger("dispatch id", id, 0, DISPATCH_ID_MAX);
+    checkInteger("dispatch id", id, 0, L.DISPATCH_ID_MAX);
     if (typeof handler !== "function")
       throw new PamiError("PAMIR_INVAL", `handler is ${show(handler)}, not a function`);
     if (this.#handlers[id] !== undefined || this.#streams.has(id))
@@ -316,7 +280,7 @@ export class Receiver {
 
   #refusalText(id: number): string {
     const ids = new Set(this.#streamed);
-    for (let own = 0; own <= DISPATCH_ID_MAX; own++) if (this.#handlers[own] !== undefined) ids.add(own);
+    for (let own = 0; own <= L.DISPATCH_ID_MAX; own++) if (this.#handlers[own] !== undefined) ids.add(own);
     const sorted = [...ids].sort((a, b) => a - b);
     const more = sorted.length > SHOWN_IDS_MAX ? `, and ${sorted.length - SHOWN_IDS_MAX} more` : "";
     const has = sorted.length === 0 ? "none" : `handlers of ${sorted.slice(0, SHOWN_IDS_MAX).join(", ")}${more}`;
@@ -354,13 +318,13 @@ export class Receiver {
   /** Looks for records up to `rounds` times and handles the first batch. Returns events and ADVANCE_NOTICE. */
   advance(rounds: number, errors: unknown[]): number {
     const found = this.#kernel.advance(this.#block, rounds);
-    const count = found & ADVANCE_EVENTS_MASK;
+    const count = found & L.ADVANCE_EVENTS_MASK;
     if (count === 0) return found;
     let place = 0;
     this.#inBatch = true;
     while (place < count) {
       try {
-        for (; place < count; place++) this.#event(this.#eventWord + place * (EVENT_SIZE >>> 2));
+        for (; place < count; place++) this.#event(this.#eventWord + place * (L.EVENT_SIZE >>> 2));
       } catch (error) {
         errors.push(error);
         place++;
@@ -401,7 +365,7 @@ export class Receiver {
 
   /** Keeps messages to a dispatch id for take() from now on. @throws PAMIR_INVAL, PAMIR_DISPATCH_TAKEN */
   openStream(id: number): void {
-    checkInteger("dispatch id", id, 0, DISPATCH_ID_MAX);
+    checkInteger("dispatch id", id, 0, L.DISPATCH_ID_MAX);
     if (this.#handlers[id] !== undefined || this.#streams.has(id))
       throw new PamiError("PAMIR_DISPATCH_TAKEN", `dispatch id ${id} has a handler, or a stream`);
     this.#streams.add(id);
@@ -455,10 +419,10 @@ export class Receiver {
     const { meta, bytes, words, origin, payloadBytes } = next;
     this.unexpectedBytes -= next.counts;
     if (this.#paused.size > 0) this.#resume();
-    const isCall = (meta & META_DISPATCH_MASK) === DISPATCH_ID_CALL;
+    const isCall = (meta & L.META_DISPATCH_MASK) === L.DISPATCH_ID_CALL;
     return {
       origin,
-      header: bytes.subarray(isCall ? 8 : 0, meta >>> META_HEADER_SHIFT),
+      header: bytes.subarray(isCall ? 8 : 0, meta >>> L.META_HEADER_SHIFT),
       payload: bytes.subarray(bytes.length - payloadBytes),
       call: isCall ? (words[0] as number) >>> 0 : undefined,
     };
@@ -468,7 +432,7 @@ export class Receiver {
   keepsCall(from: Endpoint, number: number): boolean {
     for (const queue of this.#unexpected.values()) {
       for (const { meta, origin, words } of queue) {
-        const isCall = (meta & META_DISPATCH_MASK) === DISPATCH_ID_CALL;
+        const isCall = (meta & L.META_DISPATCH_MASK) === L.DISPATCH_ID_CALL;
         if (isCall && origin === from && (words[0] as number) >>> 0 === number) return true;
       }
     }
@@ -498,7 +462,7 @@ export class Receiver {
   acknowledgeNotice(notice: number, ended: readonly number[]): void {
     // SYNC quiescence (seen): this context uses nothing any more that was closed, or whose owner had ended, before the
     // notice.
-    this.#kernel.storeWord(this.#block + CONTEXT_NOTICE_SEEN_OFFSET, notice);
+    this.#kernel.storeWord(this.#block + L.CONTEXT_NOTICE_SEEN_OFFSET, notice);
     // This context may have been the last context to use memory of a task that ended before.
     for (const task of ended) this.#unreclaimed.add(task);
     if (ended.length > 0) this.hasOrphans = true;
@@ -531,7 +495,7 @@ export class Receiver {
       this.#gone(this.#addresses.endpointAt(origin));
       // Even if the lane itself has ended, after its last message.
       const task = taskAt(this.#map, origin);
-      if (this.#kernel.loadWord(taskSlot(this.#map, task) + TASK_STATE_OFFSET) >= TASK_CLOSED)
+      if (this.#kernel.loadWord(taskSlot(this.#map, task) + L.TASK_STATE_OFFSET) >= L.TASK_CLOSED)
         this.#unreclaimed.add(task);
       this.#endArrival(origin, SHUTDOWN);
     }
@@ -576,19 +540,19 @@ export class Receiver {
     const body = (words[word + 2] as number) >>> 0;
     const origin = words[word + 3] as number;
     if ((commit & KIND_BITS) === 0) {
-      const handler = this.#direct[meta & META_DISPATCH_MASK];
+      const handler = this.#direct[meta & L.META_DISPATCH_MASK];
       if (handler !== undefined) {
         const message = this.#message;
-        const rest = (commit & RECORD_LENGTH_MASK) - (((meta >>> META_HEADER_SHIFT) + 7) & ~7);
+        const rest = (commit & L.RECORD_LENGTH_MASK) - (((meta >>> L.META_HEADER_SHIFT) + 7) & ~7);
         message.set(meta, body, Math.max(rest, 0), origin, true);
         const returned = handler(message);
         if (returned !== undefined) promised(returned);
         return;
       }
-      if ((meta & META_DISPATCH_MASK) === DISPATCH_ID_CALL) {
-        const called = this.#direct[(words[(body + 4) >>> 2] as number) & DISPATCH_ID_MAX];
+      if ((meta & L.META_DISPATCH_MASK) === L.DISPATCH_ID_CALL) {
+        const called = this.#direct[(words[(body + 4) >>> 2] as number) & L.DISPATCH_ID_MAX];
         if (called !== undefined) {
-          const rest = (commit & RECORD_LENGTH_MASK) - (((meta >>> META_HEADER_SHIFT) + 7) & ~7);
+          const rest = (commit & L.RECORD_LENGTH_MASK) - (((meta >>> L.META_HEADER_SHIFT) + 7) & ~7);
           this.#message.set(meta, body, Math.max(rest, 0), origin, true);
           this.serve(called, this.#message);
           return;
@@ -599,25 +563,25 @@ export class Receiver {
   }
 
   #rareEvent(commit: number, meta: number, body: number, origin: number): void {
-    const kind = (commit >>> RECORD_KIND_SHIFT) & RECORD_KIND_MASK;
-    const length = commit & RECORD_LENGTH_MASK;
-    if (kind === KIND_MORE) this.#packet(body, length, origin);
-    else if (kind === KIND_MESSAGE || kind === KIND_FIRST) this.#dispatchRecord(kind, meta, body, length, origin);
-    else if (kind === KIND_BUFFER) this.#buffered(meta, body, origin);
-    else if (kind === KIND_RTS) this.#requested(meta, body, length, origin);
-    else if (kind === KIND_BROKEN) this.#endArrival(origin, ERROR);
+    const kind = (commit >>> L.RECORD_KIND_SHIFT) & L.RECORD_KIND_MASK;
+    const length = commit & L.RECORD_LENGTH_MASK;
+    if (kind === L.KIND_MORE) this.#packet(body, length, origin);
+    else if (kind === L.KIND_MESSAGE || kind === L.KIND_FIRST) this.#dispatchRecord(kind, meta, body, length, origin);
+    else if (kind === L.KIND_BUFFER) this.#buffered(meta, body, origin);
+    else if (kind === L.KIND_RTS) this.#requested(meta, body, length, origin);
+    else if (kind === L.KIND_BROKEN) this.#endArrival(origin, ERROR);
     else this.#switches.push(origin, (this.#memory.words[body >>> 2] as number) >>> 0);
   }
 
   #dispatchRecord(kind: number, meta: number, body: number, length: number, origin: number): void {
-    const inPackets = kind === KIND_FIRST;
-    const header = inPackets ? body + FIRST_PREFIX_SIZE : body;
-    const isCall = (meta & META_DISPATCH_MASK) === DISPATCH_ID_CALL;
+    const inPackets = kind === L.KIND_FIRST;
+    const header = inPackets ? body + L.FIRST_PREFIX_SIZE : body;
+    const isCall = (meta & L.META_DISPATCH_MASK) === L.DISPATCH_ID_CALL;
     const id = isCall
-      ? (this.#memory.words[(header + 4) >>> 2] as number) & DISPATCH_ID_MAX
-      : meta & META_DISPATCH_MASK;
-    const headerBytes = meta >>> META_HEADER_SHIFT;
-    const here = inPackets ? length - FIRST_PREFIX_SIZE : length;
+      ? (this.#memory.words[(header + 4) >>> 2] as number) & L.DISPATCH_ID_MAX
+      : meta & L.META_DISPATCH_MASK;
+    const headerBytes = meta >>> L.META_HEADER_SHIFT;
+    const here = inPackets ? length - L.FIRST_PREFIX_SIZE : length;
     const payloadBytes = inPackets
       ? (this.#memory.words[body >>> 2] as number) >>> 0
       : Math.max(0, length - headerSpace(headerBytes));
@@ -644,12 +608,12 @@ export class Receiver {
    */
   #buffered(meta: number, body: number, origin: number): void {
     const { words } = this.#memory;
-    const header = body + BUFFER_SIZE;
-    const isCall = (meta & META_DISPATCH_MASK) === DISPATCH_ID_CALL;
-    const id = isCall ? (words[(header + 4) >>> 2] as number) & DISPATCH_ID_MAX : meta & META_DISPATCH_MASK;
-    const headerBytes = meta >>> META_HEADER_SHIFT;
-    const payloadBytes = (words[(body + BUFFER_BYTES_OFFSET) >>> 2] as number) >>> 0;
-    const place = (words[(body + BUFFER_PLACE_OFFSET) >>> 2] as number) >>> 0;
+    const header = body + L.BUFFER_SIZE;
+    const isCall = (meta & L.META_DISPATCH_MASK) === L.DISPATCH_ID_CALL;
+    const id = isCall ? (words[(header + 4) >>> 2] as number) & L.DISPATCH_ID_MAX : meta & L.META_DISPATCH_MASK;
+    const headerBytes = meta >>> L.META_HEADER_SHIFT;
+    const payloadBytes = (words[(body + L.BUFFER_BYTES_OFFSET) >>> 2] as number) >>> 0;
+    const place = (words[(body + L.BUFFER_PLACE_OFFSET) >>> 2] as number) >>> 0;
     const refusal = isCall ? this.#refusal(id) : undefined;
     const handler = refusal ?? this.#handlers[id];
     const isKept = handler === undefined || (refusal === undefined && this.#unexpected.has(id));
@@ -659,12 +623,12 @@ export class Receiver {
       return;
     }
     const buffer = this.#buffer;
-    buffer.slot = (words[(body + BUFFER_SLOT_OFFSET) >>> 2] as number) >>> 0;
-    buffer.extent = (words[(body + BUFFER_EXTENT_OFFSET) >>> 2] as number) >>> 0;
+    buffer.slot = (words[(body + L.BUFFER_SLOT_OFFSET) >>> 2] as number) >>> 0;
+    buffer.extent = (words[(body + L.BUFFER_EXTENT_OFFSET) >>> 2] as number) >>> 0;
     buffer.place = place;
     buffer.bytes = payloadBytes;
     buffer.owner = taskAt(this.#map, origin);
-    buffer.isGiven = words[(body + BUFFER_GIVEN_OFFSET) >>> 2] !== 0;
+    buffer.isGiven = words[(body + L.BUFFER_GIVEN_OFFSET) >>> 2] !== 0;
     buffer.kept = undefined;
     try {
       if (handler === undefined || isKept) {
@@ -686,8 +650,8 @@ export class Receiver {
     buffer.slot = 0;
     buffer.kept = undefined;
     if (kept !== undefined) return;
-    if (!isGiven) this.#kernel.bufferRelease(slot, BUFFER_FREE);
-    else this.#regions.release(owner, extent, () => this.#kernel.bufferRelease(slot, BUFFER_GONE));
+    if (!isGiven) this.#kernel.bufferRelease(slot, L.BUFFER_FREE);
+    else this.#regions.release(owner, extent, () => this.#kernel.bufferRelease(slot, L.BUFFER_GONE));
   }
 
   /** See Message.keep(). */
@@ -699,7 +663,7 @@ export class Receiver {
     if (buffer.slot !== 0) {
       const { slot, owner, extent, place } = buffer;
       buffer.kept ??= this.#regions.adopt(owner, extent, place, payloadBytes, () =>
-        this.#kernel.bufferRelease(slot, BUFFER_GONE),
+        this.#kernel.bufferRelease(slot, L.BUFFER_GONE),
       );
       return buffer.kept;
     }
@@ -710,14 +674,14 @@ export class Receiver {
 
   /** Takes a request to send. */
   #requested(meta: number, body: number, length: number, origin: number): void {
-    const id = meta & META_DISPATCH_MASK;
+    const id = meta & L.META_DISPATCH_MASK;
     const request = this.#rendezvous.requestAt(body, origin);
-    const handler = id > DISPATCH_ID_MAX ? this.#table.drop : this.#handlers[id];
+    const handler = id > L.DISPATCH_ID_MAX ? this.#table.drop : this.#handlers[id];
     if (handler === undefined || this.#unexpected.has(id)) {
-      this.#keep(id, meta, body + RTS_SIZE, length - RTS_SIZE, request.bytes, origin, body, request);
+      this.#keep(id, meta, body + L.RTS_SIZE, length - L.RTS_SIZE, request.bytes, origin, body, request);
       return;
     }
-    this.#message.set(meta, body + RTS_SIZE, request.bytes, origin, false);
+    this.#message.set(meta, body + L.RTS_SIZE, request.bytes, origin, false);
     this.#answer(handler, id, request);
   }
 
@@ -752,7 +716,7 @@ export class Receiver {
   /** Whether a handler is called with the payload. */
   #isImmediate(id: number, headerBytes: number, payloadBytes: number): boolean {
     if (!this.#isEarly(id)) return true;
-    return this.hints[id]?.recvImmediate !== "disable" && bodyBytes(headerBytes, payloadBytes) <= RECV_IMMEDIATE_MAX;
+    return this.hints[id]?.recvImmediate !== "disable" && bodyBytes(headerBytes, payloadBytes) <= L.RECV_IMMEDIATE_MAX;
   }
 
   /** Calls the handler for the current message. @param comes whether the message's payload comes in packets */
@@ -810,7 +774,7 @@ export class Receiver {
     const { payloadBytes, origin } = this.#message;
     throw new PamiError(
       "PAMIR_TOO_LARGE",
-      `dispatch id ${id} takes whole messages only, of at most ${RECV_IMMEDIATE_MAX} bytes; ` +
+      `dispatch id ${id} takes whole messages only, of at most ${L.RECV_IMMEDIATE_MAX} bytes; ` +
         `${payloadBytes} came from endpoint ${origin}`,
     );
   }
@@ -844,7 +808,7 @@ export class Receiver {
   #grow(copy: Copy, needed: number): void {
     const { bytes, meta, payloadBytes } = copy;
     if (needed <= bytes.length) return;
-    const total = headerSpace(meta >>> META_HEADER_SHIFT) + payloadBytes;
+    const total = headerSpace(meta >>> L.META_HEADER_SHIFT) + payloadBytes;
     Object.assign(copy, this.#allocateFor(copy, Math.min(total, Math.max(needed, 4 * bytes.length))));
   }
 
@@ -912,7 +876,7 @@ export class Receiver {
     body: number,
     request?: PayloadOffer,
   ): void {
-    const space = headerSpace(meta >>> META_HEADER_SHIFT);
+    const space = headerSpace(meta >>> L.META_HEADER_SHIFT);
     const total = request === undefined ? space + payloadBytes : space;
     if (!this.#mayKeep(id, Math.max(total, KEPT_BYTES_MIN), origin)) {
       this.#holdBack(id, origin, body);
@@ -969,11 +933,11 @@ export class Receiver {
   ): Copy {
     // The announced bytes are not here yet. Beyond the limit, memory is allocated only as packets come.
     const isWhole = place !== undefined;
-    const room = Math.max(here, RECV_IMMEDIATE_MAX, this.#unexpectedMax);
+    const room = Math.max(here, L.RECV_IMMEDIATE_MAX, this.#unexpectedMax);
     const spare = isQueued ? undefined : this.#takeSpare(total);
     const { words, bytes } = spare ?? allocate(isWhole ? total : Math.min(total, room));
     copyInto(bytes, 0, this.#memory.bytes.subarray(header, header + here));
-    const headerBytes = meta >>> META_HEADER_SHIFT;
+    const headerBytes = meta >>> L.META_HEADER_SHIFT;
     if (isWhole) copyInto(bytes, total - payloadBytes, this.#memory.bytes.subarray(place, place + payloadBytes));
     // A header without a payload is padded in the queue, but not in a record.
     const end = request === undefined ? Math.min(total, bodyBytes(headerBytes, payloadBytes)) : here;
@@ -996,7 +960,7 @@ export class Receiver {
   /** Stops reading an origin, from a record on. */
   #pause(origin: number, body: number): void {
     const lane = this.#kernel.laneOf(this.#block, origin);
-    this.#memory.words[(lane + LANE_PAUSED_SINCE_OFFSET) >>> 2] = stampOf(this.#clock, this.#clock.now());
+    this.#memory.words[(lane + L.LANE_PAUSED_SINCE_OFFSET) >>> 2] = stampOf(this.#clock, this.#clock.now());
     this.#kernel.lanePause(lane, body);
     this.#paused.add(origin);
     if (diagnostics.paused.hasSubscribers) {
@@ -1010,9 +974,9 @@ export class Receiver {
   /** Calls the handler for a copy. */
   #deliver(handler: Handler, copy: Copy): void {
     const { id, meta, origin, payloadBytes, request } = copy;
-    const isCall = (meta & META_DISPATCH_MASK) === DISPATCH_ID_CALL;
+    const isCall = (meta & L.META_DISPATCH_MASK) === L.DISPATCH_ID_CALL;
     this.#message.setMemory(copy, Uint32Array.of(origin));
-    const headerBytes = meta >>> META_HEADER_SHIFT;
+    const headerBytes = meta >>> L.META_HEADER_SHIFT;
     const isHere = request === undefined && this.#isImmediate(id, headerBytes, payloadBytes);
     this.#message.set(meta, 0, payloadBytes, 0, isHere);
     // For an early handler, only the part before the payload was copied.
@@ -1050,16 +1014,16 @@ function allocate(size: number): Pick<Copy, "words" | "bytes"> {
 
 /** Checks a send to a dispatch id with these hints. @throws PAMIR_TOO_LARGE */
 export function checkSendHints(id: number, hints: DispatchHints, headerBytes: number, total: number): void {
-  if (hints.recvImmediate === "enable" && total > RECV_IMMEDIATE_MAX) {
+  if (hints.recvImmediate === "enable" && total > L.RECV_IMMEDIATE_MAX) {
     throw new PamiError(
       "PAMIR_TOO_LARGE",
-      `dispatch id ${id} takes whole messages only (recvImmediate), of at most ${RECV_IMMEDIATE_MAX} bytes, not ${total}`,
+      `dispatch id ${id} takes whole messages only (recvImmediate), of at most ${L.RECV_IMMEDIATE_MAX} bytes, not ${total}`,
     );
   }
-  if (hints.longHeader === "disable" && headerBytes > SEND_IMMEDIATE_MAX) {
+  if (hints.longHeader === "disable" && headerBytes > L.SEND_IMMEDIATE_MAX) {
     throw new PamiError(
       "PAMIR_TOO_LARGE",
-      `dispatch id ${id} takes headers of at most ${SEND_IMMEDIATE_MAX} bytes (longHeader), not ${headerBytes}`,
+      `dispatch id ${id} takes headers of at most ${L.SEND_IMMEDIATE_MAX} bytes (longHeader), not ${headerBytes}`,
     );
   }
 }

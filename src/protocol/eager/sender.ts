@@ -1,16 +1,6 @@
 // The origin's side of active messages: checks the parameters, and has the direct path for messages with room at once. All
 // other work concerns one target: see peer.ts.
-import {
-  BUFFER_PAYLOAD_MIN,
-  DISPATCH_ID_CALL,
-  DISPATCH_ID_MAX,
-  DISPATCH_ID_REPLY,
-  HEADER_BYTES_MAX,
-  MESSAGE_BYTES_MAX,
-  META_HEADER_SHIFT,
-  RECV_IMMEDIATE_MAX,
-  SEND_IMMEDIATE_MAX,
-} from "../../../assembly/layout.js";
+import * as L from "../../../assembly/layout.js";
 import { checkCallback, checkFlag, checkSignal, type Keys } from "../../core/check.js";
 import type { CompletionQueue } from "../../core/completion.js";
 import { checkEndpoint, type Endpoint, taskOf } from "../../core/endpoint.js";
@@ -115,7 +105,7 @@ function wordAt(bytes: Uint8Array, offset: number): number {
 
 /** Whether a value is a dispatch id. A BigInt would throw an error of its own. */
 function isId(dispatch: unknown): boolean {
-  return typeof dispatch === "number" && dispatch === (dispatch & DISPATCH_ID_MAX);
+  return typeof dispatch === "number" && dispatch === (dispatch & L.DISPATCH_ID_MAX);
 }
 
 /** @throws PAMIR_INVAL */
@@ -183,7 +173,7 @@ export class Sender {
     this.#first = addresses.first;
     this.#slot = taskAt(map, base.ordinal);
     this.#contexts = map.contexts;
-    this.#directMax = Math.min(SEND_IMMEDIATE_MAX, lanes.smallBodyMax);
+    this.#directMax = Math.min(L.SEND_IMMEDIATE_MAX, lanes.smallBodyMax);
   }
 
   /** Work for the next advance: targets with pending messages or waiters for room. */
@@ -274,12 +264,12 @@ export class Sender {
     payloadBytes: number,
     total: number,
   ): boolean {
-    if (payloadBytes < BUFFER_PAYLOAD_MIN) {
+    if (payloadBytes < L.BUFFER_PAYLOAD_MIN) {
       // A grown lane takes slightly larger records than the largest message that is delivered whole.
-      if (!(total <= Math.min(this.#lanes.recordBodyMax(lane), RECV_IMMEDIATE_MAX))) return false;
+      if (!(total <= Math.min(this.#lanes.recordBodyMax(lane), L.RECV_IMMEDIATE_MAX))) return false;
       return this.#sendDirectly(lane, dispatch, header, headerBytes, payload, payloadBytes, total);
     }
-    if (headerBytes > HEADER_BYTES_MAX) return false;
+    if (headerBytes > L.HEADER_BYTES_MAX) return false;
     const headerView = headerBytes === 0 ? undefined : this.#bytesOf("header", header as ArrayBufferView);
     const payloadView = this.#bytesOf("payload", payload as ArrayBufferView);
     return this.#peer(to)?.sendBuffer(dispatch, headerView, payloadView) ?? false;
@@ -304,14 +294,14 @@ export class Sender {
     // #directLane(), written out: the endpoint was checked.
     const lane = this.#direct[((to & 0xffffff) - this.#first) * this.#contexts + (to >>> 24)] ?? 0;
     if (lane !== 0 && total <= this.#directMax && total > 0 && gift === undefined) {
-      const meta = (header.length << META_HEADER_SHIFT) | dispatch;
+      const meta = (header.length << L.META_HEADER_SHIFT) | dispatch;
       if (this.#lanes.send(lane, meta, header, payload, total)) return SUCCESS;
     }
-    const isSmall = total <= RECV_IMMEDIATE_MAX;
+    const isSmall = total <= L.RECV_IMMEDIATE_MAX;
     const callbacks = { onLocal, onRemote: undefined, cookie: undefined, offer: undefined, gift };
-    const isReply = dispatch === DISPATCH_ID_REPLY;
+    const isReply = dispatch === L.DISPATCH_ID_REPLY;
     const isCopied =
-      gift === undefined && (isSmall || dispatch === DISPATCH_ID_CALL || (isReply && onLocal === undefined));
+      gift === undefined && (isSmall || dispatch === L.DISPATCH_ID_CALL || (isReply && onLocal === undefined));
     const region = isCopied || gift !== undefined ? undefined : this.#regionOf(payload);
     const request: SendRequest = { dispatch, header, payload, payloadBytes, region, ...callbacks, held: 0, sent: -1 };
     const copied = isCopied ? total : header.length;
@@ -322,25 +312,25 @@ export class Sender {
     const { to, dispatch, header, payload, onLocal, onRemote, cookie } = parameters;
     const queue = parameters.queue !== false;
     const target = this.#peer(to);
-    checkInteger("dispatch", dispatch, 0, DISPATCH_ID_MAX);
+    checkInteger("dispatch", dispatch, 0, L.DISPATCH_ID_MAX);
     const headerView = this.#view("header", header);
     const payloadView = this.#view("payload", payload);
     const headerBytes = headerView?.length ?? 0;
     const payloadBytes = payloadView?.length ?? 0;
-    if (headerBytes > HEADER_BYTES_MAX) {
-      throw new PamiError("PAMIR_TOO_LARGE", `the header has ${headerBytes} bytes, the limit is ${HEADER_BYTES_MAX}`);
+    if (headerBytes > L.HEADER_BYTES_MAX) {
+      throw new PamiError("PAMIR_TOO_LARGE", `the header has ${headerBytes} bytes, the limit is ${L.HEADER_BYTES_MAX}`);
     }
-    if (payloadBytes > MESSAGE_BYTES_MAX) {
+    if (payloadBytes > L.MESSAGE_BYTES_MAX) {
       throw new PamiError(
         "PAMIR_TOO_LARGE",
-        `the payload has ${payloadBytes} bytes, the limit is ${MESSAGE_BYTES_MAX}`,
+        `the payload has ${payloadBytes} bytes, the limit is ${L.MESSAGE_BYTES_MAX}`,
       );
     }
     const gift = this.giftOf(parameters.transfer, parameters.rendezvous, payloadView);
     const copiesPayload = onLocal === undefined && gift === undefined;
     const total = bodyBytes(headerBytes, payloadBytes);
     const copied = copiesPayload ? total : headerBytes;
-    const isLarge = total > RECV_IMMEDIATE_MAX;
+    const isLarge = total > L.RECV_IMMEDIATE_MAX;
     if (copied > this.#peerSet.pendingMax && isLarge && !target?.fitsBuffer(payloadBytes)) {
       throw new PamiError(
         "PAMIR_TOO_LARGE",
@@ -405,7 +395,7 @@ export class Sender {
 
   /** See `Context.whenRoom`. */
   whenRoom(to: Endpoint, bytes: number, onRoom: Callback, cookie: unknown): void {
-    checkInteger("bytes", bytes, 0, MESSAGE_BYTES_MAX);
+    checkInteger("bytes", bytes, 0, L.MESSAGE_BYTES_MAX);
     const begin = (late: Peer): unknown => late.whenRoom(bytes, onRoom, cookie);
     const target = this.#peer(to);
     const request = { onLocal: onRoom, cookie };
@@ -423,9 +413,9 @@ export class Sender {
   /** See `Context.reserve`. */
   reserve(to: Endpoint, dispatch: number, payloadBytes: number, headerBytes: number): number {
     const target = this.#peer(to);
-    checkInteger("dispatch", dispatch, 0, DISPATCH_ID_MAX);
-    checkInteger("headerBytes", headerBytes, 0, HEADER_BYTES_MAX);
-    checkInteger("payloadBytes", payloadBytes, 0, RECV_IMMEDIATE_MAX - headerSpace(headerBytes));
+    checkInteger("dispatch", dispatch, 0, L.DISPATCH_ID_MAX);
+    checkInteger("headerBytes", headerBytes, 0, L.HEADER_BYTES_MAX);
+    checkInteger("payloadBytes", payloadBytes, 0, L.RECV_IMMEDIATE_MAX - headerSpace(headerBytes));
     return target === undefined ? -this.#unbound() : target.reserve(to, dispatch, headerBytes, payloadBytes);
   }
 
@@ -614,7 +604,7 @@ export class Sender {
     payloadBytes: number,
     total: number,
   ): boolean {
-    const meta = (headerBytes << META_HEADER_SHIFT) | dispatch;
+    const meta = (headerBytes << L.META_HEADER_SHIFT) | dispatch;
     if (total === 0) {
       this.#view("header", header);
       this.#view("payload", payload);
@@ -635,10 +625,10 @@ export class Sender {
     queue: boolean,
   ): Result {
     const total = bodyBytes(header?.byteLength ?? 0, payload?.byteLength ?? 0);
-    if (total > SEND_IMMEDIATE_MAX) {
+    if (total > L.SEND_IMMEDIATE_MAX) {
       throw new PamiError(
         "PAMIR_TOO_LARGE",
-        `sendImmediate of ${total} bytes (header padded to 8), the limit is ${SEND_IMMEDIATE_MAX}: use send()`,
+        `sendImmediate of ${total} bytes (header padded to 8), the limit is ${L.SEND_IMMEDIATE_MAX}: use send()`,
       );
     }
     return this.#sendRequest({ to, dispatch, header, payload, queue });

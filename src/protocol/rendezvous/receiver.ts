@@ -2,54 +2,7 @@
 // descriptors between the two engines moves a payload into a region, at the pace of this side. If the destination is no region,
 // or there is no memory for a chain, this thread copies the payload, a slice in each advance. If the payload is in another
 // memory, this thread asks for slices.
-import {
-  DISPATCH_ID_NOTICE,
-  DISPATCH_ID_PULL,
-  DISPATCH_ID_PULLED,
-  LINK_COUNT_MAX,
-  LINK_SIZE,
-  NONE,
-  RGET_FIFO_ALLOWED_OFFSET,
-  RGET_FIFO_BYTES_OFFSET,
-  RGET_FIFO_CHAIN_GENERATION_OFFSET,
-  RGET_FIFO_CHAIN_INDEX_OFFSET,
-  RGET_FIFO_DEPTH_OFFSET,
-  RGET_FIFO_FRAGMENT_OFFSET,
-  RGET_FIFO_FROM_GENERATION_OFFSET,
-  RGET_FIFO_FROM_INDEX_OFFSET,
-  RGET_FIFO_FROM_OFFSET_OFFSET,
-  RGET_FIFO_GENERATION_OFFSET,
-  RGET_FIFO_LEFT_OFFSET,
-  RGET_FIFO_OWN_GENERATION_OFFSET,
-  RGET_FIFO_OWN_INDEX_OFFSET,
-  RGET_FIFO_OWN_OFFSET_OFFSET,
-  RGET_FIFO_PASSED_OFFSET,
-  RGET_FIFO_PEER_FIFO_OFFSET,
-  RGET_FIFO_PEER_GENERATION_OFFSET,
-  RGET_FIFO_PEER_INDEX_OFFSET,
-  RGET_FIFO_PEER_OFFSET_OFFSET,
-  RGET_FIFO_RING_OFFSET,
-  RGET_FIFO_SIZE,
-  RGET_FIFO_TO_GENERATION_OFFSET,
-  RGET_FIFO_TO_INDEX_OFFSET,
-  RGET_FIFO_TO_OFFSET_OFFSET,
-  RGET_FIFO_WRONG_OFFSET,
-  RTS_BLOCK_GENERATION_OFFSET,
-  RTS_BLOCK_INDEX_OFFSET,
-  RTS_BYTES_OFFSET,
-  RTS_FIFO_OFFSET,
-  RTS_FRAGMENT_OFFSET,
-  RTS_GENERATION_OFFSET,
-  RTS_INDEX_OFFSET,
-  RTS_OFFSET_OFFSET,
-  RTS_PLACE_OFFSET,
-  SLICE_BYTES,
-  STAGED_COUNT,
-  TRANSFER_BROKEN,
-  TRANSFER_CANCELED,
-  TRANSFER_DONE,
-  TRANSFER_REFUSED,
-} from "../../../assembly/layout.js";
+import * as L from "../../../assembly/layout.js";
 import { copyToDestination, type Destination, type Message } from "../../core/message/message.js";
 import { checkPacing, DEPTH, FRAGMENT_BYTES, type Pacing } from "../../core/message/pacing.js";
 import type { MemRegion } from "../../core/region.js";
@@ -132,7 +85,7 @@ export class RendezvousReceiver {
   ) {
     this.#count = count;
     checkPacing(pacing);
-    base.handlers.handle(DISPATCH_ID_PULLED, (message) => this.#came(message));
+    base.handlers.handle(L.DISPATCH_ID_PULLED, (message) => this.#came(message));
     this.#base = base;
     this.#regions = regions;
     this.#transfers = transfers;
@@ -145,21 +98,21 @@ export class RendezvousReceiver {
     const word = (offset: number): number => (this.#base.memory.words[(rts + offset) >>> 2] as number) >>> 0;
     return {
       origin,
-      bytes: word(RTS_BYTES_OFFSET),
-      index: word(RTS_INDEX_OFFSET),
-      generation: word(RTS_GENERATION_OFFSET),
-      offset: word(RTS_OFFSET_OFFSET),
-      blockIndex: word(RTS_BLOCK_INDEX_OFFSET),
-      blockGeneration: word(RTS_BLOCK_GENERATION_OFFSET),
-      place: word(RTS_PLACE_OFFSET),
-      rgetFifo: word(RTS_FIFO_OFFSET),
-      fragment: word(RTS_FRAGMENT_OFFSET),
+      bytes: word(L.RTS_BYTES_OFFSET),
+      index: word(L.RTS_INDEX_OFFSET),
+      generation: word(L.RTS_GENERATION_OFFSET),
+      offset: word(L.RTS_OFFSET_OFFSET),
+      blockIndex: word(L.RTS_BLOCK_INDEX_OFFSET),
+      blockGeneration: word(L.RTS_BLOCK_GENERATION_OFFSET),
+      place: word(L.RTS_PLACE_OFFSET),
+      rgetFifo: word(L.RTS_FIFO_OFFSET),
+      fragment: word(L.RTS_FRAGMENT_OFFSET),
     };
   }
 
   /** Tells an origin that its payload is not wanted, or refused. */
   decline(request: PayloadOffer, isRefused: boolean): void {
-    this.#notice(request, isRefused ? TRANSFER_REFUSED : TRANSFER_DONE);
+    this.#notice(request, isRefused ? L.TRANSFER_REFUSED : L.TRANSFER_DONE);
   }
 
   /**
@@ -168,7 +121,7 @@ export class RendezvousReceiver {
   receive(request: PayloadOffer, destination: Destination): void {
     const to = this.#regions.find(destination.bytes);
     if (to !== undefined && this.#chain(request, destination, to)) return;
-    const begun = { at: 0, asked: 0, result: TRANSFER_DONE, isCanceled: false, forget: () => {} };
+    const begun = { at: 0, asked: 0, result: L.TRANSFER_DONE, isCanceled: false, forget: () => {} };
     const pull: Pull = { request, destination, ...begun };
     pull.forget = onAbort(destination.options.signal, () => {
       pull.isCanceled = true;
@@ -245,10 +198,10 @@ export class RendezvousReceiver {
     const { fragment = this.#fragment, depth = this.#depth } = destination.options;
     const most = this.#isRemote(request.origin) ? Math.min(fragment, AWAY_BYTES_MAX) : fragment;
     // A staged payload has the fragments of its ring.
-    const fragmentBytes = request.fragment || Math.max(most, Math.ceil(request.bytes / LINK_COUNT_MAX));
-    const links = this.#takeLinks(Math.ceil(request.bytes / fragmentBytes) * LINK_SIZE);
+    const fragmentBytes = request.fragment || Math.max(most, Math.ceil(request.bytes / L.LINK_COUNT_MAX));
+    const links = this.#takeLinks(Math.ceil(request.bytes / fragmentBytes) * L.LINK_SIZE);
     if (links === undefined) return false;
-    const side = this.#transfers.open(request.origin, NONE, (rgetFifo) =>
+    const side = this.#transfers.open(request.origin, L.NONE, (rgetFifo) =>
       this.#side(request, rgetFifo, destination, links),
     );
     if (side === undefined) {
@@ -259,29 +212,29 @@ export class RendezvousReceiver {
     // Word by word: with a list of pairs, V8 took 40 ms rather than 16 ms to optimize this function, on a core that tasks need.
     const { words } = memory;
     const at = rgetFifo.pointer;
-    words[(at + RGET_FIFO_PEER_INDEX_OFFSET) >>> 2] = request.blockIndex;
-    words[(at + RGET_FIFO_PEER_GENERATION_OFFSET) >>> 2] = request.blockGeneration;
-    words[(at + RGET_FIFO_PEER_OFFSET_OFFSET) >>> 2] = request.place;
-    words[(at + RGET_FIFO_PEER_FIFO_OFFSET) >>> 2] = request.rgetFifo;
-    words[(at + RGET_FIFO_OWN_INDEX_OFFSET) >>> 2] = rgetFifo.region.index;
-    words[(at + RGET_FIFO_OWN_GENERATION_OFFSET) >>> 2] = rgetFifo.region.generation;
-    words[(at + RGET_FIFO_OWN_OFFSET_OFFSET) >>> 2] = rgetFifo.offset;
-    words[(at + RGET_FIFO_FROM_INDEX_OFFSET) >>> 2] = request.index;
-    words[(at + RGET_FIFO_FROM_GENERATION_OFFSET) >>> 2] = request.generation;
-    words[(at + RGET_FIFO_FROM_OFFSET_OFFSET) >>> 2] = request.offset;
-    words[(at + RGET_FIFO_TO_INDEX_OFFSET) >>> 2] = to.index;
-    words[(at + RGET_FIFO_TO_GENERATION_OFFSET) >>> 2] = to.generation;
-    words[(at + RGET_FIFO_TO_OFFSET_OFFSET) >>> 2] = destination.bytes.byteOffset - to.pointer;
-    words[(at + RGET_FIFO_CHAIN_INDEX_OFFSET) >>> 2] = links.index;
-    words[(at + RGET_FIFO_CHAIN_GENERATION_OFFSET) >>> 2] = links.generation;
-    words[(at + RGET_FIFO_BYTES_OFFSET) >>> 2] = request.bytes;
-    words[(at + RGET_FIFO_FRAGMENT_OFFSET) >>> 2] = fragmentBytes;
-    words[(at + RGET_FIFO_RING_OFFSET) >>> 2] = request.fragment === 0 ? 0 : STAGED_COUNT;
-    words[(at + RGET_FIFO_DEPTH_OFFSET) >>> 2] = depth;
+    words[(at + L.RGET_FIFO_PEER_INDEX_OFFSET) >>> 2] = request.blockIndex;
+    words[(at + L.RGET_FIFO_PEER_GENERATION_OFFSET) >>> 2] = request.blockGeneration;
+    words[(at + L.RGET_FIFO_PEER_OFFSET_OFFSET) >>> 2] = request.place;
+    words[(at + L.RGET_FIFO_PEER_FIFO_OFFSET) >>> 2] = request.rgetFifo;
+    words[(at + L.RGET_FIFO_OWN_INDEX_OFFSET) >>> 2] = rgetFifo.region.index;
+    words[(at + L.RGET_FIFO_OWN_GENERATION_OFFSET) >>> 2] = rgetFifo.region.generation;
+    words[(at + L.RGET_FIFO_OWN_OFFSET_OFFSET) >>> 2] = rgetFifo.offset;
+    words[(at + L.RGET_FIFO_FROM_INDEX_OFFSET) >>> 2] = request.index;
+    words[(at + L.RGET_FIFO_FROM_GENERATION_OFFSET) >>> 2] = request.generation;
+    words[(at + L.RGET_FIFO_FROM_OFFSET_OFFSET) >>> 2] = request.offset;
+    words[(at + L.RGET_FIFO_TO_INDEX_OFFSET) >>> 2] = to.index;
+    words[(at + L.RGET_FIFO_TO_GENERATION_OFFSET) >>> 2] = to.generation;
+    words[(at + L.RGET_FIFO_TO_OFFSET_OFFSET) >>> 2] = destination.bytes.byteOffset - to.pointer;
+    words[(at + L.RGET_FIFO_CHAIN_INDEX_OFFSET) >>> 2] = links.index;
+    words[(at + L.RGET_FIFO_CHAIN_GENERATION_OFFSET) >>> 2] = links.generation;
+    words[(at + L.RGET_FIFO_BYTES_OFFSET) >>> 2] = request.bytes;
+    words[(at + L.RGET_FIFO_FRAGMENT_OFFSET) >>> 2] = fragmentBytes;
+    words[(at + L.RGET_FIFO_RING_OFFSET) >>> 2] = request.fragment === 0 ? 0 : L.STAGED_COUNT;
+    words[(at + L.RGET_FIFO_DEPTH_OFFSET) >>> 2] = depth;
     // If the origin's rget FIFO is gone, so is the origin. This context is about to hear of its end, and no byte has
     // arrived.
     if (kernel.chainWrite(map.job, rgetFifo.pointer) === 0) {
-      kernel.storeWord(rgetFifo.pointer + RGET_FIFO_LEFT_OFFSET, request.bytes);
+      kernel.storeWord(rgetFifo.pointer + L.RGET_FIFO_LEFT_OFFSET, request.bytes);
     } else if (!engine.isOwn) engine.call();
     return true;
   }
@@ -289,10 +242,10 @@ export class RendezvousReceiver {
   #side(request: PayloadOffer, rgetFifo: RgetFifo, destination: Destination, links: MemRegion): Side {
     return {
       rgetFifo,
-      resultOffset: RGET_FIFO_WRONG_OFFSET,
+      resultOffset: L.RGET_FIFO_WRONG_OFFSET,
       forget: onAbort(destination.options.signal, () => this.#transfers.stop(rgetFifo)),
       breakOff: () => {
-        this.#notice(request, TRANSFER_BROKEN);
+        this.#notice(request, L.TRANSFER_BROKEN);
         return true;
       },
       over: (result: Result) => {
@@ -322,10 +275,10 @@ export class RendezvousReceiver {
   /** Pointer to the origin's rget FIFO; 0: the origin has ended, and this context is about to hear of it. */
   #rgetFifoOf({ blockIndex, blockGeneration, place, rgetFifo }: PayloadOffer): number {
     const { kernel, map } = this.#base;
-    const pointer = kernel.placeOf(map.job, blockIndex, blockGeneration, place, RGET_FIFO_SIZE);
+    const pointer = kernel.placeOf(map.job, blockIndex, blockGeneration, place, L.RGET_FIFO_SIZE);
     if (pointer === 0) return 0;
     // SYNC rget-fifo (look): pairs with rgetOpen() and rgetClose().
-    return kernel.loadWord(pointer + RGET_FIFO_GENERATION_OFFSET) >>> 0 === rgetFifo ? pointer : 0;
+    return kernel.loadWord(pointer + L.RGET_FIFO_GENERATION_OFFSET) >>> 0 === rgetFifo ? pointer : 0;
   }
 
   /** Whether #pull() would do something, given the pointer to the origin's rget FIFO. */
@@ -333,13 +286,13 @@ export class RendezvousReceiver {
     if (rgetFifo === 0) return false;
     if (isCanceled || request.fragment === 0 || this.#transfers.isStopped(rgetFifo)) return true;
     // SYNC staged (look): pairs with the store of the origin's core, which stages.
-    return at < this.#base.kernel.loadWord(rgetFifo + RGET_FIFO_ALLOWED_OFFSET) * request.fragment;
+    return at < this.#base.kernel.loadWord(rgetFifo + L.RGET_FIFO_ALLOWED_OFFSET) * request.fragment;
   }
 
   /** Copies the next slice of a payload. Returns whether the payload is over. */
   #pull(pull: Pull): boolean {
     if (this.#isRemote(pull.request.origin)) return this.#ask(pull);
-    for (const end = pull.at + SLICE_BYTES; pull.at < end; ) {
+    for (const end = pull.at + L.SLICE_BYTES; pull.at < end; ) {
       // Looked up for each part, because the origin may close meanwhile. Then the next part finds no rget FIFO.
       const rgetFifo = this.#rgetFifoOf(pull.request);
       if (!this.#canPull(pull, rgetFifo)) return false;
@@ -350,7 +303,7 @@ export class RendezvousReceiver {
 
   /** Whether #ask() would do something. */
   #canAsk({ request, at, asked, result, isCanceled }: Pull): boolean {
-    if (isCanceled || result !== TRANSFER_DONE || at === request.bytes) return true;
+    if (isCanceled || result !== L.TRANSFER_DONE || at === request.bytes) return true;
     return asked < request.bytes && asked - at < ASKED_BYTES_MAX;
   }
 
@@ -358,14 +311,14 @@ export class RendezvousReceiver {
   #ask(pull: Pull): boolean {
     const { request } = pull;
     const isThere = pull.at === request.bytes;
-    const result = pull.isCanceled && !isThere ? TRANSFER_CANCELED : pull.result;
-    if (result !== TRANSFER_DONE || isThere) {
+    const result = pull.isCanceled && !isThere ? L.TRANSFER_CANCELED : pull.result;
+    if (result !== L.TRANSFER_DONE || isThere) {
       this.#notice(request, result);
       return this.#over(pull, resultOf(result));
     }
     while (pull.asked < request.bytes && pull.asked - pull.at < ASKED_BYTES_MAX) {
       const bytes = sliceAt(request, pull.asked);
-      this.#tell(request, DISPATCH_ID_PULL, pull.asked, bytes);
+      this.#tell(request, L.DISPATCH_ID_PULL, pull.asked, bytes);
       pull.asked += bytes;
     }
     return false;
@@ -376,31 +329,31 @@ export class RendezvousReceiver {
     const { request, destination, at } = pull;
     const { kernel, map, memory } = this.#base;
     const { fragment } = request;
-    const stop = pull.isCanceled ? TRANSFER_CANCELED : this.#transfers.stopOf(rgetFifo);
-    const isStopped = stop !== TRANSFER_DONE;
+    const stop = pull.isCanceled ? L.TRANSFER_CANCELED : this.#transfers.stopOf(rgetFifo);
+    const isStopped = stop !== L.TRANSFER_DONE;
     const within = fragment === 0 ? at : at % fragment;
-    const most = fragment === 0 ? SLICE_BYTES : Math.min(SLICE_BYTES, fragment - within);
+    const most = fragment === 0 ? L.SLICE_BYTES : Math.min(L.SLICE_BYTES, fragment - within);
     const bytes = isStopped ? 0 : Math.min(request.bytes - at, most);
-    const place = fragment === 0 ? at : (Math.floor(at / fragment) % STAGED_COUNT) * fragment + within;
+    const place = fragment === 0 ? at : (Math.floor(at / fragment) % L.STAGED_COUNT) * fragment + within;
     const from = kernel.placeOf(map.job, request.index, request.generation, (request.offset + place) >>> 0, bytes);
     // The origin closes its ring after its rget FIFO. If the ring is closed, this context is about to hear of the origin's end.
     if (from === 0 && this.#rgetFifoOf(request) === 0) return false;
     const isThere =
       isStopped || from === 0 || copyToDestination(destination, at, memory.bytes.subarray(from, from + bytes));
     if (isStopped || from === 0 || !isThere) {
-      const result = isStopped ? stop : isThere ? TRANSFER_REFUSED : TRANSFER_BROKEN;
+      const result = isStopped ? stop : isThere ? L.TRANSFER_REFUSED : L.TRANSFER_BROKEN;
       this.#notice(request, result);
       return this.#over(pull, resultOf(result));
     }
     pull.at = at + bytes;
     if (fragment !== 0 && pull.at % fragment === 0) {
       // SYNC passed (passed): pairs with the origin's core, which stages the next fragment in place of this fragment.
-      kernel.storeWord(rgetFifo + RGET_FIFO_PASSED_OFFSET, pull.at / fragment);
+      kernel.storeWord(rgetFifo + L.RGET_FIFO_PASSED_OFFSET, pull.at / fragment);
       kernel.ring(slotOf(map, request.origin));
     }
     if (pull.at < request.bytes) return false;
     // If the origin has closed meanwhile, the copied bytes may be newer bytes. This context will hear of the origin's end soon.
-    return this.#notice(request, TRANSFER_DONE) && this.#over(pull, SUCCESS);
+    return this.#notice(request, L.TRANSFER_DONE) && this.#over(pull, SUCCESS);
   }
 
   #over({ destination, forget }: Pull, result: Result): true {
@@ -444,7 +397,7 @@ export class RendezvousReceiver {
   /** Tells an origin the result of its payload. False: the origin's rget FIFO is gone. */
   #notice(request: PayloadOffer, result: number): boolean {
     if (this.#isRemote(request.origin)) {
-      this.#tell(request, DISPATCH_ID_NOTICE, result);
+      this.#tell(request, L.DISPATCH_ID_NOTICE, result);
       return true;
     }
     const { blockIndex, blockGeneration, place, rgetFifo, origin } = request;
@@ -461,10 +414,10 @@ function sliceAt({ bytes }: PayloadOffer, at: number): number {
 /** Takes an incoming slice. False: the slice is not the next one. */
 function take(pull: Pull, at: number, result: number, data: Uint8Array | undefined): boolean {
   // Slices after a failed slice don't count.
-  if (pull.result !== TRANSFER_DONE || pull.isCanceled) return true;
+  if (pull.result !== L.TRANSFER_DONE || pull.isCanceled) return true;
   if (at !== pull.at || (data !== undefined && data.length !== sliceAt(pull.request, at))) return false;
   const isThere = data === undefined || copyToDestination(pull.destination, at, data);
-  pull.result = isThere ? result : TRANSFER_BROKEN;
+  pull.result = isThere ? result : L.TRANSFER_BROKEN;
   pull.at += data?.length ?? 0;
   return true;
 }

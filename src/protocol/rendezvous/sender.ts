@@ -1,30 +1,7 @@
 // The origin's side of rendezvous. A request to send (RTS) offers a payload, which stays in place until it is moved to the
 // target. A payload outside of regions goes through a ring of fragments in a region. A fragment is staged as soon as the
 // previous fragment in its place has been moved.
-import {
-  DISPATCH_ID_NOTICE,
-  DISPATCH_ID_PULL,
-  DISPATCH_ID_PULLED,
-  LINK_COUNT_MAX,
-  NONE,
-  PAGE_SIZE,
-  RGET_FIFO_ALLOWED_OFFSET,
-  RGET_FIFO_BYTES_OFFSET,
-  RGET_FIFO_PASSED_OFFSET,
-  RGET_FIFO_RESULT_OFFSET,
-  RTS_BLOCK_GENERATION_OFFSET,
-  RTS_BLOCK_INDEX_OFFSET,
-  RTS_BYTES_OFFSET,
-  RTS_FIFO_OFFSET,
-  RTS_FRAGMENT_OFFSET,
-  RTS_GENERATION_OFFSET,
-  RTS_INDEX_OFFSET,
-  RTS_OFFSET_OFFSET,
-  RTS_PLACE_OFFSET,
-  STAGED_COUNT,
-  TRANSFER_BROKEN,
-  TRANSFER_DONE,
-} from "../../../assembly/layout.js";
+import * as L from "../../../assembly/layout.js";
 import { alignUp } from "../../../assembly/seq.js";
 import type { Message } from "../../core/message/message.js";
 import type { MemRegion, RegionState } from "../../core/region.js";
@@ -101,8 +78,8 @@ export class RendezvousSender {
     this.#regions = regions;
     this.#transfers = transfers;
     this.#counts = new Uint8Array(endpointCount(base.map));
-    base.handlers.handle(DISPATCH_ID_PULL, (message) => this.#pulled(message));
-    base.handlers.handle(DISPATCH_ID_NOTICE, (message) => this.#noticed(message));
+    base.handlers.handle(L.DISPATCH_ID_PULL, (message) => this.#pulled(message));
+    base.handlers.handle(L.DISPATCH_ID_NOTICE, (message) => this.#noticed(message));
   }
 
   /** Whether one more payload may be offered to a target now. */
@@ -150,21 +127,21 @@ export class RendezvousSender {
     const fragment = isStaged ? stagedFragment(bytes) : 0;
     const region = isStaged ? (this.#rings.pop() as MemRegion) : undefined;
     const ring = region && { region, fragment, at: 0 };
-    const allowed = ring === undefined ? NONE : 0;
+    const allowed = ring === undefined ? L.NONE : 0;
     const { rgetFifo } = this.#transfers.open(target, allowed, (own) => this.#offered(own, offer, ring)) as Offered;
-    words[(rgetFifo.pointer + RGET_FIFO_BYTES_OFFSET) >>> 2] = bytes; // for the dump
+    words[(rgetFifo.pointer + L.RGET_FIFO_BYTES_OFFSET) >>> 2] = bytes; // for the dump
     const { index, generation } = found ?? (region as MemRegion);
     // Word by word: a list of pairs took 90 ns.
     const at = rts >>> 2;
-    words[at + (RTS_BYTES_OFFSET >>> 2)] = bytes;
-    words[at + (RTS_INDEX_OFFSET >>> 2)] = index;
-    words[at + (RTS_GENERATION_OFFSET >>> 2)] = generation;
-    words[at + (RTS_OFFSET_OFFSET >>> 2)] = found === undefined ? 0 : payload.byteOffset - found.pointer;
-    words[at + (RTS_BLOCK_INDEX_OFFSET >>> 2)] = rgetFifo.region.index;
-    words[at + (RTS_BLOCK_GENERATION_OFFSET >>> 2)] = rgetFifo.region.generation;
-    words[at + (RTS_PLACE_OFFSET >>> 2)] = rgetFifo.offset;
-    words[at + (RTS_FRAGMENT_OFFSET >>> 2)] = fragment;
-    words[at + (RTS_FIFO_OFFSET >>> 2)] = rgetFifo.generation;
+    words[at + (L.RTS_BYTES_OFFSET >>> 2)] = bytes;
+    words[at + (L.RTS_INDEX_OFFSET >>> 2)] = index;
+    words[at + (L.RTS_GENERATION_OFFSET >>> 2)] = generation;
+    words[at + (L.RTS_OFFSET_OFFSET >>> 2)] = found === undefined ? 0 : payload.byteOffset - found.pointer;
+    words[at + (L.RTS_BLOCK_INDEX_OFFSET >>> 2)] = rgetFifo.region.index;
+    words[at + (L.RTS_BLOCK_GENERATION_OFFSET >>> 2)] = rgetFifo.region.generation;
+    words[at + (L.RTS_PLACE_OFFSET >>> 2)] = rgetFifo.offset;
+    words[at + (L.RTS_FRAGMENT_OFFSET >>> 2)] = fragment;
+    words[at + (L.RTS_FIFO_OFFSET >>> 2)] = rgetFifo.generation;
   }
 
   /** Stages the fragments for which the rings have room. */
@@ -190,7 +167,7 @@ export class RendezvousSender {
       rgetFifo,
       offer,
       ring,
-      resultOffset: RGET_FIFO_RESULT_OFFSET,
+      resultOffset: L.RGET_FIFO_RESULT_OFFSET,
       forget: () => {
         unheard();
         this.#away.delete(offered);
@@ -242,9 +219,9 @@ export class RendezvousSender {
     const { rgetFifo, offer } = offered;
     if (bytes > PULL_BYTES || at + bytes > offer.bytes) return;
     const stop = this.#transfers.stopOf(rgetFifo.pointer);
-    const result = stop === TRANSFER_DONE && isPayloadClosed(offer) ? TRANSFER_BROKEN : stop;
-    const payload = result === TRANSFER_DONE ? offer.payload.subarray(at, at + bytes) : undefined;
-    this.#base.tell(message.origin, DISPATCH_ID_PULLED, wordsOf(rgetFifo, at, result), payload);
+    const result = stop === L.TRANSFER_DONE && isPayloadClosed(offer) ? L.TRANSFER_BROKEN : stop;
+    const payload = result === L.TRANSFER_DONE ? offer.payload.subarray(at, at + bytes) : undefined;
+    this.#base.tell(message.origin, L.DISPATCH_ID_PULLED, wordsOf(rgetFifo, at, result), payload);
   }
 
   /** A target has finished with a payload. */
@@ -262,8 +239,8 @@ export class RendezvousSender {
     if (ring === undefined || ring.at === offer.bytes || this.#transfers.isStopped(pointer)) return 0;
     // SYNC passed (look): pairs with the engine or the target's thread, which moves the fragments: a passed fragment may be
     // overwritten.
-    const passed = this.#base.kernel.loadWord(pointer + RGET_FIFO_PASSED_OFFSET);
-    return Math.min(offer.bytes, (passed + STAGED_COUNT) * ring.fragment) - ring.at;
+    const passed = this.#base.kernel.loadWord(pointer + L.RGET_FIFO_PASSED_OFFSET);
+    return Math.min(offer.bytes, (passed + L.STAGED_COUNT) * ring.fragment) - ring.at;
   }
 
   #stage(offered: Offered): void {
@@ -271,19 +248,19 @@ export class RendezvousSender {
     const room = this.#room(offered);
     if (ring === undefined || room <= 0) return;
     if (isPayloadClosed(offer)) {
-      this.#transfers.stop(rgetFifo, TRANSFER_BROKEN);
+      this.#transfers.stop(rgetFifo, L.TRANSFER_BROKEN);
       return;
     }
     const { fragment, region } = ring;
     for (const end = ring.at + room; ring.at < end; ) {
       const part = offer.payload.subarray(ring.at, Math.min(end, ring.at + fragment));
-      copyInto(region.bytes, ((ring.at / fragment) % STAGED_COUNT) * fragment, part);
+      copyInto(region.bytes, ((ring.at / fragment) % L.STAGED_COUNT) * fragment, part);
       ring.at += part.length;
     }
     const { kernel, map, engine } = this.#base;
     // SYNC staged (staged): makes the fragments visible; pairs with the engine or the target's thread, which moves the
     // fragments.
-    kernel.storeWord(rgetFifo.pointer + RGET_FIFO_ALLOWED_OFFSET, Math.ceil(ring.at / fragment));
+    kernel.storeWord(rgetFifo.pointer + L.RGET_FIFO_ALLOWED_OFFSET, Math.ceil(ring.at / fragment));
     if (!engine.isOwn) engine.call();
     kernel.ring(slotOf(map, rgetFifo.peer));
   }
@@ -296,10 +273,10 @@ function wordsOf({ region, offset, generation }: RgetFifo, ...words: number[]): 
 
 /** Bytes of the ring of a staged payload. A payload shorter than the ring takes only its own size. */
 function ringBytes(bytes: number): number {
-  return Math.min(STAGED_COUNT * stagedFragment(bytes), alignUp(bytes, PAGE_SIZE));
+  return Math.min(L.STAGED_COUNT * stagedFragment(bytes), alignUp(bytes, L.PAGE_SIZE));
 }
 
 /** Bytes of a fragment of a payload that is staged. */
 function stagedFragment(bytes: number): number {
-  return alignUp(Math.max(STAGED_BYTES, Math.ceil(bytes / LINK_COUNT_MAX)), PAGE_SIZE);
+  return alignUp(Math.max(STAGED_BYTES, Math.ceil(bytes / L.LINK_COUNT_MAX)), L.PAGE_SIZE);
 }

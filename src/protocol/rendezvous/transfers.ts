@@ -1,28 +1,6 @@
 // The rget FIFOs of one context: its sides of self-pacing transfers, and their callbacks. The engine at the other side
 // injects descriptors into an rget FIFO: see RGET FIFO in assembly/layout.ts.
-import {
-  AWAY_YES,
-  BLOCK_RGET_FIFOS_OFFSET,
-  BLOCK_SIZE,
-  BLOCK_STATUS_OFFSET,
-  CONTEXT_RGET_FIFOS_OFFSET,
-  RGET_FIFO_AWAY_OFFSET,
-  RGET_FIFO_BIT_OFFSET,
-  RGET_FIFO_COUNT,
-  RGET_FIFO_DEPTH_OFFSET,
-  RGET_FIFO_HEAD_OFFSET,
-  RGET_FIFO_LEFT_OFFSET,
-  RGET_FIFO_PEER_ENDPOINT_OFFSET,
-  RGET_FIFO_SIZE,
-  RGET_FIFO_STATUS_OFFSET,
-  RGET_FIFO_STOP_OFFSET,
-  RGET_FIFO_WRONG_OFFSET,
-  SLICE_BYTES,
-  TASK_NOTICE_OFFSET,
-  TRANSFER_BROKEN,
-  TRANSFER_CANCELED,
-  TRANSFER_DONE,
-} from "../../../assembly/layout.js";
+import * as L from "../../../assembly/layout.js";
 import { PamiError } from "../../core/error.js";
 import type { MemRegion } from "../../core/region.js";
 import { type Result, resultOf, SHUTDOWN } from "../../core/result.js";
@@ -142,13 +120,13 @@ export class TransferTable {
     const number = block.sides.indexOf(undefined);
     const pointer = rgetFifoAt(block, number);
     const offset = pointer - block.pointer;
-    const head = this.#kernel.loadWord(pointer + RGET_FIFO_HEAD_OFFSET);
+    const head = this.#kernel.loadWord(pointer + L.RGET_FIFO_HEAD_OFFSET);
     const { words } = this.#memory;
-    words[(pointer + RGET_FIFO_PEER_ENDPOINT_OFFSET) >>> 2] = peer;
+    words[(pointer + L.RGET_FIFO_PEER_ENDPOINT_OFFSET) >>> 2] = peer;
     // In a target's rget FIFO the depth is 1 or more: the agent and the dump tell the sides apart by it.
-    words[(pointer + RGET_FIFO_DEPTH_OFFSET) >>> 2] = 0;
-    const away = isRemote(this.#map, peer) ? AWAY_YES : 0;
-    const awayAt = pointer + RGET_FIFO_AWAY_OFFSET;
+    words[(pointer + L.RGET_FIFO_DEPTH_OFFSET) >>> 2] = 0;
+    const away = isRemote(this.#map, peer) ? L.AWAY_YES : 0;
+    const awayAt = pointer + L.RGET_FIFO_AWAY_OFFSET;
     // SYNC rget-away (open): pairs with the engines, which may still be looking at the transfer before. Between tasks that
     // share memory it is always 0.
     if (words[awayAt >>> 2] !== away) this.#kernel.storeWord(awayAt, away);
@@ -161,7 +139,7 @@ export class TransferTable {
 
   /** One turn of the engine, if this thread is the engine. Then ends the transfers that are over. Returns how many ended. */
   advance(): number {
-    if (this.#engine.isOwn) this.#kernel.chainRun(this.#map.job, this.#context, SLICE_BYTES);
+    if (this.#engine.isOwn) this.#kernel.chainRun(this.#map.job, this.#context, L.SLICE_BYTES);
     return this.#endAll() + (this.#abandoned.length > 0 ? this.#endAbandoned() : 0);
   }
 
@@ -173,7 +151,7 @@ export class TransferTable {
       const { pointer, sides } = block;
       const bits = this.#toldIn(block);
       if (bits === 0) continue;
-      kernel.clearBits(pointer + BLOCK_STATUS_OFFSET, bits);
+      kernel.clearBits(pointer + L.BLOCK_STATUS_OFFSET, bits);
       for (let left = bits; left !== 0; left &= left - 1) {
         const number = 31 - Math.clz32(left & -left);
         const side = sides[number];
@@ -188,7 +166,7 @@ export class TransferTable {
   /** The rget FIFOs of a block whose status bit is set. */
   #toldIn(block: Block): number {
     // SYNC transfer-over (look): pairs with tell(): the transfer is over, and its result is written.
-    let bits = this.#kernel.loadWord(block.pointer + BLOCK_STATUS_OFFSET);
+    let bits = this.#kernel.loadWord(block.pointer + L.BLOCK_STATUS_OFFSET);
     if (bits === 0) return 0;
     // The bits of abandoned sides count only once the engine thread no longer uses these sides.
     for (const { place } of this.#abandoned) if (place.block === block) bits &= ~(1 << place.number);
@@ -215,11 +193,11 @@ export class TransferTable {
     const kernel = this.#kernel;
     // SYNC transfer-over (ended): pairs with tell(). The rget FIFO's next transfer must find neither the bit nor these
     // descriptors.
-    const isTold = (kernel.loadWord(block.pointer + BLOCK_STATUS_OFFSET) & (1 << number)) !== 0;
-    kernel.clearBits(block.pointer + BLOCK_STATUS_OFFSET, 1 << number);
+    const isTold = (kernel.loadWord(block.pointer + L.BLOCK_STATUS_OFFSET) & (1 << number)) !== 0;
+    kernel.clearBits(block.pointer + L.BLOCK_STATUS_OFFSET, 1 << number);
     const isNoted = kernel.rgetClear(rgetFifo.pointer) !== 0;
     const isThere =
-      resultOffset === RGET_FIFO_WRONG_OFFSET && kernel.loadWord(rgetFifo.pointer + RGET_FIFO_LEFT_OFFSET) === 0;
+      resultOffset === L.RGET_FIFO_WRONG_OFFSET && kernel.loadWord(rgetFifo.pointer + L.RGET_FIFO_LEFT_OFFSET) === 0;
     return isTold || isNoted || isThere ? this.#resultOf(side) : SHUTDOWN;
   }
 
@@ -264,8 +242,8 @@ export class TransferTable {
         if (isRemote(this.#map, side.rgetFifo.peer)) continue;
         if (side.breakOff()) this.#break({ block, number }, side);
         // The engine thread may have ended after the last descriptor, and before it set the status bit.
-        else if (this.#kernel.loadWord(side.rgetFifo.pointer + RGET_FIFO_HEAD_OFFSET) !== side.rgetFifo.head)
-          this.#end({ block, number }, side, resultOf(TRANSFER_BROKEN));
+        else if (this.#kernel.loadWord(side.rgetFifo.pointer + L.RGET_FIFO_HEAD_OFFSET) !== side.rgetFifo.head)
+          this.#end({ block, number }, side, resultOf(L.TRANSFER_BROKEN));
       }
     }
     this.#endAbandoned();
@@ -277,10 +255,10 @@ export class TransferTable {
     const slot = slotOf(this.#map, rgetFifo.peer);
     // SYNC notice (broken): pairs with acknowledgeNotice(): from then on the other side's context finds the rget FIFO
     // closed.
-    const notice = (this.#kernel.addWord(slot + TASK_NOTICE_OFFSET, 1) + 1) >>> 0;
+    const notice = (this.#kernel.addWord(slot + L.TASK_NOTICE_OFFSET, 1) + 1) >>> 0;
     this.#kernel.ring(slot);
     this.#keep(place, side, () => hasAcknowledged(this.#kernel, this.#map, rgetFifo.peer, notice));
-    this.#over(side, resultOf(TRANSFER_BROKEN));
+    this.#over(side, resultOf(L.TRANSFER_BROKEN));
   }
 
   /** Keeps the rget FIFO of a side that is over. The moved bytes belong to their owner again. */
@@ -295,7 +273,7 @@ export class TransferTable {
     this.#broken = this.#broken.filter(({ place: { block, number }, side: { rgetFifo }, isFree }) => {
       if (!isFree()) return true;
       // The rget FIFO's next transfer must not find a status bit that the other thread has set meanwhile.
-      this.#kernel.clearBits(block.pointer + BLOCK_STATUS_OFFSET, 1 << number);
+      this.#kernel.clearBits(block.pointer + L.BLOCK_STATUS_OFFSET, 1 << number);
       this.#kernel.rgetClear(rgetFifo.pointer);
       block.sides[number] = undefined;
       return false;
@@ -305,7 +283,7 @@ export class TransferTable {
   /** The context closes: its memory is freed once no thread can access it. */
   close(): void {
     // SYNC rget-list (closed): pairs with moveSlice(). Before the regions of staged payloads are closed.
-    this.#kernel.storeWord(this.#context + CONTEXT_RGET_FIFOS_OFFSET, 0);
+    this.#kernel.storeWord(this.#context + L.CONTEXT_RGET_FIFOS_OFFSET, 0);
     for (const { region, sides } of this.#blocks) {
       for (const side of sides) side?.forget();
       region.close();
@@ -315,9 +293,9 @@ export class TransferTable {
   /**
    * Stops a transfer: the engines move no more bytes, but count further bytes as if moved. @param result TRANSFER_…: the reason
    */
-  stop({ pointer, peer }: RgetFifo, result = TRANSFER_CANCELED): void {
+  stop({ pointer, peer }: RgetFifo, result = L.TRANSFER_CANCELED): void {
     // SYNC stop (stop): pairs with the engines, on either side.
-    this.#kernel.storeWord(pointer + RGET_FIFO_STOP_OFFSET, result);
+    this.#kernel.storeWord(pointer + L.RGET_FIFO_STOP_OFFSET, result);
     // Either engine may wait for a fragment to be staged, as may the other side's thread if it copies the payload.
     if (!isRemote(this.#map, peer)) {
       this.#kernel.engineCall(this.#map.job, peer);
@@ -329,12 +307,12 @@ export class TransferTable {
   /** The reason of stop(), which the owner of the rget FIFO has called; or TRANSFER_DONE. */
   stopOf(pointer: number): number {
     // SYNC stop (look): pairs with stop().
-    return this.#kernel.loadWord(pointer + RGET_FIFO_STOP_OFFSET);
+    return this.#kernel.loadWord(pointer + L.RGET_FIFO_STOP_OFFSET);
   }
 
   /** Whether stop() was called. */
   isStopped(pointer: number): boolean {
-    return this.stopOf(pointer) !== TRANSFER_DONE;
+    return this.stopOf(pointer) !== L.TRANSFER_DONE;
   }
 
   #resultOf({ rgetFifo, resultOffset }: Side): Result {
@@ -385,27 +363,27 @@ export class TransferTable {
 
   /** Adds a block; false: there is no memory. */
   #grow(): boolean {
-    const region = regionIfAny(this.#regions, BLOCK_SIZE);
+    const region = regionIfAny(this.#regions, L.BLOCK_SIZE);
     if (region === undefined) return false;
     const { words } = this.#memory;
     const pointer = region.bytes.byteOffset;
     region.bytes.fill(0);
     words[pointer >>> 2] = this.#blocks[0]?.pointer ?? 0;
-    for (let number = 0; number < RGET_FIFO_COUNT; number++) {
+    for (let number = 0; number < L.RGET_FIFO_COUNT; number++) {
       const rgetFifo = rgetFifoAt({ pointer }, number);
-      words[(rgetFifo + RGET_FIFO_STATUS_OFFSET) >>> 2] = pointer + BLOCK_STATUS_OFFSET;
-      words[(rgetFifo + RGET_FIFO_BIT_OFFSET) >>> 2] = 1 << number;
+      words[(rgetFifo + L.RGET_FIFO_STATUS_OFFSET) >>> 2] = pointer + L.BLOCK_STATUS_OFFSET;
+      words[(rgetFifo + L.RGET_FIFO_BIT_OFFSET) >>> 2] = 1 << number;
     }
-    this.#blocks.unshift({ region, pointer, sides: Array.from({ length: RGET_FIFO_COUNT }, () => undefined) });
+    this.#blocks.unshift({ region, pointer, sides: Array.from({ length: L.RGET_FIFO_COUNT }, () => undefined) });
     // SYNC rget-list (blocks): pairs with chainRun().
-    this.#kernel.storeWord(this.#context + CONTEXT_RGET_FIFOS_OFFSET, pointer);
+    this.#kernel.storeWord(this.#context + L.CONTEXT_RGET_FIFOS_OFFSET, pointer);
     return true;
   }
 }
 
 /** Pointer to an rget FIFO of a block. */
 function rgetFifoAt({ pointer }: Pick<Block, "pointer">, number: number): number {
-  return pointer + BLOCK_RGET_FIFOS_OFFSET + number * RGET_FIFO_SIZE;
+  return pointer + L.BLOCK_RGET_FIFOS_OFFSET + number * L.RGET_FIFO_SIZE;
 }
 
 /** Pointer to the task slot of an endpoint's ordinal. */

@@ -2,35 +2,7 @@
 // with a callback there is a completion descriptor, whose bit in the completion mask says that the operation is done. An
 // operation that is done at once, with nothing before it, needs no completion descriptor and no bit: its callbacks only become
 // due.
-import {
-  COMPLETION_RESULT_SHIFT,
-  DESCRIPTOR_FENCE,
-  DESCRIPTOR_GET,
-  DESCRIPTOR_PUT,
-  DESCRIPTOR_RMW,
-  DESCRIPTOR_SIZE,
-  DESCRIPTOR_WORDS,
-  DISPATCH_ID_MAX,
-  ENGINE_PAUSE,
-  INJECTION_HEAD_OFFSET,
-  INJECTION_OLDEST_OFFSET,
-  INJECTION_STAGED_OFFSET,
-  INJECTION_TAIL_OFFSET,
-  NONE,
-  RMW_BEHIND,
-  RMW_COMPARE,
-  RMW_FETCH,
-  RMW_NOTIFY,
-  RMW_WIDE,
-  SHORT_BYTES,
-  SLICE_BYTES,
-  TRANSFER_DONE,
-  TRANSFER_INVALID,
-  TRANSFER_LATER,
-  TRANSFER_LOCAL_BOUNDS,
-  TRANSFER_LOCAL_CLOSED,
-  TRANSFER_REMOTE_BOUNDS,
-} from "../../../assembly/layout.js";
+import * as L from "../../../assembly/layout.js";
 import type { Keys } from "../../core/check.js";
 import type { CompletionQueue } from "../../core/completion.js";
 import { checkEndpoint, contextOf, type Endpoint, taskOf } from "../../core/endpoint.js";
@@ -165,7 +137,7 @@ export const RMW_KEYS: Keys<RmwParameters> = {
   cookie: true,
 };
 
-const SLOT_MASK = 2 ** COMPLETION_RESULT_SHIFT - 1;
+const SLOT_MASK = 2 ** L.COMPLETION_RESULT_SHIFT - 1;
 /** Equals no value of a caller. */
 const NO_REGION = {};
 /** Bytes of the message that notifies the target of a put or rmw. */
@@ -239,7 +211,7 @@ export class Rma implements ProgressSource {
   #handle: RegionHandle = Number.NaN;
   #aimed: Fifo;
   #owner = 0;
-  #index = NONE;
+  #index = L.NONE;
   #generation = 0;
   /** The region of this task that is staged there, or NO_REGION; pointer to its first byte. */
   #local: unknown = NO_REGION;
@@ -277,7 +249,7 @@ export class Rma implements ProgressSource {
     this.#fifos = Array.from({ length: map.fifos }, (_, fifo) => ({
       bit: 1 << fifo,
       pointer: injectionFifo(map, ordinal, fifo),
-      staged: (injectionFifo(map, ordinal, fifo) + INJECTION_STAGED_OFFSET) >>> 2,
+      staged: (injectionFifo(map, ordinal, fifo) + L.INJECTION_STAGED_OFFSET) >>> 2,
       callbacks: Array.from({ length: map.slots }, () => undefined),
       cookies: Array.from({ length: map.slots }, () => undefined),
       pending: 0,
@@ -339,7 +311,7 @@ export class Rma implements ProgressSource {
     if (this.#endedTasks[this.#owner] !== 0) return SHUTDOWN;
     const fifo = this.#aimed;
     const isClear = (this.#active & fifo.bit) === 0 && this.#completions.due <= this.#slotMask;
-    const isShort = size <= SHORT_BYTES && notify === undefined;
+    const isShort = size <= L.SHORT_BYTES && notify === undefined;
     if (isClear && isShort && localOffset + size <= local.length && !local.closed) {
       const hasCallback = onLocal !== undefined || onRemote !== undefined;
       if (hasCallback) checkCallbacks(onLocal, onRemote);
@@ -351,7 +323,7 @@ export class Rma implements ProgressSource {
     }
     const words = this.#words;
     const at = fifo.staged;
-    words[at] = call === "put" ? DESCRIPTOR_PUT : DESCRIPTOR_GET;
+    words[at] = call === "put" ? L.DESCRIPTOR_PUT : L.DESCRIPTOR_GET;
     words[at + 1] = size;
     words[at + 4] = localOffset;
     words[at + 7] = remoteOffset;
@@ -359,8 +331,8 @@ export class Rma implements ProgressSource {
       notify === undefined
         ? this.#submit(fifo, onLocal, onRemote, cookie)
         : this.#submitNotified(fifo, notify, to, remote, size, onLocal, onRemote, cookie);
-    if (wrong === TRANSFER_DONE) return SUCCESS;
-    if (wrong > TRANSFER_DONE) this.#refuse(call, wrong, size, local.length, localOffset, remoteOffset);
+    if (wrong === L.TRANSFER_DONE) return SUCCESS;
+    if (wrong > L.TRANSFER_DONE) this.#refuse(call, wrong, size, local.length, localOffset, remoteOffset);
     return EAGAIN;
   }
 
@@ -375,7 +347,7 @@ export class Rma implements ProgressSource {
       return this.#addresses.refusal();
     if (operation !== this.#operation || type !== this.#type) this.#lookUpOperation(operation, type);
     const code = this.#code;
-    const fetches = (code & RMW_FETCH) !== 0;
+    const fetches = (code & L.RMW_FETCH) !== 0;
     if (fetches && result !== undefined && result !== this.#local) this.#stageLocal("result", result);
     if (
       fetches !== (result !== undefined) ||
@@ -397,17 +369,17 @@ export class Rma implements ProgressSource {
     const isQuick = isPlain && onDone === undefined && notify === undefined;
     if (isQuick && this.#changes(remoteOffset, code, value, result, resultOffset)) return SUCCESS;
     if (isPlain) words[at + 8] = value;
-    else this.#stageOperands(at, operation, type, value, test, (code & RMW_COMPARE) !== 0);
-    words[at] = DESCRIPTOR_RMW;
-    words[at + 1] = notify === true ? code | RMW_NOTIFY : code;
+    else this.#stageOperands(at, operation, type, value, test, (code & L.RMW_COMPARE) !== 0);
+    words[at] = L.DESCRIPTOR_RMW;
+    words[at + 1] = notify === true ? code | L.RMW_NOTIFY : code;
     words[at + 4] = resultOffset;
     words[at + 7] = remoteOffset;
     const wrong = isTold
-      ? this.#submitNotified(fifo, notify, to, remote, (code & RMW_WIDE) !== 0 ? 8 : 4, onDone, undefined, cookie)
+      ? this.#submitNotified(fifo, notify, to, remote, (code & L.RMW_WIDE) !== 0 ? 8 : 4, onDone, undefined, cookie)
       : this.#submit(fifo, onDone, undefined, cookie);
-    if (wrong === TRANSFER_DONE) return SUCCESS;
-    if (wrong > TRANSFER_DONE) {
-      const size = (code & RMW_WIDE) !== 0 ? 8 : 4;
+    if (wrong === L.TRANSFER_DONE) return SUCCESS;
+    if (wrong > L.TRANSFER_DONE) {
+      const size = (code & L.RMW_WIDE) !== 0 ? 8 : 4;
       this.#refuse("rmw", wrong, size, result?.length ?? 0, resultOffset, remoteOffset);
     }
     return EAGAIN;
@@ -458,8 +430,8 @@ export class Rma implements ProgressSource {
       fifo.isIdle = fifo.isBlocked;
       for (let due = pending; due > 0; due--) {
         const taken = this.#kernel.completionTake(fifo.pointer);
-        if (taken === NONE) {
-          if (fifo.isBlocked) this.#kernel.pause(ENGINE_PAUSE);
+        if (taken === L.NONE) {
+          if (fifo.isBlocked) this.#kernel.pause(L.ENGINE_PAUSE);
           break;
         }
         fifo.isIdle = false;
@@ -514,7 +486,7 @@ export class Rma implements ProgressSource {
     this.#operation = operation;
     this.#type = type;
     this.#code = code;
-    this.#isPlain = type === "i32" && (code & RMW_COMPARE) === 0;
+    this.#isPlain = type === "i32" && (code & L.RMW_COMPARE) === 0;
   }
 
   /** Stages value and test of an rmw of any type. */
@@ -566,7 +538,7 @@ export class Rma implements ProgressSource {
   #aim(to: Endpoint, handle: RegionHandle, begun = false): boolean {
     const fifo = this.#fifoOf(to);
     const given = indexOf(handle);
-    if (given === NONE) throw new PamiError("PAMIR_INVAL", `remote is ${show(handle)}, not a region's handle`);
+    if (given === L.NONE) throw new PamiError("PAMIR_INVAL", `remote is ${show(handle)}, not a region's handle`);
     const { regions, locals } = this.#map;
     const [addresses, task] = [this.#addresses, taskOf(to)];
     const slot = begun ? addresses.slotOf(task) : addresses.reach(task, this.#slot);
@@ -620,20 +592,20 @@ export class Rma implements ProgressSource {
     localOffset: number,
     remoteOffset: number,
   ): never {
-    if (wrong === TRANSFER_INVALID) {
+    if (wrong === L.TRANSFER_INVALID) {
       throw new PamiError(
         "PAMIR_INVAL",
         `${call} of a word of ${bytes} bytes at offset ${remoteOffset}, result at ${localOffset}: not multiples of ${bytes}`,
       );
     }
-    if (wrong === TRANSFER_LOCAL_CLOSED) throw new PamiError("PAMIR_CLOSED", `${call}: the local region is closed`);
-    if (wrong === TRANSFER_LOCAL_BOUNDS) {
+    if (wrong === L.TRANSFER_LOCAL_CLOSED) throw new PamiError("PAMIR_CLOSED", `${call}: the local region is closed`);
+    if (wrong === L.TRANSFER_LOCAL_BOUNDS) {
       throw new PamiError(
         "PAMIR_BOUNDS",
         `${call} of ${bytes} bytes at offset ${localOffset} of a local region of ${localLength}`,
       );
     }
-    if (wrong === TRANSFER_REMOTE_BOUNDS) {
+    if (wrong === L.TRANSFER_REMOTE_BOUNDS) {
       throw new PamiError("PAMIR_BOUNDS", `${call} of ${bytes} bytes at offset ${remoteOffset} of the remote region`);
     }
     throw new PamiError("PAMIR_STALE", `${call}: handle ${this.#handle} names no open region`);
@@ -649,10 +621,10 @@ export class Rma implements ProgressSource {
     // An rmw without a callback waits for nothing.
     const mayBeDone = hasCallback
       ? fifo.waiting.length === 0 && this.#completions.due <= this.#slotMask
-      : fifo.waiting.length === 0 || this.#words[fifo.staged] === DESCRIPTOR_RMW;
+      : fifo.waiting.length === 0 || this.#words[fifo.staged] === L.DESCRIPTOR_RMW;
     const result = mayBeDone ? this.#kernel.submit(this.#map.job, fifo.pointer, hasCallback) : this.#look(fifo);
-    if (result === TRANSFER_LATER) return this.#inject(fifo, onLocal, onRemote, cookie);
-    if (hasCallback && result === TRANSFER_DONE) this.#count(onLocal, onRemote, cookie);
+    if (result === L.TRANSFER_LATER) return this.#inject(fifo, onLocal, onRemote, cookie);
+    if (hasCallback && result === L.TRANSFER_DONE) this.#count(onLocal, onRemote, cookie);
     return result;
   }
 
@@ -660,7 +632,7 @@ export class Rma implements ProgressSource {
   checkNotify(call: string, to: Endpoint, notify: unknown): boolean {
     if (call === "get") throw new PamiError("PAMIR_INVAL", "get has no notify: its bytes come to this task");
     if (typeof notify === "number") {
-      if (notify !== (notify & DISPATCH_ID_MAX)) checkInteger("notify", notify, 0, DISPATCH_ID_MAX);
+      if (notify !== (notify & L.DISPATCH_ID_MAX)) checkInteger("notify", notify, 0, L.DISPATCH_ID_MAX);
       return true;
     }
     if (typeof notify !== "object" || notify === null) {
@@ -669,12 +641,12 @@ export class Rma implements ProgressSource {
     const fifo = this.#fifoOf(to);
     if (!this.#stageWord(fifo, to, notify as NotifyWord)) return false;
     const wrong = this.#look(fifo);
-    if (wrong === TRANSFER_LATER) return true;
+    if (wrong === L.TRANSFER_LATER) return true;
     const { remote, offset = 0 } = notify as NotifyWord;
-    if (wrong === TRANSFER_REMOTE_BOUNDS) {
+    if (wrong === L.TRANSFER_REMOTE_BOUNDS) {
       throw new PamiError("PAMIR_BOUNDS", `${call}: no word at offset ${offset} of the region of its notify`);
     }
-    if (wrong === TRANSFER_INVALID) {
+    if (wrong === L.TRANSFER_INVALID) {
       throw new PamiError("PAMIR_INVAL", `notify.offset of a ${call} is ${offset}, not a multiple of 4`);
     }
     throw new PamiError("PAMIR_STALE", `${call}: handle ${remote} of its notify names no open region`);
@@ -691,13 +663,13 @@ export class Rma implements ProgressSource {
     if (!isWord(offset)) checkWord("notify", "offset", offset);
     checkOperand("value of notify", value, "i32");
     const code = rmwCode(operation, "i32");
-    if ((code & (RMW_FETCH | RMW_COMPARE)) !== 0) {
+    if ((code & (L.RMW_FETCH | L.RMW_COMPARE)) !== 0) {
       throw new PamiError("PAMIR_INVAL", `operation of a notify is ${show(operation)}: not set, add, or, and, xor`);
     }
     const words = this.#words;
     const at = fifo.staged;
-    words[at] = DESCRIPTOR_RMW;
-    words[at + 1] = code | RMW_NOTIFY | RMW_BEHIND;
+    words[at] = L.DESCRIPTOR_RMW;
+    words[at + 1] = code | L.RMW_NOTIFY | L.RMW_BEHIND;
     words[at + 7] = offset;
     words[at + 8] = lowOf(value);
     return true;
@@ -725,19 +697,19 @@ export class Rma implements ProgressSource {
     // An rmw also goes behind all earlier operations, which keeps notifications in order.
     const mayBeDone = fifo.waiting.length === 0 && this.#completions.due <= this.#slotMask;
     const result = mayBeDone ? this.#kernel.submit(this.#map.job, fifo.pointer, true) : this.#look(fifo);
-    if (result === TRANSFER_DONE) {
+    if (result === L.TRANSFER_DONE) {
       if (onDone !== undefined || onRemote !== undefined) this.#count(onDone, onRemote, cookie);
       if (isMessage) this.#tell(to, notify, noticeOf(offset, bytes, remote));
       else {
         this.#stageWord(fifo, to, notify, true);
-        this.#kernel.perform(this.#map.job, fifo.pointer + INJECTION_STAGED_OFFSET, SLICE_BYTES);
+        this.#kernel.perform(this.#map.job, fifo.pointer + L.INJECTION_STAGED_OFFSET, L.SLICE_BYTES);
       }
       return result;
     }
-    if (result !== TRANSFER_LATER) return result;
+    if (result !== L.TRANSFER_LATER) return result;
     if (!isMessage) {
       const injected = this.#inject(fifo, onDone, onRemote, cookie);
-      if (injected !== TRANSFER_DONE) return injected;
+      if (injected !== L.TRANSFER_DONE) return injected;
       this.#stageWord(fifo, to, notify, true);
       return this.#inject(fifo, undefined, undefined, undefined, true);
     }
@@ -750,8 +722,8 @@ export class Rma implements ProgressSource {
 
   /** Checks the staged operation: TRANSFER_LATER, or its error. */
   #look(fifo: Fifo): number {
-    const result = this.#kernel.perform(this.#map.job, fifo.pointer + INJECTION_STAGED_OFFSET, 0);
-    return result === TRANSFER_DONE ? TRANSFER_LATER : result;
+    const result = this.#kernel.perform(this.#map.job, fifo.pointer + L.INJECTION_STAGED_OFFSET, 0);
+    return result === L.TRANSFER_DONE ? L.TRANSFER_LATER : result;
   }
 
   /** The staged operation is done without a completion descriptor: its callbacks are due (C7). */
@@ -772,16 +744,16 @@ export class Rma implements ProgressSource {
       return this.#wait(fifo, onLocal, onRemote, cookie, always);
     }
     if (this.#engine.isOwn) this.#run(fifo);
-    return TRANSFER_DONE;
+    return L.TRANSFER_DONE;
   }
 
   /** Injects the staged operation and lists its callbacks, if there is room. Returns whether there was room. */
   #injected(fifo: Fifo, onLocal: Callback | undefined, onRemote: Callback | undefined, cookie: unknown): boolean {
     // A fence is itself a completion: its callback is listed at its own slot.
-    const isFence = this.#words[fifo.staged] === DESCRIPTOR_FENCE;
+    const isFence = this.#words[fifo.staged] === L.DESCRIPTOR_FENCE;
     const completions = (onLocal === undefined || isFence ? 0 : 1) + (onRemote === undefined ? 0 : 1);
     const slot = this.#kernel.inject(fifo.pointer, completions);
-    if (slot === NONE) return false;
+    if (slot === L.NONE) return false;
     let next = isFence ? slot : slot + 1;
     if (onLocal !== undefined) this.#list(fifo, next++, onLocal, cookie);
     if (onRemote !== undefined) this.#list(fifo, next, onRemote, cookie);
@@ -819,7 +791,7 @@ export class Rma implements ProgressSource {
       return false;
     }
     const left = this.#engine.isOwn
-      ? this.#kernel.engineRun(this.#map.job, fifo.pointer, SLICE_BYTES)
+      ? this.#kernel.engineRun(this.#map.job, fifo.pointer, L.SLICE_BYTES)
       : -this.#leftElsewhere(fifo);
     fifo.isBlocked = left < 0;
     this.#leave(fifo, left !== 0);
@@ -828,11 +800,11 @@ export class Rma implements ProgressSource {
 
   /** Slots that the engine thread has not processed. */
   #leftElsewhere(fifo: Fifo): number {
-    const tail = this.#words[(fifo.pointer + INJECTION_TAIL_OFFSET) >>> 2] as number;
+    const tail = this.#words[(fifo.pointer + L.INJECTION_TAIL_OFFSET) >>> 2] as number;
     // Slots whose completions are taken are processed, even if the engine thread has not yet stored its head.
-    if (this.#words[(fifo.pointer + INJECTION_OLDEST_OFFSET) >>> 2] === tail) return 0;
+    if (this.#words[(fifo.pointer + L.INJECTION_OLDEST_OFFSET) >>> 2] === tail) return 0;
     // SYNC processed (look): pairs with engineRun().
-    fifo.seen = this.#kernel.loadWord(fifo.pointer + INJECTION_HEAD_OFFSET);
+    fifo.seen = this.#kernel.loadWord(fifo.pointer + L.INJECTION_HEAD_OFFSET);
     return (tail - fifo.seen) | 0;
   }
 
@@ -847,18 +819,18 @@ export class Rma implements ProgressSource {
     this.#changeBusy(-1);
     // The last callback shall find the context drained, but the engine thread may not yet have stored its head.
     if (fifo.pending === 0 && !this.#engine.isOwn) this.#run(fifo);
-    this.#completions.push(callback, cookie, resultOf(taken >>> COMPLETION_RESULT_SHIFT));
+    this.#completions.push(callback, cookie, resultOf(taken >>> L.COMPLETION_RESULT_SHIFT));
   }
 
   #fence(fifo: Fifo, onDone: Callback, cookie: unknown, always = false): Result {
-    this.#words[fifo.staged] = DESCRIPTOR_FENCE;
+    this.#words[fifo.staged] = L.DESCRIPTOR_FENCE;
     if (fifo.waiting.length === 0 && this.#completions.due <= this.#slotMask) {
-      if (this.#kernel.submit(this.#map.job, fifo.pointer, true) === TRANSFER_DONE) {
+      if (this.#kernel.submit(this.#map.job, fifo.pointer, true) === L.TRANSFER_DONE) {
         this.#count(onDone, undefined, cookie);
         return SUCCESS;
       }
     }
-    return this.#inject(fifo, onDone, undefined, cookie, always) === TRANSFER_DONE ? SUCCESS : EAGAIN;
+    return this.#inject(fifo, onDone, undefined, cookie, always) === L.TRANSFER_DONE ? SUCCESS : EAGAIN;
   }
 
   /** Puts the staged operation into the pending queue, from which it is injected as soon as there is room (C8). */
@@ -869,13 +841,13 @@ export class Rma implements ProgressSource {
     cookie: unknown,
     always: boolean,
   ): number {
-    if (!always && !this.isUnbounded && this.#waitingBytes + DESCRIPTOR_SIZE > this.#waitingMax) return WAITING_FULL;
-    this.#waitingBytes += DESCRIPTOR_SIZE;
-    const words = this.#words.slice(fifo.staged, fifo.staged + DESCRIPTOR_WORDS);
+    if (!always && !this.isUnbounded && this.#waitingBytes + L.DESCRIPTOR_SIZE > this.#waitingMax) return WAITING_FULL;
+    this.#waitingBytes += L.DESCRIPTOR_SIZE;
+    const words = this.#words.slice(fifo.staged, fifo.staged + L.DESCRIPTOR_WORDS);
     fifo.waiting.push({ words, onLocal, onRemote, cookie });
     this.#active |= fifo.bit;
     this.#changeBusy(1);
-    return TRANSFER_DONE;
+    return L.TRANSFER_DONE;
   }
 
   /** Injects waiting operations, in order, as far as there is room. */
@@ -886,7 +858,7 @@ export class Rma implements ProgressSource {
       this.#handle = Number.NaN; // the staged handle is overwritten
       if (!this.#injected(fifo, onLocal, onRemote, cookie)) return;
       fifo.waiting.shift();
-      this.#waitingBytes -= DESCRIPTOR_SIZE;
+      this.#waitingBytes -= L.DESCRIPTOR_SIZE;
       this.#changeBusy(-1);
       if (this.#engine.isOwn) this.#run(fifo);
     }

@@ -1,22 +1,5 @@
 // Writes packets in the format that assembly/layout.ts draws. Received packets: received-packet.ts.
-import {
-  PACKET_FLAGS_SHIFT,
-  PACKET_JOB_OFFSET,
-  PACKET_KIND_SHIFT,
-  PACKET_LENGTH_OFFSET,
-  PACKET_MAGIC,
-  PACKET_NUMBER_OFFSET,
-  PACKET_SENT_OFFSET,
-  PACKET_SESSION_OFFSET,
-  PACKET_SIZE,
-  PACKET_VERSION,
-  SEGMENT_KIND_SHIFT,
-  SEGMENT_LENGTH_OFFSET,
-  SEGMENT_ORDER_OFFSET,
-  SEGMENT_ORIGIN_OFFSET,
-  SEGMENT_SIZE,
-  SEGMENT_TARGET_OFFSET,
-} from "../../../assembly/layout.js";
+import * as L from "../../../assembly/layout.js";
 import { alignUp } from "../../../assembly/seq.js";
 import { copyInto } from "../../support/copy.js";
 
@@ -25,7 +8,7 @@ export class Packet {
   /** The whole buffer. */
   readonly words: Int32Array<ArrayBuffer>;
   readonly bytes: Uint8Array<ArrayBuffer>;
-  #length = PACKET_SIZE;
+  #length = L.PACKET_SIZE;
 
   /** @param capacity the most bytes that it can have, a multiple of 4 */
   constructor(capacity: number) {
@@ -46,12 +29,12 @@ export class Packet {
 
   /** The transmission number that address() wrote. */
   get sent(): number {
-    return (this.words[PACKET_SENT_OFFSET >>> 2] as number) >>> 0;
+    return (this.words[L.PACKET_SENT_OFFSET >>> 2] as number) >>> 0;
   }
 
   /** Bytes of content that one more segment may have; negative if none fits. */
   get room(): number {
-    return this.bytes.length - this.#length - SEGMENT_SIZE;
+    return this.bytes.length - this.#length - L.SEGMENT_SIZE;
   }
 
   /** The whole packet; valid until it is changed. */
@@ -61,10 +44,10 @@ export class Packet {
 
   /** Resets it to an empty packet of a kind. */
   begin(kind: number, job: number): this {
-    this.#length = PACKET_SIZE;
+    this.#length = L.PACKET_SIZE;
     this.contentBytes = 0;
-    this.words[0] = PACKET_MAGIC | (PACKET_VERSION << 8) | (kind << PACKET_KIND_SHIFT);
-    this.words[PACKET_JOB_OFFSET >>> 2] = job;
+    this.words[0] = L.PACKET_MAGIC | (L.PACKET_VERSION << 8) | (kind << L.PACKET_KIND_SHIFT);
+    this.words[L.PACKET_JOB_OFFSET >>> 2] = job;
     return this;
   }
 
@@ -85,11 +68,11 @@ export class Packet {
   segment(origin: number, target: number, order: number, kind: number, bytes: number): void {
     const { words } = this;
     const at = this.#length;
-    words[(at + SEGMENT_ORIGIN_OFFSET) >>> 2] = origin;
-    words[(at + SEGMENT_TARGET_OFFSET) >>> 2] = target;
-    words[(at + SEGMENT_ORDER_OFFSET) >>> 2] = order;
-    words[(at + SEGMENT_LENGTH_OFFSET) >>> 2] = bytes | (kind << SEGMENT_KIND_SHIFT);
-    this.content = at + SEGMENT_SIZE;
+    words[(at + L.SEGMENT_ORIGIN_OFFSET) >>> 2] = origin;
+    words[(at + L.SEGMENT_TARGET_OFFSET) >>> 2] = target;
+    words[(at + L.SEGMENT_ORDER_OFFSET) >>> 2] = order;
+    words[(at + L.SEGMENT_LENGTH_OFFSET) >>> 2] = bytes | (kind << L.SEGMENT_KIND_SHIFT);
+    this.content = at + L.SEGMENT_SIZE;
     this.#length = this.content + alignUp(bytes, 4);
     if (bytes % 4 !== 0) words[(this.#length >>> 2) - 1] = 0; // the padding
     this.contentBytes += bytes;
@@ -103,7 +86,7 @@ export class Packet {
 
   /** Sets the flags byte. */
   flags(flags: number): this {
-    this.bytes[PACKET_FLAGS_SHIFT >>> 3] = flags;
+    this.bytes[L.PACKET_FLAGS_SHIFT >>> 3] = flags;
     return this;
   }
 
@@ -115,10 +98,10 @@ export class Packet {
    */
   address(session: number, sent: number, number: number): this {
     const words = this.words;
-    words[PACKET_LENGTH_OFFSET >>> 2] = this.#length | (PACKET_SIZE << 16);
-    words[PACKET_SESSION_OFFSET >>> 2] = session;
-    words[PACKET_SENT_OFFSET >>> 2] = sent;
-    words[PACKET_NUMBER_OFFSET >>> 2] = number;
+    words[L.PACKET_LENGTH_OFFSET >>> 2] = this.#length | (L.PACKET_SIZE << 16);
+    words[L.PACKET_SESSION_OFFSET >>> 2] = session;
+    words[L.PACKET_SENT_OFFSET >>> 2] = sent;
+    words[L.PACKET_NUMBER_OFFSET >>> 2] = number;
     return this;
   }
 }

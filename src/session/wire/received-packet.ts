@@ -1,17 +1,6 @@
 // The packet that a node has just received. It is copied into the node's receive buffer, unless the link has received it into
 // the node's memory, checked, and opened there if it is sealed. Only that is read, so the sender cannot change it after the check.
-import {
-  PACKET_BYTES_MAX,
-  PACKET_FLAGS_SHIFT,
-  PACKET_KIND_SHIFT,
-  PACKET_LENGTH_OFFSET,
-  PACKET_NUMBER_OFFSET,
-  PACKET_SEALED,
-  PACKET_SENT_OFFSET,
-  PACKET_SESSION_OFFSET,
-  PACKET_WRONG_SIZE,
-  TAG_BYTES,
-} from "../../../assembly/layout.js";
+import * as L from "../../../assembly/layout.js";
 import type { Memory, PacketKernel } from "../../kernel/kernel.js";
 import type { Address } from "../../link/link.js";
 import { copyInto } from "../../support/copy.js";
@@ -33,7 +22,7 @@ export class ReceivedPacket {
     this.#kernel = kernel;
     this.#memory = memory;
     this.#job = job;
-    this.#buffer = arena.allocate(PACKET_BYTES_MAX);
+    this.#buffer = arena.allocate(L.PACKET_BYTES_MAX);
     this.#at = this.#buffer;
   }
 
@@ -44,7 +33,7 @@ export class ReceivedPacket {
   load(from: Address, packet: Uint8Array): number {
     this.from = from;
     this.#length = packet.length;
-    if (packet.length > PACKET_BYTES_MAX) return PACKET_WRONG_SIZE;
+    if (packet.length > L.PACKET_BYTES_MAX) return L.PACKET_WRONG_SIZE;
     const { bytes } = this.#memory;
     const isThere = packet.buffer === bytes.buffer;
     this.#at = isThere ? packet.byteOffset : this.#buffer;
@@ -61,12 +50,12 @@ export class ReceivedPacket {
     const { bytes } = this.#memory;
     const { body, end, sent } = this;
     if (!seal.open(bytes.subarray(this.#at, end), body - this.#at, sent)) return undefined;
-    this.#length -= TAG_BYTES;
-    const at = this.#at + PACKET_LENGTH_OFFSET;
+    this.#length -= L.TAG_BYTES;
+    const at = this.#at + L.PACKET_LENGTH_OFFSET;
     bytes[at] = this.#length & 0xff;
     bytes[at + 1] = this.#length >>> 8;
-    const flags = this.#at + (PACKET_FLAGS_SHIFT >>> 3);
-    bytes[flags] = (bytes[flags] as number) & ~PACKET_SEALED;
+    const flags = this.#at + (L.PACKET_FLAGS_SHIFT >>> 3);
+    bytes[flags] = (bytes[flags] as number) & ~L.PACKET_SEALED;
     return this.#kernel.packetCheck(this.#at, this.#length, this.#job);
   }
 
@@ -76,34 +65,34 @@ export class ReceivedPacket {
   }
 
   get kind(): number {
-    return (this.#word(0) >>> PACKET_KIND_SHIFT) & 0xff;
+    return (this.#word(0) >>> L.PACKET_KIND_SHIFT) & 0xff;
   }
 
   get flags(): number {
-    return this.#word(0) >>> PACKET_FLAGS_SHIFT;
+    return this.#word(0) >>> L.PACKET_FLAGS_SHIFT;
   }
 
   get isSealed(): boolean {
-    return (this.flags & PACKET_SEALED) !== 0;
+    return (this.flags & L.PACKET_SEALED) !== 0;
   }
 
   get session(): number {
-    return this.#word(PACKET_SESSION_OFFSET);
+    return this.#word(L.PACKET_SESSION_OFFSET);
   }
 
   /** Its transmission number. */
   get sent(): number {
-    return this.#word(PACKET_SENT_OFFSET);
+    return this.#word(L.PACKET_SENT_OFFSET);
   }
 
   /** Its packet number. */
   get number(): number {
-    return this.#word(PACKET_NUMBER_OFFSET);
+    return this.#word(L.PACKET_NUMBER_OFFSET);
   }
 
   /** Pointer to its body. */
   get body(): number {
-    return this.#at + (this.#word(PACKET_LENGTH_OFFSET) >>> 16);
+    return this.#at + (this.#word(L.PACKET_LENGTH_OFFSET) >>> 16);
   }
 
   /** Pointer to the end of its body. */

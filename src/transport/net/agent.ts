@@ -13,24 +13,7 @@
 //
 // Frames may be wrong, because a network is not trusted. The agent drops a wrong frame, and tells the pipe.
 
-import {
-  CONTEXT_CLOSED,
-  CONTEXT_STATE_OFFSET,
-  END_AWAITED,
-  END_CERTAIN,
-  END_SILENT,
-  JOB_BINDS_OFFSET,
-  JOB_DUE_OFFSET,
-  JOB_STARTED_OFFSET,
-  SLICE_BYTES,
-  TASK_ABSENT,
-  TASK_CERTAIN_OFFSET,
-  TASK_CLOSED,
-  TASK_INLINE_OFFSET,
-  TASK_NOTICE_OFFSET,
-  TASK_STATE_OFFSET,
-  TASK_UP,
-} from "../../../assembly/layout.js";
+import * as L from "../../../assembly/layout.js";
 import { contextOf, type Endpoint, endpointOf, taskOf } from "../../core/endpoint.js";
 import type { Kernel, Memory } from "../../kernel/kernel.js";
 import { contextBlock, engineSlot, isClosed, type MemoryMap, ordinalOf, taskSlot } from "../../memory/map.js";
@@ -125,7 +108,7 @@ export class Agent implements RemoteAgent {
       retire: (endpoint) => this.#retire(endpoint),
       hold: (slot) => this.#bells.hold(slot),
     });
-    if (isInline) memory.words[(engineSlot(map) + TASK_INLINE_OFFSET) >>> 2] = 1;
+    if (isInline) memory.words[(engineSlot(map) + L.TASK_INLINE_OFFSET) >>> 2] = 1;
     this.#purge = new Purge(parts, {
       isBusy: (slot, hasAny) => this.#isBusy(slot, hasAny),
       closeLanes: (slot) => this.#ordinalsOf(slot).every((ordinal) => this.#ingress.close(ordinal)),
@@ -133,7 +116,7 @@ export class Agent implements RemoteAgent {
       forget: (slot, task) => this.#forget(slot, task),
     });
     // SYNC task-state (up): pairs with hasEngineThread().
-    kernel.exchangeIf(engineSlot(map) + TASK_STATE_OFFSET, TASK_ABSENT, TASK_UP);
+    kernel.exchangeIf(engineSlot(map) + L.TASK_STATE_OFFSET, L.TASK_ABSENT, L.TASK_UP);
   }
 
   /**
@@ -160,7 +143,7 @@ export class Agent implements RemoteAgent {
     let isAny = this.#look();
     this.#kernel.engineServe(this.#map.job);
     if (this.#rma.turn()) isAny = true;
-    for (let ordinal = 0; ordinal < this.#own; ordinal++) this.#rendezvous.run(ordinal, SLICE_BYTES);
+    for (let ordinal = 0; ordinal < this.#own; ordinal++) this.#rendezvous.run(ordinal, L.SLICE_BYTES);
     if (this.#egress.turn()) isAny = true;
     // After sending: a node that got a frame needs no greeting.
     this.#lookAtSlots();
@@ -177,7 +160,7 @@ export class Agent implements RemoteAgent {
   /** Whether turn() would do something. */
   get hasWork(): boolean {
     if (this.#hasLeft) return false;
-    if (this.#kernel.loadWord(engineSlot(this.#map) + TASK_NOTICE_OFFSET) !== this.#noticeSeen) return true;
+    if (this.#kernel.loadWord(engineSlot(this.#map) + L.TASK_NOTICE_OFFSET) !== this.#noticeSeen) return true;
     for (let ordinal = 0; ordinal < this.#own; ordinal++) if (this.#rendezvous.hasWork(ordinal)) return true;
     return this.#isDue || this.#egress.hasWork || this.#ingress.hasWork;
   }
@@ -191,7 +174,7 @@ export class Agent implements RemoteAgent {
   get #isDue(): boolean {
     for (let ordinal = 0; ordinal < this.#own; ordinal += 32) {
       // SYNC engine-call (look): pairs with engineCall().
-      if (this.#kernel.loadWord(this.#map.job + JOB_DUE_OFFSET + (ordinal >>> 3)) !== 0) return true;
+      if (this.#kernel.loadWord(this.#map.job + L.JOB_DUE_OFFSET + (ordinal >>> 3)) !== 0) return true;
     }
     return false;
   }
@@ -241,7 +224,7 @@ export class Agent implements RemoteAgent {
    * A task of another node is there. The first frame of its node reports a task that comes later, or this agent's host does.
    */
   hasStarted(task: number): void {
-    const at = this.#map.job + JOB_STARTED_OFFSET;
+    const at = this.#map.job + L.JOB_STARTED_OFFSET;
     let known = this.#kernel.loadWord(at);
     if (task < known) return;
     while (task >= known) {
@@ -367,7 +350,7 @@ export class Agent implements RemoteAgent {
     this.#certain.add(task);
     const slot = this.addresses.slotOf(task);
     if (slot < this.#map.locals || !this.#ended.has(task)) return;
-    this.#kernel.storeWord(taskSlot(this.#map, slot) + TASK_CERTAIN_OFFSET, END_CERTAIN);
+    this.#kernel.storeWord(taskSlot(this.#map, slot) + L.TASK_CERTAIN_OFFSET, L.END_CERTAIN);
     // A shrink() may wait for a certain end.
     announceStart(this.#kernel, this.#map);
     this.#wake();
@@ -400,9 +383,9 @@ export class Agent implements RemoteAgent {
     // A slot may have been bound, and a transfer begun, after the end was heard.
     const task = this.addresses.numberOf(slot);
     this.#rma.ended(task);
-    const silent = this.isTold ? END_AWAITED : END_SILENT;
-    const known = this.#certain.has(task) ? END_CERTAIN : silent;
-    this.#kernel.storeWord(taskSlot(this.#map, slot) + TASK_CERTAIN_OFFSET, known);
+    const silent = this.isTold ? L.END_AWAITED : L.END_SILENT;
+    const known = this.#certain.has(task) ? L.END_CERTAIN : silent;
+    this.#kernel.storeWord(taskSlot(this.#map, slot) + L.TASK_CERTAIN_OFFSET, known);
     markDead(this.#kernel, this.#map, slot);
   }
 
@@ -424,13 +407,13 @@ export class Agent implements RemoteAgent {
   /** Looks for changes in the node's tables. Returns whether an own task or context has ended. */
   #look(): boolean {
     // SYNC notice (acknowledge): read before the tables, so that a change in between is noticed again.
-    const notice = this.#kernel.loadWord(engineSlot(this.#map) + TASK_NOTICE_OFFSET);
+    const notice = this.#kernel.loadWord(engineSlot(this.#map) + L.TASK_NOTICE_OFFSET);
     if (notice === this.#noticeSeen) return false;
     this.#noticeSeen = notice;
     let isAny = false;
     for (let slot = 0; slot < this.#map.locals; slot++) {
       // SYNC task-state (look): pairs with the task's own store and with the monitor's.
-      const hasEnded = this.#kernel.loadWord(taskSlot(this.#map, slot) + TASK_STATE_OFFSET) >= TASK_CLOSED;
+      const hasEnded = this.#kernel.loadWord(taskSlot(this.#map, slot) + L.TASK_STATE_OFFSET) >= L.TASK_CLOSED;
       if (hasEnded && !this.#endedHere.has(slot)) {
         this.#taskEnded(slot);
         isAny = true;
@@ -448,7 +431,7 @@ export class Agent implements RemoteAgent {
 
   /** Handles newly bound slots of tasks of other nodes: these tasks may have ended, and their nodes may not know this node. */
   #lookAtSlots(): void {
-    const binds = this.#kernel.loadWord(this.#map.job + JOB_BINDS_OFFSET); // SYNC endpoint (look)
+    const binds = this.#kernel.loadWord(this.#map.job + L.JOB_BINDS_OFFSET); // SYNC endpoint (look)
     if (binds === this.#bindsSeen) return;
     this.#bindsSeen = binds;
     const { tasks, locals, contexts } = this.#map;
@@ -456,7 +439,8 @@ export class Agent implements RemoteAgent {
       const task = this.addresses.numberOf(slot);
       if (task === UNBOUND) continue;
       if (this.#ended.has(task)) {
-        if (this.#kernel.loadWord(taskSlot(this.#map, slot) + TASK_STATE_OFFSET) < TASK_CLOSED) this.#markEnded(slot);
+        if (this.#kernel.loadWord(taskSlot(this.#map, slot) + L.TASK_STATE_OFFSET) < L.TASK_CLOSED)
+          this.#markEnded(slot);
         continue;
       }
       for (let context = 0; context < contexts; context++) {
@@ -476,8 +460,8 @@ export class Agent implements RemoteAgent {
   /** Whether an own context has closed, or its task has ended. */
   #hasEnded(ordinal: number): boolean {
     const slot = taskSlot(this.#map, taskAt(this.#map, ordinal));
-    if (this.#kernel.loadWord(slot + TASK_STATE_OFFSET) >= TASK_CLOSED) return true;
-    return this.#kernel.loadWord(contextBlock(this.#map, ordinal) + CONTEXT_STATE_OFFSET) === CONTEXT_CLOSED;
+    if (this.#kernel.loadWord(slot + L.TASK_STATE_OFFSET) >= L.TASK_CLOSED) return true;
+    return this.#kernel.loadWord(contextBlock(this.#map, ordinal) + L.CONTEXT_STATE_OFFSET) === L.CONTEXT_CLOSED;
   }
 
   /** A context of this node has closed: tells other nodes, after all frames of the context. */

@@ -4,21 +4,7 @@
 //
 // A turn looks at the blocks of all bound slots. So a frame that comes causes no turn, and a credit in it a look at one block.
 
-import {
-  ADVANCE_EVENTS_MASK,
-  CONTEXT_EVENTS_OFFSET,
-  CONTEXT_NOTICE_SEEN_OFFSET,
-  CONTEXT_READY_OFFSET,
-  EVENT_SIZE,
-  KIND_MORE,
-  NONE,
-  RECORD_KIND_MASK,
-  RECORD_KIND_SHIFT,
-  RECORD_LENGTH_MASK,
-  TASK_CLOSED,
-  TASK_NOTICE_OFFSET,
-  TASK_STATE_OFFSET,
-} from "../../../assembly/layout.js";
+import * as L from "../../../assembly/layout.js";
 import { type Endpoint, taskOf } from "../../core/endpoint.js";
 import type { Kernel, Memory } from "../../kernel/kernel.js";
 import { contextBlock, engineSlot, isClosed, type MemoryMap, taskSlot } from "../../memory/map.js";
@@ -27,7 +13,7 @@ import type { FrameMemory, Pipe } from "./frames.js";
 import type { NetParts } from "./net-parts.js";
 import { CREDIT_BYTES, isSwitch, PREFIX_BYTES, putRecord, recordBytes } from "./records.js";
 
-const EVENT_WORDS = EVENT_SIZE >>> 2;
+const EVENT_WORDS = L.EVENT_SIZE >>> 2;
 /** Words of an event: pointer to the body, and ordinal of the origin. */
 const EVENT_BODY = 2;
 const EVENT_ORIGIN = 3;
@@ -166,27 +152,27 @@ export class Egress {
   #hasSome(block: number): boolean {
     for (let word = 0; word << 5 < this.#own; word++) {
       // SYNC ready (look): pairs with publish() of the kernels.
-      if (this.#kernel.loadWord(block + CONTEXT_READY_OFFSET + (word << 2)) !== 0) return true;
+      if (this.#kernel.loadWord(block + L.CONTEXT_READY_OFFSET + (word << 2)) !== 0) return true;
     }
     return false;
   }
 
   /** Whether a block stands for a target that goes on, and a lane to it is to be attended. */
   #isReady(target: number, block: number): boolean {
-    return this.#addresses.table[target] !== NONE && this.#hasSome(block) && !this.#hasEnded(target);
+    return this.#addresses.table[target] !== L.NONE && this.#hasSome(block) && !this.#hasEnded(target);
   }
 
   /** As peek() of the kernels: whether a block has records. The agent sees notices in another way. */
   #peek(block: number): number {
-    const notice = this.#kernel.loadWord(engineSlot(this.#map) + TASK_NOTICE_OFFSET);
-    this.#memory.words[(block + CONTEXT_NOTICE_SEEN_OFFSET) >>> 2] = notice;
+    const notice = this.#kernel.loadWord(engineSlot(this.#map) + L.TASK_NOTICE_OFFSET);
+    this.#memory.words[(block + L.CONTEXT_NOTICE_SEEN_OFFSET) >>> 2] = notice;
     return this.#kernel.peek(block);
   }
 
   #hasEnded(target: number): boolean {
     const slot = taskSlot(this.#map, taskAt(this.#map, target));
     // SYNC task-state (look): the agent itself marks tasks of other nodes as ended.
-    if (this.#kernel.loadWord(slot + TASK_STATE_OFFSET) >= TASK_CLOSED) return true;
+    if (this.#kernel.loadWord(slot + L.TASK_STATE_OFFSET) >= L.TASK_CLOSED) return true;
     return isClosed(this.#kernel, this.#map, target);
   }
 
@@ -196,7 +182,7 @@ export class Egress {
     if (!this.#isReady(target, block)) return false;
     let hasSent = false;
     for (;;) {
-      const count = this.#kernel.advance(block, 1) & ADVANCE_EVENTS_MASK;
+      const count = this.#kernel.advance(block, 1) & L.ADVANCE_EVENTS_MASK;
       if (count === 0) break;
       hasSent = true;
       this.#sendBatch(block, count, target, ending);
@@ -208,10 +194,10 @@ export class Egress {
   /** Sends a batch of events of a block and takes their records, except records of pairs that are held back now. */
   #sendBatch(block: number, count: number, target: number, ending: number): void {
     const { words } = this.#memory;
-    const end = ((block + CONTEXT_EVENTS_OFFSET) >>> 2) + count * EVENT_WORDS;
+    const end = ((block + L.CONTEXT_EVENTS_OFFSET) >>> 2) + count * EVENT_WORDS;
     const switches = this.#switches;
     // The events of a lane follow each other.
-    for (let event = (block + CONTEXT_EVENTS_OFFSET) >>> 2, next = event; event < end; event = next) {
+    for (let event = (block + L.CONTEXT_EVENTS_OFFSET) >>> 2, next = event; event < end; event = next) {
       const origin = words[event + EVENT_ORIGIN] as number;
       while (next < end && words[next + EVENT_ORIGIN] === origin) next += EVENT_WORDS;
       if (origin !== ending && this.#onTheirWay(origin, target) >= CREDIT_BYTES) {
@@ -240,7 +226,7 @@ export class Egress {
       const most = this.#pipe.recordsMax(to);
       let bytes = this.#sizeOf(this.#begin, this.#skip);
       let next = this.#begin + EVENT_WORDS;
-      const isCut = bytes > most && this.#kindOf(this.#begin) === KIND_MORE;
+      const isCut = bytes > most && this.#kindOf(this.#begin) === L.KIND_MORE;
       if (isCut) bytes = most;
       for (; next < end && bytes < most; next += EVENT_WORDS) {
         const more = this.#sizeOf(next, 0);
@@ -262,7 +248,7 @@ export class Egress {
   }
 
   #kindOf(event: number): number {
-    return ((this.#memory.words[event] as number) >>> RECORD_KIND_SHIFT) & RECORD_KIND_MASK;
+    return ((this.#memory.words[event] as number) >>> L.RECORD_KIND_SHIFT) & L.RECORD_KIND_MASK;
   }
 
   /**
@@ -273,7 +259,7 @@ export class Egress {
   #sizeOf(event: number, skip: number): number {
     const { words } = this.#memory;
     const commit = words[event] as number;
-    if (!isSwitch(commit)) return recordBytes((commit & RECORD_LENGTH_MASK) - skip);
+    if (!isSwitch(commit)) return recordBytes((commit & L.RECORD_LENGTH_MASK) - skip);
     return this.#word(words[event + EVENT_BODY] as number) === 0 ? recordBytes(0) : 0;
   }
 
@@ -286,7 +272,7 @@ export class Egress {
       if (this.#sizeOf(event, skip) === 0) continue;
       const commit = words[event] as number;
       const body = ((words[event + EVENT_BODY] as number) >>> 0) + skip;
-      const length = isSwitch(commit) ? 0 : Math.min((commit & RECORD_LENGTH_MASK) - skip, this.#room - PREFIX_BYTES);
+      const length = isSwitch(commit) ? 0 : Math.min((commit & L.RECORD_LENGTH_MASK) - skip, this.#room - PREFIX_BYTES);
       at = putRecord(frame, at, this.#kindOf(event), words[event + 1] as number, this.#memory, body, length);
       skip = 0;
     }

@@ -19,36 +19,7 @@
 //   operation     verb, bytes or code of the rmw, remote region: index, generation, offset; of an rmw also: value, test
 //                 (2 words each)
 //   descriptor    verb, then the words of FIELDS
-import {
-  CHAIN_BEGIN,
-  CHAIN_SHIP,
-  DESCRIPTOR_BYTES_OFFSET,
-  DESCRIPTOR_FETCH,
-  DESCRIPTOR_GET,
-  DESCRIPTOR_KIND_OFFSET,
-  DESCRIPTOR_LOCAL_GENERATION_OFFSET,
-  DESCRIPTOR_LOCAL_INDEX_OFFSET,
-  DESCRIPTOR_LOCAL_OFFSET_OFFSET,
-  DESCRIPTOR_MOVE,
-  DESCRIPTOR_NOTICE,
-  DESCRIPTOR_PUT,
-  DESCRIPTOR_REFILL,
-  DESCRIPTOR_REMOTE_GENERATION_OFFSET,
-  DESCRIPTOR_REMOTE_INDEX_OFFSET,
-  DESCRIPTOR_REMOTE_OFFSET_OFFSET,
-  DESCRIPTOR_RGET,
-  DESCRIPTOR_RMW,
-  DESCRIPTOR_TEST_OFFSET,
-  DESCRIPTOR_VALUE_OFFSET,
-  DESCRIPTOR_WORDS,
-  FRAME_ANSWER,
-  FRAME_ASK,
-  FRAME_CHAIN,
-  FRAME_CREDIT,
-  FRAME_END,
-  FRAME_RECORDS,
-  RGET_FIFO_SLOTS,
-} from "../../../assembly/layout.js";
+import * as L from "../../../assembly/layout.js";
 import type { Frame } from "./frames.js";
 
 /** Version of the encoding: a node drops frames of any other. */
@@ -66,34 +37,34 @@ export interface Encoded {
 /** Verbs on a link, by their number there. */
 const VERBS = [
   0,
-  DESCRIPTOR_PUT,
-  DESCRIPTOR_GET,
-  DESCRIPTOR_RMW,
-  DESCRIPTOR_RGET,
-  DESCRIPTOR_FETCH,
-  DESCRIPTOR_REFILL,
-  DESCRIPTOR_MOVE,
-  DESCRIPTOR_NOTICE,
+  L.DESCRIPTOR_PUT,
+  L.DESCRIPTOR_GET,
+  L.DESCRIPTOR_RMW,
+  L.DESCRIPTOR_RGET,
+  L.DESCRIPTOR_FETCH,
+  L.DESCRIPTOR_REFILL,
+  L.DESCRIPTOR_MOVE,
+  L.DESCRIPTOR_NOTICE,
 ];
 /** Words of an operation that every verb has, and further words of an rmw. */
 const OPERATION_FIELDS = [
-  DESCRIPTOR_BYTES_OFFSET,
-  DESCRIPTOR_REMOTE_INDEX_OFFSET,
-  DESCRIPTOR_REMOTE_GENERATION_OFFSET,
-  DESCRIPTOR_REMOTE_OFFSET_OFFSET,
+  L.DESCRIPTOR_BYTES_OFFSET,
+  L.DESCRIPTOR_REMOTE_INDEX_OFFSET,
+  L.DESCRIPTOR_REMOTE_GENERATION_OFFSET,
+  L.DESCRIPTOR_REMOTE_OFFSET_OFFSET,
 ];
 const OPERAND_FIELDS = [
-  DESCRIPTOR_VALUE_OFFSET,
-  DESCRIPTOR_VALUE_OFFSET + 4,
-  DESCRIPTOR_TEST_OFFSET,
-  DESCRIPTOR_TEST_OFFSET + 4,
+  L.DESCRIPTOR_VALUE_OFFSET,
+  L.DESCRIPTOR_VALUE_OFFSET + 4,
+  L.DESCRIPTOR_TEST_OFFSET,
+  L.DESCRIPTOR_TEST_OFFSET + 4,
 ];
 /** Words of a descriptor behind its verb. */
 const FIELDS = [
   ...OPERATION_FIELDS,
-  DESCRIPTOR_LOCAL_INDEX_OFFSET,
-  DESCRIPTOR_LOCAL_GENERATION_OFFSET,
-  DESCRIPTOR_LOCAL_OFFSET_OFFSET,
+  L.DESCRIPTOR_LOCAL_INDEX_OFFSET,
+  L.DESCRIPTOR_LOCAL_GENERATION_OFFSET,
+  L.DESCRIPTOR_LOCAL_OFFSET_OFFSET,
   ...OPERAND_FIELDS,
 ];
 const DESCRIPTOR_WORDS_ON_LINK = 1 + FIELDS.length;
@@ -103,7 +74,7 @@ const RGET_FIFO_WORDS = 4;
 const VERSION_MASK = 0xff;
 const COUNT_SHIFT = 16;
 /** Words of the longest head: a chain frame that fills an rget FIFO. */
-export const HEAD_WORDS_MAX = 1 + 2 * RGET_FIFO_WORDS + RGET_FIFO_SLOTS * DESCRIPTOR_WORDS_ON_LINK;
+export const HEAD_WORDS_MAX = 1 + 2 * RGET_FIFO_WORDS + L.RGET_FIFO_SLOTS * DESCRIPTOR_WORDS_ON_LINK;
 
 /** The kinds of ends, by number on a link. */
 const ENDS = ["context", "task", "cutOff"] as const;
@@ -113,18 +84,22 @@ const PLAIN_HEAD = Uint8Array.of(FRAME_VERSION, 0, 0, 0);
 
 /** The head and the data of a frame. The data is a view of the frame's own bytes, not a copy. */
 export function encode(frame: Frame): Encoded {
-  if ("records" in frame) return { kind: FRAME_RECORDS, head: PLAIN_HEAD, data: frame.records };
-  if ("credit" in frame) return encoded(FRAME_CREDIT, [frame.credit]);
+  if ("records" in frame) return { kind: L.FRAME_RECORDS, head: PLAIN_HEAD, data: frame.records };
+  if ("credit" in frame) return encoded(L.FRAME_CREDIT, [frame.credit]);
   if ("ask" in frame) {
-    return encoded(FRAME_ASK, [frame.ask, frame.moved, ...operationWords(frame.descriptor), ...frame.more], frame.data);
+    return encoded(
+      L.FRAME_ASK,
+      [frame.ask, frame.moved, ...operationWords(frame.descriptor), ...frame.more],
+      frame.data,
+    );
   }
-  if ("answer" in frame) return encoded(FRAME_ANSWER, [frame.answer, ...frame.results], frame.data);
-  if ("end" in frame) return encoded(FRAME_END, [ENDS.indexOf(frame.end), frame.streams]);
+  if ("answer" in frame) return encoded(L.FRAME_ANSWER, [frame.answer, ...frame.results], frame.data);
+  if ("end" in frame) return encoded(L.FRAME_END, [ENDS.indexOf(frame.end), frame.streams]);
   const { chain, words, data } = frame;
   const plain = plainWords(chain, words.length);
   const descriptors = [];
-  for (let at = plain; at < words.length; at += DESCRIPTOR_WORDS) descriptors.push(...descriptorWords(words, at));
-  return encoded(FRAME_CHAIN, [chain, ...words.subarray(0, plain), ...descriptors], data);
+  for (let at = plain; at < words.length; at += L.DESCRIPTOR_WORDS) descriptors.push(...descriptorWords(words, at));
+  return encoded(L.FRAME_CHAIN, [chain, ...words.subarray(0, plain), ...descriptors], data);
 }
 
 /** The frame of a segment's kind and content, with a view of the content. Undefined: malformed, or of another version. */
@@ -135,20 +110,20 @@ export function decode(kind: number, content: Uint8Array): Frame | undefined {
   const count = first >>> COUNT_SHIFT;
   const size = 4 + 4 * count;
   if ((first & VERSION_MASK) !== FRAME_VERSION || content.length < size || count > HEAD_WORDS_MAX) return undefined;
-  if (kind === FRAME_RECORDS) return count === 0 ? { records: content.subarray(size) } : undefined;
+  if (kind === L.FRAME_RECORDS) return count === 0 ? { records: content.subarray(size) } : undefined;
   const head = new Int32Array(count);
   for (let word = 0; word < count; word++) head[word] = view.getInt32(4 + 4 * word, true);
   const data = content.length > size ? content.subarray(size) : undefined;
   const [one = 0, two = 0] = head;
-  if (kind === FRAME_ANSWER) return count > 1 ? { answer: one >>> 0, results: head.subarray(1), data } : undefined;
-  if (kind === FRAME_ASK) return operationsOf(one >>> 0, two >>> 0, head.subarray(2), data);
-  if (kind === FRAME_CHAIN) {
+  if (kind === L.FRAME_ANSWER) return count > 1 ? { answer: one >>> 0, results: head.subarray(1), data } : undefined;
+  if (kind === L.FRAME_ASK) return operationsOf(one >>> 0, two >>> 0, head.subarray(2), data);
+  if (kind === L.FRAME_CHAIN) {
     const words = count === 0 ? undefined : chainWords(one, head.subarray(1));
     return words && { chain: one, words, data };
   }
   if (data !== undefined) return undefined;
-  if (kind === FRAME_CREDIT) return count === 1 ? { credit: one >>> 0 } : undefined;
-  const end = kind === FRAME_END && count === 2 ? ENDS[one] : undefined;
+  if (kind === L.FRAME_CREDIT) return count === 1 ? { credit: one >>> 0 } : undefined;
+  const end = kind === L.FRAME_END && count === 2 ? ENDS[one] : undefined;
   return end && { end, streams: two >>> 0 };
 }
 
@@ -166,7 +141,7 @@ export function isVerb(kind: number): boolean {
 }
 
 function verbOf(words: Int32Array, at: number): number {
-  const kind = words[at + (DESCRIPTOR_KIND_OFFSET >>> 2)] as number;
+  const kind = words[at + (L.DESCRIPTOR_KIND_OFFSET >>> 2)] as number;
   const verb = VERBS.indexOf(kind);
   // The receiver would drop the whole frame.
   if (verb < 1) throw new Error(`a descriptor of kind ${kind} does not go to another node`);
@@ -175,16 +150,16 @@ function verbOf(words: Int32Array, at: number): number {
 
 function operationWords(descriptor: Int32Array): number[] {
   const verb = verbOf(descriptor, 0);
-  const fields = VERBS[verb] === DESCRIPTOR_RMW ? [...OPERATION_FIELDS, ...OPERAND_FIELDS] : OPERATION_FIELDS;
+  const fields = VERBS[verb] === L.DESCRIPTOR_RMW ? [...OPERATION_FIELDS, ...OPERAND_FIELDS] : OPERATION_FIELDS;
   return [verb, ...fields.map((offset) => descriptor[offset >>> 2] as number)];
 }
 
 /** A frame that asks for operations: its descriptor has no local part. Undefined: the words are no operations. */
 function operationsOf(ask: number, moved: number, words: Int32Array, data: Uint8Array | undefined): Frame | undefined {
   const kind = VERBS[words[0] ?? 0];
-  const isRmw = kind === DESCRIPTOR_RMW;
+  const isRmw = kind === L.DESCRIPTOR_RMW;
   const fields = isRmw ? [...OPERATION_FIELDS, ...OPERAND_FIELDS] : OPERATION_FIELDS;
-  if (!isRmw && kind !== DESCRIPTOR_PUT && kind !== DESCRIPTOR_GET) return undefined;
+  if (!isRmw && kind !== L.DESCRIPTOR_PUT && kind !== L.DESCRIPTOR_GET) return undefined;
   const more = words.subarray(1 + fields.length);
   const isWhole = words.length > fields.length && more.length % 2 === 0 && (!isRmw || more.length === 0);
   return isWhole ? { ask, descriptor: descriptorOf(kind, words, 0, fields), moved, more, data } : undefined;
@@ -195,16 +170,16 @@ function descriptorWords(words: Int32Array, at: number): number[] {
 }
 
 function descriptorOf(kind: number, words: Int32Array, at: number, fields: readonly number[]): Int32Array {
-  const descriptor = new Int32Array(DESCRIPTOR_WORDS);
-  descriptor[DESCRIPTOR_KIND_OFFSET >>> 2] = kind;
+  const descriptor = new Int32Array(L.DESCRIPTOR_WORDS);
+  descriptor[L.DESCRIPTOR_KIND_OFFSET >>> 2] = kind;
   for (const [i, offset] of fields.entries()) descriptor[offset >>> 2] = words[at + 1 + i] as number;
   return descriptor;
 }
 
 /** Words of a chain frame before its descriptors. `count` is the number of all its words. */
 function plainWords(chain: number, count: number): number {
-  if (chain === CHAIN_BEGIN) return Math.min(count, 2 * RGET_FIFO_WORDS);
-  return chain === CHAIN_SHIP ? Math.min(count, RGET_FIFO_WORDS) : count;
+  if (chain === L.CHAIN_BEGIN) return Math.min(count, 2 * RGET_FIFO_WORDS);
+  return chain === L.CHAIN_SHIP ? Math.min(count, RGET_FIFO_WORDS) : count;
 }
 
 /** The words of a chain frame; undefined: its descriptors are cut short, or have an unknown verb. */
@@ -212,13 +187,13 @@ function chainWords(chain: number, given: Int32Array): Int32Array | undefined {
   const plain = plainWords(chain, given.length);
   const count = (given.length - plain) / DESCRIPTOR_WORDS_ON_LINK;
   if (!Number.isInteger(count)) return undefined;
-  const words = new Int32Array(plain + count * DESCRIPTOR_WORDS);
+  const words = new Int32Array(plain + count * L.DESCRIPTOR_WORDS);
   words.set(given.subarray(0, plain));
   for (let i = 0; i < count; i++) {
     const at = plain + i * DESCRIPTOR_WORDS_ON_LINK;
     const kind = VERBS[given[at] as number];
     if (kind === undefined || kind === 0) return undefined;
-    words.set(descriptorOf(kind, given, at, FIELDS), plain + i * DESCRIPTOR_WORDS);
+    words.set(descriptorOf(kind, given, at, FIELDS), plain + i * L.DESCRIPTOR_WORDS);
   }
   return words;
 }

@@ -7,24 +7,7 @@
 //
 // A lane may end in an offered payload that has no handler yet. The context reads it behind its acknowledgement, and says that
 // it holds the slot with the second one. A task that has ended goes to FREED at once, if no context has a lane to or from it.
-import {
-  CONTEXT_ATTENDED_COUNT_OFFSET,
-  CONTEXT_ATTENDING_OFFSET,
-  CONTEXT_EVENT_COUNT_OFFSET,
-  CONTEXT_STATE_OFFSET,
-  ENDPOINT_COUNT_MAX,
-  HELD_NOT,
-  HELD_UNTIL_RING,
-  JOB_SLOTS_WANTED_OFFSET,
-  NONE,
-  SLOTS_ENOUGH,
-  SLOTS_WANTED,
-  TASK_ABSENT,
-  TASK_CLOSED,
-  TASK_HELD_OFFSET,
-  TASK_LEAVING_OFFSET,
-  TASK_STATE_OFFSET,
-} from "../../../assembly/layout.js";
+import * as L from "../../../assembly/layout.js";
 import type { Kernel, Memory } from "../../kernel/kernel.js";
 import { contextBlock, type MemoryMap, ordinalOf, taskSlot } from "../../memory/map.js";
 import type { GracePeriod, GracePeriods } from "../../memory/regions.js";
@@ -95,15 +78,15 @@ export class Purge {
    * awaited step is done: see protocol/slots.ts. Returns whether a slot is free now, or stays.
    */
   turn(): boolean {
-    const wanted = this.#map.job + JOB_SLOTS_WANTED_OFFSET;
+    const wanted = this.#map.job + L.JOB_SLOTS_WANTED_OFFSET;
     // SYNC purge (wanted): pairs with want() of SlotTable. A task that still waits calls want() again.
     const asked = this.#kernel.loadWord(wanted);
-    if (asked !== SLOTS_ENOUGH) {
-      this.#kernel.storeWord(wanted, SLOTS_ENOUGH);
+    if (asked !== L.SLOTS_ENOUGH) {
+      this.#kernel.storeWord(wanted, L.SLOTS_ENOUGH);
       this.#held.clear();
     }
-    if (asked === SLOTS_WANTED && this.#turnOf === "all") this.#turnOf = "tasks";
-    const isWanted = this.isWanted || asked === SLOTS_WANTED;
+    if (asked === L.SLOTS_WANTED && this.#turnOf === "all") this.#turnOf = "tasks";
+    const isWanted = this.isWanted || asked === L.SLOTS_WANTED;
     if (!isWanted && this.#leaving.length === 0) return false;
     const before = this.#leaving;
     let isAny = false;
@@ -150,13 +133,13 @@ export class Purge {
   get #free(): number {
     let count = this.#onTheirWay;
     for (let slot = this.#map.locals; slot < this.#map.tasks; slot++) {
-      if (this.#addresses.numberOf(slot) === UNBOUND && this.#stateOf(slot) === TASK_ABSENT) count++;
+      if (this.#addresses.numberOf(slot) === UNBOUND && this.#stateOf(slot) === L.TASK_ABSENT) count++;
     }
     return count;
   }
 
   #stateOf(slot: number): number {
-    return this.#kernel.loadWord(taskSlot(this.#map, slot) + TASK_STATE_OFFSET);
+    return this.#kernel.loadWord(taskSlot(this.#map, slot) + L.TASK_STATE_OFFSET);
   }
 
   /** Asks for the slot that was used longest ago, among slots that the agent believes idle. */
@@ -165,7 +148,7 @@ export class Purge {
     for (let slot = this.#map.locals; slot < this.#map.tasks; slot++) {
       const task = this.#addresses.numberOf(slot);
       if (task === UNBOUND || this.#leaving.some((one) => one.slot === slot)) continue;
-      if (this.#stateOf(slot) >= TASK_CLOSED) {
+      if (this.#stateOf(slot) >= L.TASK_CLOSED) {
         if (!mayBeInUse(this.#kernel, this.#map, slot) && !this.#hasLanes(slot)) this.#takeBack(slot, task);
         continue;
       }
@@ -189,9 +172,9 @@ export class Purge {
       return;
     }
     const pointer = taskSlot(this.#map, best);
-    this.#kernel.storeWord(pointer + TASK_HELD_OFFSET, HELD_NOT);
+    this.#kernel.storeWord(pointer + L.TASK_HELD_OFFSET, L.HELD_NOT);
     // SYNC purge (ask): pairs with isSlotLeaving() and lookAtSlots(): before the notice.
-    this.#kernel.storeWord(pointer + TASK_LEAVING_OFFSET, 1);
+    this.#kernel.storeWord(pointer + L.TASK_LEAVING_OFFSET, 1);
     const task = this.#addresses.numberOf(best);
     this.#leaving.push({ slot: best, task, phase: "asked", grace: this.#grace.begin(), mayBeLeft: false });
   }
@@ -219,10 +202,10 @@ export class Purge {
       return false;
     }
     // SYNC purge (held): pairs with lookAtSlots().
-    const held = this.#kernel.loadWord(taskSlot(this.#map, slot) + TASK_HELD_OFFSET);
-    if (held !== HELD_NOT || this.#host.isBusy(slot, true) || this.#stateOf(slot) >= TASK_CLOSED) {
-      if (held !== HELD_NOT) this.#held.set(slot, this.#host.lastUse(task));
-      if (held === HELD_UNTIL_RING && !one.mayBeLeft) this.#reached.delete(slot);
+    const held = this.#kernel.loadWord(taskSlot(this.#map, slot) + L.TASK_HELD_OFFSET);
+    if (held !== L.HELD_NOT || this.#host.isBusy(slot, true) || this.#stateOf(slot) >= L.TASK_CLOSED) {
+      if (held !== L.HELD_NOT) this.#held.set(slot, this.#host.lastUse(task));
+      if (held === L.HELD_UNTIL_RING && !one.mayBeLeft) this.#reached.delete(slot);
       else this.#reached.add(slot);
       this.#stay(one);
       return true;
@@ -237,7 +220,7 @@ export class Purge {
 
   /** A slot stays bound to its task. */
   #stay({ slot, task }: Leaving): void {
-    this.#kernel.storeWord(taskSlot(this.#map, slot) + TASK_LEAVING_OFFSET, 0);
+    this.#kernel.storeWord(taskSlot(this.#map, slot) + L.TASK_LEAVING_OFFSET, 0);
     // Makes each context retry messages that have waited meanwhile.
     this.#rest(slot, task);
   }
@@ -264,11 +247,11 @@ export class Purge {
   #takeBack(slot: number, task: number): void {
     this.#host.forget(slot, task);
     this.#known.delete(slot);
-    this.#kernel.storeWord(taskSlot(this.#map, slot) + TASK_STATE_OFFSET, TASK_CLOSED);
+    this.#kernel.storeWord(taskSlot(this.#map, slot) + L.TASK_STATE_OFFSET, L.TASK_CLOSED);
     const { contexts, endpointsBase } = this.#map;
     for (let context = 0; context < contexts; context++) {
       // SYNC endpoint (free): pairs with the looks at the table.
-      this.#kernel.storeWord(endpointsBase + 4 * ordinalOf(this.#map, slot, context), NONE);
+      this.#kernel.storeWord(endpointsBase + 4 * ordinalOf(this.#map, slot, context), L.NONE);
     }
     this.#leaving.push({ slot, task, phase: "freed", grace: this.#grace.begin(), mayBeLeft: false });
   }
@@ -278,19 +261,19 @@ export class Purge {
     const { words } = this.#memory;
     for (let context = 0; context < this.#map.contexts; context++) {
       const block = contextBlock(this.#map, ordinalOf(this.#map, slot, context));
-      words.fill(0, block >>> 2, (block >>> 2) + (ENDPOINT_COUNT_MAX >>> 5));
+      words.fill(0, block >>> 2, (block >>> 2) + (L.ENDPOINT_COUNT_MAX >>> 5));
       words.fill(
         0,
-        (block + CONTEXT_ATTENDING_OFFSET) >>> 2,
-        ((block + CONTEXT_ATTENDING_OFFSET) >>> 2) + (ENDPOINT_COUNT_MAX >>> 5),
+        (block + L.CONTEXT_ATTENDING_OFFSET) >>> 2,
+        ((block + L.CONTEXT_ATTENDING_OFFSET) >>> 2) + (L.ENDPOINT_COUNT_MAX >>> 5),
       );
-      for (const offset of [CONTEXT_ATTENDED_COUNT_OFFSET, CONTEXT_EVENT_COUNT_OFFSET])
+      for (const offset of [L.CONTEXT_ATTENDED_COUNT_OFFSET, L.CONTEXT_EVENT_COUNT_OFFSET])
         words[(block + offset) >>> 2] = 0;
-      this.#kernel.storeWord(block + CONTEXT_STATE_OFFSET, 0);
+      this.#kernel.storeWord(block + L.CONTEXT_STATE_OFFSET, 0);
     }
     const pointer = taskSlot(this.#map, slot);
-    this.#kernel.storeWord(pointer + TASK_LEAVING_OFFSET, 0);
+    this.#kernel.storeWord(pointer + L.TASK_LEAVING_OFFSET, 0);
     // SYNC purge (give): pairs with bind().
-    this.#kernel.storeWord(pointer + TASK_STATE_OFFSET, TASK_ABSENT);
+    this.#kernel.storeWord(pointer + L.TASK_STATE_OFFSET, L.TASK_ABSENT);
   }
 }

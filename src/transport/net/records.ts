@@ -4,34 +4,7 @@
 //   word 0   length of the body (bits 0 … 23), kind (bits 24 … 31): its number is that of KINDS_ON_LINK
 //   word 1   dispatch id (bits 0 … 15), bytes of the header (bits 16 … 31)
 //   body     as in a lane, padded to words; the body of a request to send begins with the words of REQUEST_FIELDS
-import {
-  COLLECTIVE_HEADER_SIZE,
-  DISPATCH_ID_CALL,
-  FIRST_PREFIX_SIZE,
-  KIND_BROKEN,
-  KIND_FIRST,
-  KIND_MESSAGE,
-  KIND_MORE,
-  KIND_RTS,
-  KIND_SWITCH,
-  LINK_COUNT_MAX,
-  MESSAGE_BYTES_MAX,
-  META_DISPATCH_MASK,
-  META_HEADER_SHIFT,
-  RECORD_KIND_MASK,
-  RECORD_KIND_SHIFT,
-  RECV_IMMEDIATE_MAX,
-  RTS_BLOCK_GENERATION_OFFSET,
-  RTS_BLOCK_INDEX_OFFSET,
-  RTS_BYTES_OFFSET,
-  RTS_FIFO_OFFSET,
-  RTS_FRAGMENT_OFFSET,
-  RTS_GENERATION_OFFSET,
-  RTS_INDEX_OFFSET,
-  RTS_OFFSET_OFFSET,
-  RTS_PLACE_OFFSET,
-  RTS_SIZE,
-} from "../../../assembly/layout.js";
+import * as L from "../../../assembly/layout.js";
 import { alignUp } from "../../../assembly/seq.js";
 import { copyInto } from "../../support/copy.js";
 import type { FrameMemory } from "./frames.js";
@@ -48,26 +21,26 @@ export const PREFIX_BYTES = 4 * PREFIX_WORDS;
  * Kinds of records that go from node to node, by number on a link. KIND_BUFFER does not go: it points to the origin's
  * memory.
  */
-const KINDS_ON_LINK = [undefined, KIND_MESSAGE, KIND_FIRST, KIND_MORE, KIND_RTS, KIND_BROKEN, KIND_SWITCH];
+const KINDS_ON_LINK = [undefined, L.KIND_MESSAGE, L.KIND_FIRST, L.KIND_MORE, L.KIND_RTS, L.KIND_BROKEN, L.KIND_SWITCH];
 const LENGTH_BITS = 24;
 const LENGTH_MAX = 2 ** LENGTH_BITS - 1;
 const DISPATCH_MASK = 0xffff;
 const HEADER_SHIFT = 16;
 /** Words of a request to send, in their order on a link. */
 const REQUEST_FIELDS = [
-  RTS_BYTES_OFFSET,
-  RTS_INDEX_OFFSET,
-  RTS_GENERATION_OFFSET,
-  RTS_OFFSET_OFFSET,
-  RTS_BLOCK_INDEX_OFFSET,
-  RTS_BLOCK_GENERATION_OFFSET,
-  RTS_PLACE_OFFSET,
-  RTS_FIFO_OFFSET,
-  RTS_FRAGMENT_OFFSET,
+  L.RTS_BYTES_OFFSET,
+  L.RTS_INDEX_OFFSET,
+  L.RTS_GENERATION_OFFSET,
+  L.RTS_OFFSET_OFFSET,
+  L.RTS_BLOCK_INDEX_OFFSET,
+  L.RTS_BLOCK_GENERATION_OFFSET,
+  L.RTS_PLACE_OFFSET,
+  L.RTS_FIFO_OFFSET,
+  L.RTS_FRAGMENT_OFFSET,
 ];
 
 /** Bytes of the header of a message to each of pamir's own dispatch ids, from DISPATCH_ID_CALL on: at least so many are read. */
-const HEADER_LEAST = [8, 8, 24, 24, 20, COLLECTIVE_HEADER_SIZE, 8];
+const HEADER_LEAST = [8, 8, 24, 24, 20, L.COLLECTIVE_HEADER_SIZE, 8];
 
 /** Longest body that is copied word by word: up to this length, making a view takes longer than the copy (Node 20, Zen 5). */
 const SHORT_BYTES = 256;
@@ -110,9 +83,9 @@ export function putRecord(
   // Its receiver would drop the whole frame.
   if (number < 0) throw new Error(`a record of kind ${kind} does not go to another node`);
   into[at] = (number << LENGTH_BITS) | length;
-  into[at + 1] = (meta & META_DISPATCH_MASK) | ((meta >>> META_HEADER_SHIFT) << HEADER_SHIFT);
+  into[at + 1] = (meta & L.META_DISPATCH_MASK) | ((meta >>> L.META_HEADER_SHIFT) << HEADER_SHIFT);
   putBody(frame, at + PREFIX_WORDS, memory, pointer, length);
-  if (kind === KIND_RTS) putRequest(into, at + PREFIX_WORDS, memory.words, pointer >>> 2);
+  if (kind === L.KIND_RTS) putRequest(into, at + PREFIX_WORDS, memory.words, pointer >>> 2);
   return wordBehind(into, at);
 }
 
@@ -131,7 +104,7 @@ function putBody(frame: FrameMemory, at: number, { words, bytes }: FrameMemory, 
 /** Writes the words of a request to send in their order on a link. */
 function putRequest(frame: Int32Array, at: number, words: Int32Array, request: number): void {
   // In memory too, the other words of a request stay unwritten.
-  frame.fill(0, at, at + (RTS_SIZE >>> 2));
+  frame.fill(0, at, at + (L.RTS_SIZE >>> 2));
   for (const [i, offset] of REQUEST_FIELDS.entries()) frame[at + i] = words[request + (offset >>> 2)] as number;
 }
 
@@ -146,7 +119,7 @@ function requestIn(body: Uint8Array): Uint8Array {
 
 /** Whether a record is a switch: it names the next lane, or ends the lane. */
 export function isSwitch(commit: number): boolean {
-  return ((commit >>> RECORD_KIND_SHIFT) & RECORD_KIND_MASK) === KIND_SWITCH;
+  return ((commit >>> L.RECORD_KIND_SHIFT) & L.RECORD_KIND_MASK) === L.KIND_SWITCH;
 }
 
 /** Bytes of a record in a frame: its prefix, its body, padding. */
@@ -167,7 +140,7 @@ export function lengthAt(words: Int32Array, at: number): number {
 /** The record's dispatch id and header bytes, as in a lane. */
 export function metaAt(words: Int32Array, at: number): number {
   const second = words[at + 1] as number;
-  return ((second >>> HEADER_SHIFT) << META_HEADER_SHIFT) | (second & DISPATCH_MASK & META_DISPATCH_MASK);
+  return ((second >>> HEADER_SHIFT) << L.META_HEADER_SHIFT) | (second & DISPATCH_MASK & L.META_DISPATCH_MASK);
 }
 
 /** The word of the next record. */
@@ -179,7 +152,7 @@ export function wordBehind(words: Int32Array, at: number): number {
 export function recordAt(words: Int32Array, at: number): LaneRecord {
   const body = new Uint8Array(words.buffer, words.byteOffset + 4 * at + PREFIX_BYTES, lengthAt(words, at));
   const kind = kindAt(words, at) as number;
-  return { kind, meta: metaAt(words, at), body: kind === KIND_RTS ? requestIn(body) : body };
+  return { kind, meta: metaAt(words, at), body: kind === L.KIND_RTS ? requestIn(body) : body };
 }
 
 /** Copies a body from a frame to memory. @param pointer a multiple of 4, with room for whole words */
@@ -218,33 +191,33 @@ export function restAfter(words: Int32Array, before: Rest): Rest | undefined {
 function restBehind(words: Int32Array, at: number, rest: Rest): Rest | undefined {
   const kind = kindAt(words, at);
   const length = lengthAt(words, at);
-  if (kind === KIND_SWITCH) return rest;
-  if (kind === KIND_MORE) {
+  if (kind === L.KIND_SWITCH) return rest;
+  if (kind === L.KIND_MORE) {
     const { prologue, payload } = rest;
     if (length === 0 || length > (prologue || payload)) return undefined;
     return prologue > 0 ? { prologue: prologue - length, payload } : { prologue, payload: payload - length };
   }
-  if (kind === KIND_BROKEN) return length === 0 && !isOver(rest) ? NO_REST : undefined;
+  if (kind === L.KIND_BROKEN) return length === 0 && !isOver(rest) ? NO_REST : undefined;
   if (kind === undefined || !isOver(rest)) return undefined;
   const meta = metaAt(words, at);
-  const headerBytes = meta >>> META_HEADER_SHIFT;
-  if (headerBytes < leastHeader(meta & META_DISPATCH_MASK)) return undefined;
-  if (kind === KIND_MESSAGE) return headerBytes <= length && length <= RECV_IMMEDIATE_MAX ? rest : undefined;
+  const headerBytes = meta >>> L.META_HEADER_SHIFT;
+  if (headerBytes < leastHeader(meta & L.META_DISPATCH_MASK)) return undefined;
+  if (kind === L.KIND_MESSAGE) return headerBytes <= length && length <= L.RECV_IMMEDIATE_MAX ? rest : undefined;
   const body = at + PREFIX_WORDS;
-  if (kind === KIND_RTS) return length === RTS_SIZE + headerBytes && isOffer(words, body) ? rest : undefined;
-  if (length < FIRST_PREFIX_SIZE) return undefined;
+  if (kind === L.KIND_RTS) return length === L.RTS_SIZE + headerBytes && isOffer(words, body) ? rest : undefined;
+  if (length < L.FIRST_PREFIX_SIZE) return undefined;
   const payloadBytes = (words[body] as number) >>> 0;
-  if (payloadBytes > MESSAGE_BYTES_MAX) return undefined;
+  if (payloadBytes > L.MESSAGE_BYTES_MAX) return undefined;
   const space = alignUp(headerBytes, 8);
   const total = payloadBytes === 0 ? headerBytes : space + payloadBytes;
-  const first = total <= RECV_IMMEDIATE_MAX ? total : space;
-  const here = length - FIRST_PREFIX_SIZE;
+  const first = total <= L.RECV_IMMEDIATE_MAX ? total : space;
+  const here = length - L.FIRST_PREFIX_SIZE;
   return here <= first ? { prologue: first - here, payload: total - first } : undefined;
 }
 
 /** Bytes of the header of a message to a dispatch id, at the least. */
 function leastHeader(id: number): number {
-  return id < DISPATCH_ID_CALL ? 0 : (HEADER_LEAST[id - DISPATCH_ID_CALL] ?? 0);
+  return id < L.DISPATCH_ID_CALL ? 0 : (HEADER_LEAST[id - L.DISPATCH_ID_CALL] ?? 0);
 }
 
 export function isOver({ prologue, payload }: Rest): boolean {
@@ -254,19 +227,19 @@ export function isOver({ prologue, payload }: Rest): boolean {
 /** Whether the words of a request to send, in their order on a link, are one. */
 function isOffer(words: Int32Array, at: number): boolean {
   const word = (offset: number): number => (words[at + REQUEST_FIELDS.indexOf(offset)] as number) >>> 0;
-  const bytes = word(RTS_BYTES_OFFSET);
+  const bytes = word(L.RTS_BYTES_OFFSET);
   // A staged payload must not need more links than a chain may have.
-  const fragment = word(RTS_FRAGMENT_OFFSET) || bytes;
-  return bytes > 0 && bytes <= MESSAGE_BYTES_MAX && Math.ceil(bytes / fragment) <= LINK_COUNT_MAX;
+  const fragment = word(L.RTS_FRAGMENT_OFFSET) || bytes;
+  return bytes > 0 && bytes <= L.MESSAGE_BYTES_MAX && Math.ceil(bytes / fragment) <= L.LINK_COUNT_MAX;
 }
 
 /** A record as the first of its packets. */
 export function begun(record: LaneRecord): LaneRecord {
   const { kind, meta, body } = record;
-  if (kind !== KIND_MESSAGE) return record;
-  const payloadBytes = Math.max(0, body.length - alignUp(meta >>> META_HEADER_SHIFT, 8));
-  const bytes = new Uint8Array(FIRST_PREFIX_SIZE + body.length);
+  if (kind !== L.KIND_MESSAGE) return record;
+  const payloadBytes = Math.max(0, body.length - alignUp(meta >>> L.META_HEADER_SHIFT, 8));
+  const bytes = new Uint8Array(L.FIRST_PREFIX_SIZE + body.length);
   new DataView(bytes.buffer).setUint32(0, payloadBytes, true);
-  bytes.set(body, FIRST_PREFIX_SIZE);
-  return { kind: KIND_FIRST, meta, body: bytes };
+  bytes.set(body, L.FIRST_PREFIX_SIZE);
+  return { kind: L.KIND_FIRST, meta, body: bytes };
 }

@@ -7,49 +7,7 @@
 //
 // Many small transfers on one region take one frame. A frame with room for more operations waits while another such frame is on
 // its way.
-import {
-  AWAY_FOUND,
-  AWAY_TAKEN,
-  CONTEXT_TASK_OFFSET,
-  DESCRIPTOR_BYTES_OFFSET,
-  DESCRIPTOR_GET,
-  DESCRIPTOR_KIND_OFFSET,
-  DESCRIPTOR_LOCAL_GENERATION_OFFSET,
-  DESCRIPTOR_LOCAL_INDEX_OFFSET,
-  DESCRIPTOR_LOCAL_OFFSET_OFFSET,
-  DESCRIPTOR_PUT,
-  DESCRIPTOR_REMOTE_GENERATION_OFFSET,
-  DESCRIPTOR_REMOTE_INDEX_OFFSET,
-  DESCRIPTOR_REMOTE_OFFSET_OFFSET,
-  DESCRIPTOR_RMW,
-  DESCRIPTOR_SHIFT,
-  DESCRIPTOR_TEST_OFFSET,
-  DESCRIPTOR_VALUE_OFFSET,
-  DESCRIPTOR_WORDS,
-  INJECTION_AWAY_OFFSET,
-  INJECTION_FIRST_OFFSET,
-  INJECTION_HEAD_OFFSET,
-  INJECTION_SLOTS_OFFSET,
-  INJECTION_TAIL_OFFSET,
-  NONE,
-  REGION_OWN_OFFSET,
-  REGION_SIZE,
-  RMW_BEHIND,
-  RMW_COMPARE,
-  RMW_FETCH,
-  RMW_NOTIFY,
-  RMW_OPERATION_MASK,
-  RMW_SET,
-  RMW_WIDE,
-  RMW_XOR,
-  SLICE_BYTES,
-  TASK_CLOSED,
-  TASK_STATE_OFFSET,
-  TRANSFER_DONE,
-  TRANSFER_ENDED,
-  TRANSFER_INVALID,
-  TRANSFER_REMOTE_BOUNDS,
-} from "../../../assembly/layout.js";
+import * as L from "../../../assembly/layout.js";
 import { type Endpoint, taskOf } from "../../core/endpoint.js";
 import { type SharedAtomics, sharedAtomics } from "../../kernel/atomics.js";
 import type { Kernel, Memory } from "../../kernel/kernel.js";
@@ -63,7 +21,7 @@ import { CREDIT_BYTES } from "./records.js";
 import { remoteResult, resolveRegion } from "./regions.js";
 
 /** Bits of an RMW's code. */
-const RMW_KNOWN = RMW_OPERATION_MASK | RMW_FETCH | RMW_COMPARE | RMW_WIDE | RMW_NOTIFY | RMW_BEHIND;
+const RMW_KNOWN = L.RMW_OPERATION_MASK | L.RMW_FETCH | L.RMW_COMPARE | L.RMW_WIDE | L.RMW_NOTIFY | L.RMW_BEHIND;
 
 type Ask = Extract<Frame, { readonly ask: number }>;
 
@@ -129,12 +87,12 @@ interface Away {
 
 /** Bytes of the part of an operation that is next, by its kind and its bytes or code. */
 function partOf(kind: number, code: number, moved: number): number {
-  if (kind === DESCRIPTOR_RMW) return (code & RMW_WIDE) === 0 ? 4 : 8;
-  return Math.min(code - moved, SLICE_BYTES);
+  if (kind === L.DESCRIPTOR_RMW) return (code & L.RMW_WIDE) === 0 ? 4 : 8;
+  return Math.min(code - moved, L.SLICE_BYTES);
 }
 
 /** The common fields of descriptors that share a frame. */
-const SHARED = [DESCRIPTOR_KIND_OFFSET, DESCRIPTOR_REMOTE_INDEX_OFFSET, DESCRIPTOR_REMOTE_GENERATION_OFFSET];
+const SHARED = [L.DESCRIPTOR_KIND_OFFSET, L.DESCRIPTOR_REMOTE_INDEX_OFFSET, L.DESCRIPTOR_REMOTE_GENERATION_OFFSET];
 
 const NO_BYTES: Uint8Array = new Uint8Array(0);
 
@@ -168,7 +126,7 @@ export class RemoteRma {
       this.#aways.delete(away.fifo);
       const parts = away.asked.flatMap((asked) => asked.parts);
       for (const asked of away.asked) this.#awayOf.delete(asked.number);
-      for (const { operation } of parts) operation.result = TRANSFER_ENDED;
+      for (const { operation } of parts) operation.result = L.TRANSFER_ENDED;
       this.#end(away, new Set(parts.map(({ operation }) => operation)));
     }
   }
@@ -198,8 +156,8 @@ export class RemoteRma {
       for (let number = 0; number < fifos; number++) {
         const fifo = injectionFifo(this.#map, origin, number);
         // plain: the agent's thread is the engine. The engine may have reached a descriptor that was asked for ahead.
-        if (words[(fifo + INJECTION_AWAY_OFFSET) >>> 2] !== AWAY_FOUND || this.#aways.has(fifo)) continue;
-        words[(fifo + INJECTION_AWAY_OFFSET) >>> 2] = AWAY_TAKEN;
+        if (words[(fifo + L.INJECTION_AWAY_OFFSET) >>> 2] !== L.AWAY_FOUND || this.#aways.has(fifo)) continue;
+        words[(fifo + L.INJECTION_AWAY_OFFSET) >>> 2] = L.AWAY_TAKEN;
         isAny = true;
         this.#take(origin, fifo);
       }
@@ -209,16 +167,16 @@ export class RemoteRma {
 
   /** Carries the descriptor at the head of a FIFO to another node. */
   #take(origin: number, fifo: number): void {
-    const next = this.#word(fifo + INJECTION_HEAD_OFFSET);
+    const next = this.#word(fifo + L.INJECTION_HEAD_OFFSET);
     const descriptor = this.#descriptorAt(fifo, next);
-    const kind = this.#word(descriptor + DESCRIPTOR_KIND_OFFSET);
-    const code = this.#word(descriptor + DESCRIPTOR_BYTES_OFFSET);
+    const kind = this.#word(descriptor + L.DESCRIPTOR_KIND_OFFSET);
+    const code = this.#word(descriptor + L.DESCRIPTOR_BYTES_OFFSET);
     const [from, to] = [this.#addresses.endpointAt(origin), this.#targetOf(descriptor)];
     const away: Away = { fifo, origin, from, to, kind, code, asked: [], bytes: 0, next, moved: 0, begun: undefined };
     // SYNC task-state (look): the agent itself marks tasks of other nodes as ended.
-    const state = this.#kernel.loadWord(taskSlot(this.#map, this.#ownerOf(descriptor)) + TASK_STATE_OFFSET);
-    if (to === NONE || state >= TASK_CLOSED) {
-      this.#end(away, [{ slot: next, result: TRANSFER_ENDED }]);
+    const state = this.#kernel.loadWord(taskSlot(this.#map, this.#ownerOf(descriptor)) + L.TASK_STATE_OFFSET);
+    if (to === L.NONE || state >= L.TASK_CLOSED) {
+      this.#end(away, [{ slot: next, result: L.TRANSFER_ENDED }]);
       return;
     }
     this.#aways.set(fifo, away);
@@ -226,13 +184,13 @@ export class RemoteRma {
   }
 
   #descriptorAt(fifo: number, slot: number): number {
-    const mask = this.#word(fifo + INJECTION_SLOTS_OFFSET) - 1;
-    return this.#word(fifo + INJECTION_FIRST_OFFSET) + ((slot & mask) << DESCRIPTOR_SHIFT);
+    const mask = this.#word(fifo + L.INJECTION_SLOTS_OFFSET) - 1;
+    return this.#word(fifo + L.INJECTION_FIRST_OFFSET) + ((slot & mask) << L.DESCRIPTOR_SHIFT);
   }
 
   /** Slot of the task whose region a descriptor names. */
   #ownerOf(descriptor: number): number {
-    return Math.floor(this.#word(descriptor + DESCRIPTOR_REMOTE_INDEX_OFFSET) / this.#map.regions);
+    return Math.floor(this.#word(descriptor + L.DESCRIPTOR_REMOTE_INDEX_OFFSET) / this.#map.regions);
   }
 
   #targetOf(descriptor: number): Endpoint {
@@ -244,24 +202,24 @@ export class RemoteRma {
     for (const { slot, result } of operations) {
       // The engine goes on to the next descriptor, or ends that descriptor itself, because its local region was closed
       // meanwhile.
-      this.#kernel.engineRun(this.#map.job, fifo, SLICE_BYTES);
-      if (this.#word(fifo + INJECTION_HEAD_OFFSET) === slot) this.#kernel.engineCarried(fifo, result);
+      this.#kernel.engineRun(this.#map.job, fifo, L.SLICE_BYTES);
+      if (this.#word(fifo + L.INJECTION_HEAD_OFFSET) === slot) this.#kernel.engineCarried(fifo, result);
     }
     this.#kernel.engineCall(this.#map.job, origin);
     // The owner may wait for room in the FIFO.
-    this.#kernel.ring(this.#word(contextBlock(this.#map, origin) + CONTEXT_TASK_OFFSET));
+    this.#kernel.ring(this.#word(contextBlock(this.#map, origin) + L.CONTEXT_TASK_OFFSET));
   }
 
   /** The local bytes of a part; or TRANSFER_…, why there are none. */
   #localOf({ index, generation, offset, bytes }: Part): Uint8Array | number {
     const { result, pointer } = resolveRegion(this.#kernel, this.#map, index, generation, offset, bytes);
-    return result === TRANSFER_DONE ? this.#memory.bytes.subarray(pointer, pointer + bytes) : result;
+    return result === L.TRANSFER_DONE ? this.#memory.bytes.subarray(pointer, pointer + bytes) : result;
   }
 
   /** Asks for operations that may join the operations on their way. Returns whether there was any. */
   #askAhead(away: Away): boolean {
     let isAny = false;
-    const most = away.kind === DESCRIPTOR_GET ? AHEAD_BYTES_GET : AHEAD_BYTES;
+    const most = away.kind === L.DESCRIPTOR_GET ? AHEAD_BYTES_GET : AHEAD_BYTES;
     while (away.bytes < most && this.#ask(away)) isAny = true;
     if (away.asked.length === 0) this.#aways.delete(away.fifo);
     return isAny;
@@ -270,20 +228,20 @@ export class RemoteRma {
   /** Whether a descriptor may be on its way together with the descriptors that are. */
   #goesAlong({ kind, to, asked }: Away, descriptor: number): boolean {
     if (this.#word(descriptor) !== kind || this.#targetOf(descriptor) !== to) return false;
-    return kind !== DESCRIPTOR_RMW || asked.length === 0;
+    return kind !== L.DESCRIPTOR_RMW || asked.length === 0;
   }
 
   /** Asks for the next part of an operation, or for the whole operation together with later ones. False: not now. */
   #ask(away: Away): boolean {
     const { fifo, kind, from, to, asked } = away;
     // SYNC inject (look): pairs with inject().
-    const tail = this.#kernel.loadWord(fifo + INJECTION_TAIL_OFFSET) >>> 0;
+    const tail = this.#kernel.loadWord(fifo + L.INJECTION_TAIL_OFFSET) >>> 0;
     this.#skip(away, tail);
     const { next, moved } = away;
     const first = this.#descriptorAt(fifo, next);
     if (next === tail || !this.#goesAlong(away, first)) return false;
-    const begun = away.begun ?? { slot: next, result: TRANSFER_DONE };
-    if (begun.result !== TRANSFER_DONE) {
+    const begun = away.begun ?? { slot: next, result: L.TRANSFER_DONE };
+    if (begun.result !== L.TRANSFER_DONE) {
       // A part of the operation has failed: the operation ends once its other parts are answered.
       if (asked.length === 0) this.#end(away, [begun]);
       return false;
@@ -291,20 +249,20 @@ export class RemoteRma {
     let parts = [this.#partAt(away, begun, moved)];
     let slot = (next + 1) >>> 0;
     let sum = (parts[0] as Part).bytes;
-    const isWhole = moved === 0 && (parts[0] as Part).isLast && kind !== DESCRIPTOR_RMW;
+    const isWhole = moved === 0 && (parts[0] as Part).isLast && kind !== L.DESCRIPTOR_RMW;
     for (; isWhole && slot !== tail && parts.length < RUNS_MAX; slot = (slot + 1) >>> 0) {
       const descriptor = this.#descriptorAt(fifo, slot);
-      if (this.#word(descriptor) > DESCRIPTOR_RMW) continue; // a completion, or a fence
-      const part = this.#partAt(away, { slot, result: TRANSFER_DONE }, 0);
+      if (this.#word(descriptor) > L.DESCRIPTOR_RMW) continue; // a completion, or a fence
+      const part = this.#partAt(away, { slot, result: L.TRANSFER_DONE }, 0);
       sum += part.bytes;
       const isOther = SHARED.some((offset) => this.#word(descriptor + offset) !== this.#word(first + offset));
-      if (isOther || !part.isLast || sum > SLICE_BYTES) break;
+      if (isOther || !part.isLast || sum > L.SLICE_BYTES) break;
       parts.push(part);
     }
-    const isShort = isWhole && slot === tail && parts.length < RUNS_MAX && sum < SLICE_BYTES;
+    const isShort = isWhole && slot === tail && parts.length < RUNS_MAX && sum < L.SLICE_BYTES;
     if (isShort && asked.some((other) => other.isShort)) return false;
     const runs: Uint8Array[] = [];
-    for (const part of kind === DESCRIPTOR_PUT ? parts : []) {
+    for (const part of kind === L.DESCRIPTOR_PUT ? parts : []) {
       const run = this.#localOf(part);
       if (typeof run === "number") {
         // If the first put's local region is bad, that put fails in its turn. If a later put's region is bad, only the puts
@@ -325,40 +283,40 @@ export class RemoteRma {
     away.next = isLast ? (operation.slot + 1) >>> 0 : next;
     away.moved = isLast ? 0 : moved + bytes;
     away.begun = isLast ? undefined : operation;
-    const descriptor = this.#memory.words.slice(first >>> 2, (first >>> 2) + DESCRIPTOR_WORDS);
-    const index = DESCRIPTOR_REMOTE_INDEX_OFFSET >>> 2;
+    const descriptor = this.#memory.words.slice(first >>> 2, (first >>> 2) + L.DESCRIPTOR_WORDS);
+    const index = L.DESCRIPTOR_REMOTE_INDEX_OFFSET >>> 2;
     descriptor[index] = (descriptor[index] as number) % this.#map.regions;
     const more = parts.slice(1).flatMap((part) => [part.bytes, part.remoteOffset]);
-    const data = kind === DESCRIPTOR_PUT ? this.#scratch.join(runs) : undefined;
+    const data = kind === L.DESCRIPTOR_PUT ? this.#scratch.join(runs) : undefined;
     this.#send(from, to, { ask: number, descriptor, moved, more, data });
     return true;
   }
 
   /** Goes on to the next transfer, or to the tail. The engine may have ended some that were not asked for. */
   #skip(away: Away, tail: number): void {
-    const head = this.#word(away.fifo + INJECTION_HEAD_OFFSET);
+    const head = this.#word(away.fifo + L.INJECTION_HEAD_OFFSET);
     if (((head - away.next) | 0) > 0) {
       away.next = head;
       away.moved = 0;
       away.begun = undefined;
     }
-    while (away.next !== tail && this.#word(this.#descriptorAt(away.fifo, away.next)) > DESCRIPTOR_RMW) {
+    while (away.next !== tail && this.#word(this.#descriptorAt(away.fifo, away.next)) > L.DESCRIPTOR_RMW) {
       away.next = (away.next + 1) >>> 0; // a completion, or a fence
     }
   }
 
   #partAt({ fifo, kind }: Away, operation: Operation, moved: number): Part {
     const descriptor = this.#descriptorAt(fifo, operation.slot);
-    const code = this.#word(descriptor + DESCRIPTOR_BYTES_OFFSET);
+    const code = this.#word(descriptor + L.DESCRIPTOR_BYTES_OFFSET);
     const bytes = partOf(kind, code, moved);
     return {
       operation,
-      index: this.#word(descriptor + DESCRIPTOR_LOCAL_INDEX_OFFSET),
-      generation: this.#word(descriptor + DESCRIPTOR_LOCAL_GENERATION_OFFSET),
-      offset: this.#word(descriptor + DESCRIPTOR_LOCAL_OFFSET_OFFSET) + moved,
-      remoteOffset: this.#word(descriptor + DESCRIPTOR_REMOTE_OFFSET_OFFSET),
+      index: this.#word(descriptor + L.DESCRIPTOR_LOCAL_INDEX_OFFSET),
+      generation: this.#word(descriptor + L.DESCRIPTOR_LOCAL_GENERATION_OFFSET),
+      offset: this.#word(descriptor + L.DESCRIPTOR_LOCAL_OFFSET_OFFSET) + moved,
+      remoteOffset: this.#word(descriptor + L.DESCRIPTOR_REMOTE_OFFSET_OFFSET),
       bytes,
-      isLast: kind === DESCRIPTOR_RMW || moved + bytes === code,
+      isLast: kind === L.DESCRIPTOR_RMW || moved + bytes === code,
     };
   }
 
@@ -381,7 +339,7 @@ export class RemoteRma {
       asked.parts.filter(({ isLast }) => isLast).map(({ operation }) => operation),
     );
     // Whether an rmw is done may depend on the operation before it: the engine looks at each.
-    if (away.kind === DESCRIPTOR_RMW) this.#aways.delete(away.fifo);
+    if (away.kind === L.DESCRIPTOR_RMW) this.#aways.delete(away.fifo);
     else this.#askAhead(away);
     return isRight;
   }
@@ -394,21 +352,21 @@ export class RemoteRma {
     data = NO_BYTES,
   ): boolean {
     const resultOf = (i: number): number => results[results.length === 1 ? 0 : i] as number;
-    const brings = kind === DESCRIPTOR_GET || (kind === DESCRIPTOR_RMW && (code & RMW_FETCH) !== 0);
-    const brought = brings ? parts.filter((_, i) => resultOf(i) === TRANSFER_DONE) : [];
+    const brings = kind === L.DESCRIPTOR_GET || (kind === L.DESCRIPTOR_RMW && (code & L.RMW_FETCH) !== 0);
+    const brought = brings ? parts.filter((_, i) => resultOf(i) === L.TRANSFER_DONE) : [];
     const isRight =
       (results.length === 1 || results.length === parts.length) &&
       brought.reduce((sum, { bytes }) => sum + bytes, 0) === data.length;
     let at = 0;
     for (const [i, part] of parts.entries()) {
-      let result = isRight ? resultOf(i) : TRANSFER_INVALID;
-      if (brings && result === TRANSFER_DONE) {
+      let result = isRight ? resultOf(i) : L.TRANSFER_INVALID;
+      if (brings && result === L.TRANSFER_DONE) {
         const run = this.#localOf(part);
         if (typeof run === "number") result = run;
         else copyInto(run, 0, data.subarray(at, at + part.bytes));
         at += part.bytes;
       }
-      if (part.operation.result === TRANSFER_DONE) part.operation.result = result;
+      if (part.operation.result === L.TRANSFER_DONE) part.operation.result = result;
     }
     return isRight;
   }
@@ -418,22 +376,22 @@ export class RemoteRma {
   /** Does the operations that a frame of another node's context asks for. False: the frame is malformed. */
   answer(from: Endpoint, to: Endpoint, { ask, descriptor, moved, more, data = NO_BYTES }: Ask): boolean {
     const map = this.#map;
-    if (descriptor.length !== DESCRIPTOR_WORDS) return false;
+    if (descriptor.length !== L.DESCRIPTOR_WORDS) return false;
     const word = (offset: number): number => (descriptor[offset >>> 2] as number) >>> 0;
-    const [kind, code] = [word(DESCRIPTOR_KIND_OFFSET), word(DESCRIPTOR_BYTES_OFFSET)];
-    const isRmw = kind === DESCRIPTOR_RMW;
-    if (moved > (isRmw ? 0 : code) || word(DESCRIPTOR_REMOTE_INDEX_OFFSET) >= map.regions) return false;
+    const [kind, code] = [word(L.DESCRIPTOR_KIND_OFFSET), word(L.DESCRIPTOR_BYTES_OFFSET)];
+    const isRmw = kind === L.DESCRIPTOR_RMW;
+    if (moved > (isRmw ? 0 : code) || word(L.DESCRIPTOR_REMOTE_INDEX_OFFSET) >= map.regions) return false;
     const part = partOf(kind, code, moved);
     // The bytes and the offset of each operation. Of several, the first is whole, too.
-    const asked = Uint32Array.of(part, word(DESCRIPTOR_REMOTE_OFFSET_OFFSET), ...more);
+    const asked = Uint32Array.of(part, word(L.DESCRIPTOR_REMOTE_OFFSET_OFFSET), ...more);
     const sum = asked.reduce((all, bytes, i) => (i % 2 === 0 ? all + bytes : all), 0);
-    if (more.length > 0 && (part !== code || sum > SLICE_BYTES)) return false;
-    if (data.length !== (kind === DESCRIPTOR_PUT ? sum : 0)) return false;
+    if (more.length > 0 && (part !== code || sum > L.SLICE_BYTES)) return false;
+    if (data.length !== (kind === L.DESCRIPTOR_PUT ? sum : 0)) return false;
     const slot = this.#addresses.slotOf(taskOf(to));
-    const index = slot * map.regions + word(DESCRIPTOR_REMOTE_INDEX_OFFSET);
-    const generation = word(DESCRIPTOR_REMOTE_GENERATION_OFFSET);
+    const index = slot * map.regions + word(L.DESCRIPTOR_REMOTE_INDEX_OFFSET);
+    const generation = word(L.DESCRIPTOR_REMOTE_GENERATION_OFFSET);
     // Regions that pamir itself uses, for instance for pointers of rget FIFOs, do not exist for other nodes.
-    const isOwn = this.#word(map.regionsBase + index * REGION_SIZE + REGION_OWN_OFFSET) !== 0;
+    const isOwn = this.#word(map.regionsBase + index * L.REGION_SIZE + L.REGION_OWN_OFFSET) !== 0;
     const results: number[] = [];
     const back: Uint8Array[] = [];
     let at = 0;
@@ -442,16 +400,16 @@ export class RemoteRma {
       // Each part is refused if the whole operation does not fit the region.
       const whole = i > 0 || isRmw ? bytes : code;
       const place = resolveRegion(this.#kernel, map, index, generation, offset, whole);
-      let result = isOwn ? TRANSFER_REMOTE_BOUNDS : remoteResult(place.result);
+      let result = isOwn ? L.TRANSFER_REMOTE_BOUNDS : remoteResult(place.result);
       const pointer = place.pointer + moved;
       const run = (): Uint8Array => this.#memory.bytes.subarray(pointer, pointer + bytes);
-      if (result === TRANSFER_DONE && isRmw) {
+      if (result === L.TRANSFER_DONE && isRmw) {
         const old = this.#change(pointer, descriptor);
-        if (old === undefined) result = TRANSFER_INVALID;
-        else if ((code & RMW_FETCH) !== 0) back.push(old.subarray(0, bytes));
-        if (old !== undefined && (code & RMW_NOTIFY) !== 0) this.#kernel.ring(taskSlot(map, slot)); // SYNC park (word)
-      } else if (result === TRANSFER_DONE) {
-        if (kind === DESCRIPTOR_PUT) copyInto(run(), 0, data.subarray(at, at + bytes));
+        if (old === undefined) result = L.TRANSFER_INVALID;
+        else if ((code & L.RMW_FETCH) !== 0) back.push(old.subarray(0, bytes));
+        if (old !== undefined && (code & L.RMW_NOTIFY) !== 0) this.#kernel.ring(taskSlot(map, slot)); // SYNC park (word)
+      } else if (result === L.TRANSFER_DONE) {
+        if (kind === L.DESCRIPTOR_PUT) copyInto(run(), 0, data.subarray(at, at + bytes));
         else back.push(run());
       }
       at += bytes;
@@ -473,13 +431,13 @@ export class RemoteRma {
   #change(pointer: number, descriptor: Int32Array): Uint8Array | undefined {
     const word = (offset: number): number => descriptor[offset >>> 2] as number;
     const wide = (offset: number): bigint => (BigInt(word(offset + 4) >>> 0) << 32n) | BigInt(word(offset) >>> 0);
-    const code = word(DESCRIPTOR_BYTES_OFFSET);
-    const what = code & RMW_OPERATION_MASK;
-    const isWide = (code & RMW_WIDE) !== 0;
-    if (what < RMW_SET || what > RMW_XOR || (code & ~RMW_KNOWN) !== 0) return undefined;
+    const code = word(L.DESCRIPTOR_BYTES_OFFSET);
+    const what = code & L.RMW_OPERATION_MASK;
+    const isWide = (code & L.RMW_WIDE) !== 0;
+    if (what < L.RMW_SET || what > L.RMW_XOR || (code & ~RMW_KNOWN) !== 0) return undefined;
     if (pointer % (isWide ? 8 : 4) !== 0) return undefined;
-    const compares = (code & RMW_COMPARE) !== 0;
-    const [value, test] = [DESCRIPTOR_VALUE_OFFSET, DESCRIPTOR_TEST_OFFSET];
+    const compares = (code & L.RMW_COMPARE) !== 0;
+    const [value, test] = [L.DESCRIPTOR_VALUE_OFFSET, L.DESCRIPTOR_TEST_OFFSET];
     const old = isWide
       ? this.#atomics.changeWide(pointer, what, wide(value), wide(test), compares)
       : BigInt(this.#atomics.changeWord(pointer, what, word(value), word(test), compares));

@@ -7,24 +7,7 @@
 //
 // Invariants: a slot is in one list at a time: free, idle (of its size), or a flight. A pool is never larger than its task's
 // share of the heap. A flight has at most POOL_UNREAD_MAX bytes, or two buffers.
-import {
-  BUFFER_FREE,
-  BUFFER_SENT,
-  NONE,
-  OPEN_BUSY,
-  OPEN_NO_MEMORY,
-  PAGE_SHIFT,
-  PAGE_SIZE,
-  POOL_FOOTPRINT,
-  POOL_HEAP_SHIFT,
-  POOL_SIZE,
-  POOL_SLOTS,
-  POOL_SLOTS_OFFSET,
-  POOL_TASK_OFFSET,
-  POOL_UNREAD_MAX,
-  POOL_WANTED_OFFSET,
-  TASK_POOLED_OFFSET,
-} from "../../../assembly/layout.js";
+import * as L from "../../../assembly/layout.js";
 import type { Kernel, Memory } from "../../kernel/kernel.js";
 import { isToSpare } from "../../memory/heap.js";
 import { type MemoryMap, taskSlot } from "../../memory/map.js";
@@ -57,7 +40,7 @@ function sizeOf(pages: number): number {
 
 /** Bytes of a size. */
 function bytesOf(size: number): number {
-  return ((4 + (size & 3)) << (size >>> 2)) * PAGE_SIZE;
+  return ((4 + (size & 3)) << (size >>> 2)) * L.PAGE_SIZE;
 }
 
 /** The slots, once there are any: 10 KB of ordinary memory, which a task that sends nothing large does without. */
@@ -66,9 +49,9 @@ class Slots {
   readonly block: { close(): void };
   /** Pointer to the pool block. */
   readonly pool: number;
-  readonly extents = new Uint32Array(POOL_SLOTS);
-  readonly sizes = new Uint8Array(POOL_SLOTS);
-  readonly next = new Int16Array(POOL_SLOTS);
+  readonly extents = new Uint32Array(L.POOL_SLOTS);
+  readonly sizes = new Uint8Array(L.POOL_SLOTS);
+  readonly next = new Int16Array(L.POOL_SLOTS);
   /** First and last of the idle buffers of each size. */
   readonly heads = new Int16Array(SIZE_COUNT).fill(END);
   readonly tails = new Int16Array(SIZE_COUNT).fill(END);
@@ -77,7 +60,7 @@ class Slots {
   constructor(block: { readonly pointer: number; close(): void }) {
     this.block = block;
     this.pool = block.pointer;
-    for (let slot = 0; slot < POOL_SLOTS; slot++) this.next[slot] = slot + 1 < POOL_SLOTS ? slot + 1 : END;
+    for (let slot = 0; slot < L.POOL_SLOTS; slot++) this.next[slot] = slot + 1 < L.POOL_SLOTS ? slot + 1 : END;
   }
 }
 
@@ -107,8 +90,8 @@ export class ShmBuffers implements Buffers {
     this.#map = map;
     this.#task = task;
     this.#heap = heap;
-    const pages = (map.heapBytes >>> POOL_HEAP_SHIFT) / map.locals / PAGE_SIZE;
-    this.share = Math.floor(pages) * PAGE_SIZE;
+    const pages = (map.heapBytes >>> L.POOL_HEAP_SHIFT) / map.locals / L.PAGE_SIZE;
+    this.share = Math.floor(pages) * L.PAGE_SIZE;
   }
 
   /** Whether a payload may ever go in a buffer. */
@@ -131,7 +114,7 @@ export class ShmBuffers implements Buffers {
     const size = sizeOf(pagesOf(bytes));
     this.#harvest(slots, flight);
     if (isFull(flight, bytesOf(size))) return TAKE_LATER;
-    if (this.#bytes >= POOL_FOOTPRINT || !this.#grow(slots, size)) {
+    if (this.#bytes >= L.POOL_FOOTPRINT || !this.#grow(slots, size)) {
       if (slots.heads[size] === END) this.#makeIdle(slots, size);
     }
     const slot = slots.heads[size] as number;
@@ -164,7 +147,7 @@ export class ShmBuffers implements Buffers {
     if (!this.fits(bytes)) return false;
     const size = bytesOf(sizeOf(pagesOf(bytes)));
     const slots = this.#slots;
-    if (slots === undefined) return this.#hasToSpare(PAGE_SIZE + size);
+    if (slots === undefined) return this.#hasToSpare(L.PAGE_SIZE + size);
     if (!this.mayTake(flight, bytes)) return false;
     this.#harvestAll(slots);
     // take() frees what is idle of other sizes where it needs memory.
@@ -185,7 +168,7 @@ export class ShmBuffers implements Buffers {
   room(flight: ShmFlight): number {
     const slots = this.#slots;
     if (slots !== undefined) this.#harvest(slots, flight);
-    const most = Math.min(POOL_UNREAD_MAX - flight.unread, this.share - this.#bytes);
+    const most = Math.min(L.POOL_UNREAD_MAX - flight.unread, this.share - this.#bytes);
     let size = most < bytesOf(0) ? -1 : sizeOf(pagesOf(most));
     if (size >= 0 && bytesOf(size) > most) size--;
     if (size >= 0 && isToSpare(this.#kernel, this.#map, bytesOf(size))) return bytesOf(size);
@@ -215,14 +198,14 @@ export class ShmBuffers implements Buffers {
 
   /** Pointer to a slot's word. */
   pointerOf(slot: number): number {
-    return (this.#slots as Slots).pool + POOL_SLOTS_OFFSET + 4 * slot;
+    return (this.#slots as Slots).pool + L.POOL_SLOTS_OFFSET + 4 * slot;
   }
 
   /** The slot's record is about to be committed. */
   send(flight: ShmFlight, slot: number): void {
     const slots = this.#slots as Slots;
     const { next, sizes } = slots;
-    this.#kernel.storeWord(this.pointerOf(slot), BUFFER_SENT);
+    this.#kernel.storeWord(this.pointerOf(slot), L.BUFFER_SENT);
     next[slot] = END;
     if (flight.tail === END) flight.head = slot;
     else next[flight.tail] = slot;
@@ -255,7 +238,7 @@ export class ShmBuffers implements Buffers {
       const extent = slots.extents[slot] as number;
       const isGiven = slots.sizes[slot] === GIVEN;
       // The target may have made itself the extent's owner, and ended before it stored BUFFER_GONE.
-      const isOurs = this.#kernel.extentPass(job, extent, this.#task, isGiven ? NONE : this.#task) === 1;
+      const isOurs = this.#kernel.extentPass(job, extent, this.#task, isGiven ? L.NONE : this.#task) === 1;
       if (isOurs && !isGiven) this.#idle(slots, slot);
       else this.#lose(slots, slot);
       slot = next;
@@ -293,13 +276,13 @@ export class ShmBuffers implements Buffers {
 
   /** Makes the pool block; undefined: the heap has no page for it. */
   #open(): Slots | undefined {
-    const block = this.#heap.block(POOL_SIZE);
+    const block = this.#heap.block(L.POOL_SIZE);
     if (block === undefined) return undefined;
     const pool = block.pointer;
     const { words } = this.#memory;
-    words[(pool + POOL_WANTED_OFFSET) >>> 2] = 0;
-    words[(pool + POOL_TASK_OFFSET) >>> 2] = taskSlot(this.#map, this.#task);
-    words.fill(BUFFER_FREE, (pool + POOL_SLOTS_OFFSET) >>> 2, (pool + POOL_SIZE) >>> 2);
+    words[(pool + L.POOL_WANTED_OFFSET) >>> 2] = 0;
+    words[(pool + L.POOL_TASK_OFFSET) >>> 2] = taskSlot(this.#map, this.#task);
+    words.fill(L.BUFFER_FREE, (pool + L.POOL_SLOTS_OFFSET) >>> 2, (pool + L.POOL_SIZE) >>> 2);
     this.#slots = new Slots(block);
     if (this.#waiting > 0) this.#kernel.bufferWant(pool, 1);
     return this.#slots;
@@ -308,17 +291,17 @@ export class ShmBuffers implements Buffers {
   #allocate(pages: number): number {
     for (let tries = 0; tries < LOCK_TRIES; tries++) {
       const extent = this.#kernel.regionAllocate(this.#map.job, pages, this.#task);
-      if (extent !== OPEN_BUSY) return extent;
+      if (extent !== L.OPEN_BUSY) return extent;
     }
-    return OPEN_NO_MEMORY;
+    return L.OPEN_NO_MEMORY;
   }
 
   /** One more idle buffer of a size; false: there is no slot, or no memory for it. */
   #grow(slots: Slots, size: number): boolean {
     const bytes = bytesOf(size);
     if (this.#bytes + bytes > this.share || slots.free === END || !this.#hasToSpare(bytes)) return false;
-    const extent = this.#allocate(bytes >>> PAGE_SHIFT);
-    this.#isCramped = extent === OPEN_NO_MEMORY;
+    const extent = this.#allocate(bytes >>> L.PAGE_SHIFT);
+    this.#isCramped = extent === L.OPEN_NO_MEMORY;
     if (this.#isCramped) {
       this.#crampedAt = this.#kernel.heapFreePages(this.#map.job);
       return false;
@@ -352,12 +335,12 @@ export class ShmBuffers implements Buffers {
     for (let slot = flight.head; slot !== END; slot = flight.head) {
       // SYNC buffer-read (look): pairs with bufferRelease().
       const state = this.#kernel.loadWord(this.pointerOf(slot));
-      if (state === BUFFER_SENT) return;
+      if (state === L.BUFFER_SENT) return;
       flight.head = next[slot] as number;
       if (flight.head === END) flight.tail = END;
       const size = sizes[slot] as number;
       if (size !== GIVEN) flight.unread -= bytesOf(size);
-      if (state === BUFFER_FREE && size !== GIVEN) this.#idle(slots, slot);
+      if (state === L.BUFFER_FREE && size !== GIVEN) this.#idle(slots, slot);
       else this.#lose(slots, slot);
     }
   }
@@ -397,17 +380,17 @@ export class ShmBuffers implements Buffers {
   /** Counts bytes of the pool, also in the task's slot, where other threads read it. */
   #count(bytes: number): void {
     this.#bytes += bytes;
-    this.#memory.words[(taskSlot(this.#map, this.#task) + TASK_POOLED_OFFSET) >>> 2] = this.#bytes;
+    this.#memory.words[(taskSlot(this.#map, this.#task) + L.TASK_POOLED_OFFSET) >>> 2] = this.#bytes;
   }
 }
 
 function pagesOf(bytes: number): number {
-  return Math.ceil(bytes / PAGE_SIZE);
+  return Math.ceil(bytes / L.PAGE_SIZE);
 }
 
 /** Whether a target has too many unread bytes to get another buffer now. It may have two buffers, whatever their size. */
 function isFull(flight: ShmFlight, bytes: number): boolean {
-  return flight.unread > 0 && flight.unread + bytes > Math.max(POOL_UNREAD_MAX, 2 * bytes);
+  return flight.unread > 0 && flight.unread + bytes > Math.max(L.POOL_UNREAD_MAX, 2 * bytes);
 }
 
 /** A free slot, or END. */

@@ -1,24 +1,6 @@
 // Shared memory, the origin's side: the lanes from one context to its targets, and how a message is written into one. A lane
 // is made at the first message. A larger one replaces it when a message needs it.
-import {
-  KIND_MESSAGE,
-  LANE_BYTES_GROWN,
-  LANE_BYTES_MIN,
-  LANE_CAPACITY_OFFSET,
-  LANE_CONTROL_SIZE,
-  LANE_FULLS_OFFSET,
-  LANE_HEAD_CACHE_OFFSET,
-  LANE_RECORD_MAX_OFFSET,
-  LANE_TAIL_OFFSET,
-  OPEN_BUSY,
-  OPEN_NO_MEMORY,
-  RECORD_BODY_OFFSET,
-  RECORD_GRANULE,
-  RECV_IMMEDIATE_MAX,
-  SEND_IMMEDIATE_MAX,
-  TASK_CLOSED,
-  TASK_STATE_OFFSET,
-} from "../../../assembly/layout.js";
+import * as L from "../../../assembly/layout.js";
 import { alignUp } from "../../../assembly/seq.js";
 import type { Kernel, Memory } from "../../kernel/kernel.js";
 import { isToSpare } from "../../memory/heap.js";
@@ -50,13 +32,13 @@ const GROWTH_SHIFT = 3;
 
 /** Bytes of the largest record that a lane must take for a body of `bytes`. */
 function recordBytes(bytes: number): number {
-  return alignUp(bytes + RECORD_BODY_OFFSET, RECORD_GRANULE);
+  return alignUp(bytes + L.RECORD_BODY_OFFSET, L.RECORD_GRANULE);
 }
 
 function agentsBytes({ tasks, locals, heapBytes }: MemoryMap): number {
   const lanes = 2 * locals * (tasks - locals);
   let bytes = LANE_BYTES_AGENT;
-  while (bytes > LANE_BYTES_GROWN && bytes * lanes * AGENT_LANES_PART > heapBytes) bytes >>>= 1;
+  while (bytes > L.LANE_BYTES_GROWN && bytes * lanes * AGENT_LANES_PART > heapBytes) bytes >>>= 1;
   return bytes;
 }
 
@@ -87,7 +69,7 @@ export class ShmLanes implements Lanes {
     this.#map = map;
     this.origin = origin;
     this.#agentsBytes = agentsBytes(map);
-    this.#smallRecordMax = Math.min(recordBytes(SEND_IMMEDIATE_MAX), map.laneBytes - RECORD_GRANULE);
+    this.#smallRecordMax = Math.min(recordBytes(L.SEND_IMMEDIATE_MAX), map.laneBytes - L.RECORD_GRANULE);
   }
 
   /**
@@ -95,12 +77,12 @@ export class ShmLanes implements Lanes {
    * size.
    */
   get smallBodyMax(): number {
-    return this.#smallRecordMax - RECORD_BODY_OFFSET;
+    return this.#smallRecordMax - L.RECORD_BODY_OFFSET;
   }
 
   /** Bytes of the largest body that a lane takes as one record. */
   recordBodyMax(lane: number): number {
-    return (this.#words[(lane + LANE_RECORD_MAX_OFFSET) >>> 2] as number) - RECORD_BODY_OFFSET;
+    return (this.#words[(lane + L.LANE_RECORD_MAX_OFFSET) >>> 2] as number) - L.RECORD_BODY_OFFSET;
   }
 
   /**
@@ -115,12 +97,15 @@ export class ShmLanes implements Lanes {
     total: number,
   ): boolean {
     const words = this.#words;
-    const tail = words[(lane + LANE_TAIL_OFFSET) >>> 2] as number;
-    const capacity = words[(lane + LANE_CAPACITY_OFFSET) >>> 2] as number;
-    const used = (tail - (words[(lane + LANE_HEAD_CACHE_OFFSET) >>> 2] as number)) | 0;
-    let body = lane + LANE_CONTROL_SIZE + (tail & (capacity - 1)) + RECORD_BODY_OFFSET;
+    const tail = words[(lane + L.LANE_TAIL_OFFSET) >>> 2] as number;
+    const capacity = words[(lane + L.LANE_CAPACITY_OFFSET) >>> 2] as number;
+    const used = (tail - (words[(lane + L.LANE_HEAD_CACHE_OFFSET) >>> 2] as number)) | 0;
+    let body = lane + L.LANE_CONTROL_SIZE + (tail & (capacity - 1)) + L.RECORD_BODY_OFFSET;
     // While the lane is known to have room, its place needs no call into wasm. The record's bytes: recordBytes(), written out.
-    if (used + ((total + RECORD_BODY_OFFSET + RECORD_GRANULE - 1) & -RECORD_GRANULE) > capacity - RECORD_GRANULE) {
+    if (
+      used + ((total + L.RECORD_BODY_OFFSET + L.RECORD_GRANULE - 1) & -L.RECORD_GRANULE) >
+      capacity - L.RECORD_GRANULE
+    ) {
       body = this.#kernel.laneReserve(lane, total);
       if (body === 0) return false;
     }
@@ -137,7 +122,7 @@ export class ShmLanes implements Lanes {
       if (length > LOOP_BYTES) this.copyIn(payload, place);
       else for (let i = 0; i < length; i++) bytes[place + i] = payload[i] as number;
     }
-    this.#kernel.laneCommit(lane, KIND_MESSAGE, total, meta);
+    this.#kernel.laneCommit(lane, L.KIND_MESSAGE, total, meta);
     return true;
   }
 
@@ -158,10 +143,10 @@ export class ShmLanes implements Lanes {
    * less often.
    */
   #isCramped(target: number, lane: number, bytes: number): boolean {
-    const capacity = this.#words[(lane + LANE_CAPACITY_OFFSET) >>> 2] as number;
+    const capacity = this.#words[(lane + L.LANE_CAPACITY_OFFSET) >>> 2] as number;
     if (capacity >= this.#grownBytes(target)) return false;
     if (!this.#isAgents(target) && capacity >= recordBytes(bytes) * WINDOW) return false;
-    return (this.#words[(lane + LANE_FULLS_OFFSET) >>> 2] as number) >= FULLS_MAX;
+    return (this.#words[(lane + L.LANE_FULLS_OFFSET) >>> 2] as number) >= FULLS_MAX;
   }
 
   /** Whether the agent reads or writes the lane to a target, for a task of another node. */
@@ -170,13 +155,13 @@ export class ShmLanes implements Lanes {
   }
 
   #grownBytes(target: number): number {
-    return Math.max(this.#map.laneBytes, this.#isAgents(target) ? this.#agentsBytes : LANE_BYTES_GROWN);
+    return Math.max(this.#map.laneBytes, this.#isAgents(target) ? this.#agentsBytes : L.LANE_BYTES_GROWN);
   }
 
   /** Whether an endpoint has ended, by its ordinal: it was closed, or its task has closed its client, or died. */
   hasEnded(target: number): boolean {
     const task = taskAt(this.#map, target);
-    const hasTaskEnded = this.#kernel.loadWord(taskSlot(this.#map, task) + TASK_STATE_OFFSET) >= TASK_CLOSED;
+    const hasTaskEnded = this.#kernel.loadWord(taskSlot(this.#map, task) + L.TASK_STATE_OFFSET) >= L.TASK_CLOSED;
     return hasTaskEnded || isClosed(this.#kernel, this.#map, target);
   }
 
@@ -195,19 +180,19 @@ export class ShmLanes implements Lanes {
       return state === LANE_READY && bytes > this.recordBodyMax(this.open[target] as number) ? LANE_NO_MEMORY : state;
     // While there is no memory for a larger lane, a lane that takes the message stays. The next attempt follows after as
     // many fulls again, not with each message.
-    if (state === LANE_NO_MEMORY) this.#words[(lane + LANE_FULLS_OFFSET) >>> 2] = 0;
+    if (state === LANE_NO_MEMORY) this.#words[(lane + L.LANE_FULLS_OFFSET) >>> 2] = 0;
     return LANE_READY;
   }
 
   /** Makes the lane to a target, or a larger one in its place: if `grow`, as large as there is memory for. */
   #make(target: number, lane: number, grow: boolean): number {
     const { laneBytes } = this.#map;
-    const there = lane === 0 ? laneBytes : (this.#words[(lane + LANE_CAPACITY_OFFSET) >>> 2] as number);
+    const there = lane === 0 ? laneBytes : (this.#words[(lane + L.LANE_CAPACITY_OFFSET) >>> 2] as number);
     let capacity = this.#grownBytes(target);
     while (grow) {
       // Half of a ring, so that one record is read while the next is written.
-      const recordMax = Math.min(recordBytes(RECV_IMMEDIATE_MAX), capacity >>> 1);
-      const state = this.#isToSpare(LANE_CONTROL_SIZE + capacity + recordMax)
+      const recordMax = Math.min(recordBytes(L.RECV_IMMEDIATE_MAX), capacity >>> 1);
+      const state = this.#isToSpare(L.LANE_CONTROL_SIZE + capacity + recordMax)
         ? this.#take(target, lane, capacity, recordMax)
         : LANE_NO_MEMORY;
       if (state !== LANE_NO_MEMORY) return state;
@@ -216,8 +201,8 @@ export class ShmLanes implements Lanes {
     }
     if (lane !== 0) return LANE_NO_MEMORY;
     // If the heap has no piece for it, a smaller lane is tried.
-    for (capacity = laneBytes; capacity >= LANE_BYTES_MIN; capacity >>>= GROWTH_SHIFT) {
-      const state = this.#take(target, 0, capacity, Math.min(this.#smallRecordMax, capacity - RECORD_GRANULE));
+    for (capacity = laneBytes; capacity >= L.LANE_BYTES_MIN; capacity >>>= GROWTH_SHIFT) {
+      const state = this.#take(target, 0, capacity, Math.min(this.#smallRecordMax, capacity - L.RECORD_GRANULE));
       if (state !== LANE_NO_MEMORY) return state;
     }
     return LANE_NO_MEMORY;
@@ -231,12 +216,12 @@ export class ShmLanes implements Lanes {
         ? this.#kernel.laneOpen(job, this.origin, target, capacity, recordMax)
         : this.#kernel.laneReplace(job, lane, capacity, recordMax);
     let fresh = take();
-    if (fresh === OPEN_NO_MEMORY) {
+    if (fresh === L.OPEN_NO_MEMORY) {
       this.#reclaim();
       fresh = take();
     }
-    if (fresh === OPEN_NO_MEMORY) return LANE_NO_MEMORY;
-    if (fresh === OPEN_BUSY) return LANE_LATER;
+    if (fresh === L.OPEN_NO_MEMORY) return LANE_NO_MEMORY;
+    if (fresh === L.OPEN_BUSY) return LANE_LATER;
     this.open[target] = fresh;
     return LANE_READY;
   }
@@ -266,7 +251,7 @@ export class ShmLanes implements Lanes {
   close(target: number): boolean {
     const lane = this.open[target] as number;
     if (lane === 0) return true;
-    if (this.#kernel.laneReplace(this.#map.job, lane, 0, 0) === OPEN_BUSY) return false;
+    if (this.#kernel.laneReplace(this.#map.job, lane, 0, 0) === L.OPEN_BUSY) return false;
     this.open[target] = 0;
     return true;
   }

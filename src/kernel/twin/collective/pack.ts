@@ -1,22 +1,11 @@
 // Twin of assembly/collective/pack.ts; see the comments there. The elements, and what is packed, may be in any memory here, so
 // that views of ordinary buffers are packed too.
-import {
-  LAYOUT_BYTES_OFFSET,
-  LAYOUT_EXTENT_OFFSET,
-  LAYOUT_LOOPS_OFFSET,
-  LAYOUT_SIZE,
-  LOOP_BYTES_OFFSET,
-  LOOP_COUNT_OFFSET,
-  LOOP_INNER_OFFSET,
-  LOOP_OFFSET_OFFSET,
-  LOOP_SIZE,
-  LOOP_STRIDE_OFFSET,
-} from "../../../../assembly/layout.js";
+import * as L from "../../../../assembly/layout.js";
 import { copyInto } from "../../../support/copy.js";
 import type { Memory } from "../../kernel.js";
 
 /** Words of a LOOP entry. */
-const LOOP_WORDS = LOOP_SIZE / 4;
+const LOOP_WORDS = L.LOOP_SIZE / 4;
 /** Runs up to this length are moved byte by byte: views of both sides take longer. */
 const SHORT_RUN = 64;
 
@@ -61,10 +50,10 @@ export function movePacked(
   bytes: number,
   isPacking: boolean,
 ): void {
-  const size = (words[layout + LAYOUT_BYTES_OFFSET / 4] as number) >>> 0;
-  const extent = (words[layout + LAYOUT_EXTENT_OFFSET / 4] as number) >>> 0;
-  const loops = layout + LAYOUT_SIZE / 4;
-  const end = loops + (words[layout + LAYOUT_LOOPS_OFFSET / 4] as number) * LOOP_WORDS;
+  const size = (words[layout + L.LAYOUT_BYTES_OFFSET / 4] as number) >>> 0;
+  const extent = (words[layout + L.LAYOUT_EXTENT_OFFSET / 4] as number) >>> 0;
+  const loops = layout + L.LAYOUT_SIZE / 4;
+  const end = loops + (words[layout + L.LAYOUT_LOOPS_OFFSET / 4] as number) * LOOP_WORDS;
   const rest: Rest = { words, packed, at, elements, skip: first % size, left: bytes, isPacking };
   for (let element = Math.floor(first / size); rest.left > 0; element++) {
     walk(rest, loops, end, base + element * extent);
@@ -74,17 +63,17 @@ export function movePacked(
 function walk(rest: Rest, from: number, end: number, base: number): void {
   const { words } = rest;
   for (let loop = from; loop < end && rest.left > 0; ) {
-    const bytes = (words[loop + LOOP_BYTES_OFFSET / 4] as number) >>> 0;
-    const count = (words[loop + LOOP_COUNT_OFFSET / 4] as number) >>> 0;
-    const inner = words[loop + LOOP_INNER_OFFSET / 4] as number;
+    const bytes = (words[loop + L.LOOP_BYTES_OFFSET / 4] as number) >>> 0;
+    const count = (words[loop + L.LOOP_COUNT_OFFSET / 4] as number) >>> 0;
+    const inner = words[loop + L.LOOP_INNER_OFFSET / 4] as number;
     const body = loop + LOOP_WORDS;
     const next = body + inner * LOOP_WORDS;
     let time = Math.floor(rest.skip / bytes);
     if (time >= count) rest.skip -= count * bytes;
     else {
       rest.skip -= time * bytes;
-      const stride = (words[loop + LOOP_STRIDE_OFFSET / 4] as number) >>> 0;
-      let place = base + ((words[loop + LOOP_OFFSET_OFFSET / 4] as number) >>> 0) + time * stride;
+      const stride = (words[loop + L.LOOP_STRIDE_OFFSET / 4] as number) >>> 0;
+      let place = base + ((words[loop + L.LOOP_OFFSET_OFFSET / 4] as number) >>> 0) + time * stride;
       if (inner === 0) run(rest, place, bytes, count - time, stride);
       else {
         for (; time < count && rest.left > 0; time++) {

@@ -1,38 +1,6 @@
 // Twin of assembly/collective/reduce.ts; see the comments there. Each loop takes typed arrays of few classes, so that V8
 // compiles it for those that a program uses.
-import {
-  OPERATION_AND,
-  OPERATION_COPY,
-  OPERATION_LOGICAL_AND,
-  OPERATION_LOGICAL_OR,
-  OPERATION_LOGICAL_XOR,
-  OPERATION_MAX,
-  OPERATION_MIN,
-  OPERATION_MINLOC,
-  OPERATION_NOOP,
-  OPERATION_OR,
-  OPERATION_PRODUCT,
-  OPERATION_SUM,
-  OPERATION_XOR,
-  TYPE_C64,
-  TYPE_C128,
-  TYPE_F32,
-  TYPE_F32_I32,
-  TYPE_F64,
-  TYPE_F64_I32,
-  TYPE_I8,
-  TYPE_I16,
-  TYPE_I32,
-  TYPE_I32_I32,
-  TYPE_I64,
-  TYPE_I64_I64,
-  TYPE_SHIFTS_HIGH,
-  TYPE_SHIFTS_LOW,
-  TYPE_U8,
-  TYPE_U16,
-  TYPE_U32,
-  TYPE_U64,
-} from "../../../../assembly/layout.js";
+import * as L from "../../../../assembly/layout.js";
 import type { Memory } from "../../kernel.js";
 
 type Integers = Int8Array | Uint8Array | Int16Array | Uint16Array | Int32Array | Uint32Array;
@@ -40,40 +8,40 @@ type Floats = Float32Array | Float64Array;
 
 export function twinReduce({ buffer, bytes, words }: Memory) {
   const integers: (Integers | undefined)[] = [];
-  integers[TYPE_U8] = bytes;
-  integers[TYPE_I32] = words;
+  integers[L.TYPE_U8] = bytes;
+  integers[L.TYPE_I32] = words;
   let singles: Float32Array;
   let doubles: Float64Array;
 
   function reduce(operation: number, type: number, out: number, left: number, right: number, count: number): void {
-    const shift = ((type < 8 ? TYPE_SHIFTS_LOW : TYPE_SHIFTS_HIGH) >>> ((type & 7) << 2)) & 15;
+    const shift = ((type < 8 ? L.TYPE_SHIFTS_LOW : L.TYPE_SHIFTS_HIGH) >>> ((type & 7) << 2)) & 15;
     const [o, l, r] = [out >>> 0, left >>> 0, right >>> 0];
-    if (operation === OPERATION_COPY || operation === OPERATION_NOOP) {
-      const from = operation === OPERATION_COPY ? r : l;
+    if (operation === L.OPERATION_COPY || operation === L.OPERATION_NOOP) {
+      const from = operation === L.OPERATION_COPY ? r : l;
       if (from !== o) bytes.copyWithin(o, from, from + count * 2 ** shift);
       return;
     }
-    if (type <= TYPE_U32) {
+    if (type <= L.TYPE_U32) {
       const view = integersOf(type);
       reduceIntegers(operation, view, o >>> shift, l >>> shift, r >>> shift, count);
-    } else if (type <= TYPE_U64) {
-      const isBitwise = operation >= OPERATION_AND && operation <= OPERATION_XOR;
+    } else if (type <= L.TYPE_U64) {
+      const isBitwise = operation >= L.OPERATION_AND && operation <= L.OPERATION_XOR;
       if (isBitwise) reduceIntegers(operation, words, o >>> 2, l >>> 2, r >>> 2, 2 * count);
-      else reduceLongs(operation, words, type === TYPE_I64, o >>> 2, l >>> 2, r >>> 2, count);
-    } else if (type === TYPE_F64) reduceFloats(operation, doublesOf(), o >>> 3, l >>> 3, r >>> 3, count);
-    else if (type === TYPE_F32) reduceFloats(operation, singlesOf(), o >>> 2, l >>> 2, r >>> 2, count);
-    else if (type === TYPE_C64) {
-      if (operation === OPERATION_SUM) reduceFloats(operation, singlesOf(), o >>> 2, l >>> 2, r >>> 2, 2 * count);
+      else reduceLongs(operation, words, type === L.TYPE_I64, o >>> 2, l >>> 2, r >>> 2, count);
+    } else if (type === L.TYPE_F64) reduceFloats(operation, doublesOf(), o >>> 3, l >>> 3, r >>> 3, count);
+    else if (type === L.TYPE_F32) reduceFloats(operation, singlesOf(), o >>> 2, l >>> 2, r >>> 2, count);
+    else if (type === L.TYPE_C64) {
+      if (operation === L.OPERATION_SUM) reduceFloats(operation, singlesOf(), o >>> 2, l >>> 2, r >>> 2, 2 * count);
       else multiplySingles(singlesOf(), o >>> 2, l >>> 2, r >>> 2, count);
-    } else if (type === TYPE_C128) {
-      if (operation === OPERATION_SUM) reduceFloats(operation, doublesOf(), o >>> 3, l >>> 3, r >>> 3, 2 * count);
+    } else if (type === L.TYPE_C128) {
+      if (operation === L.OPERATION_SUM) reduceFloats(operation, doublesOf(), o >>> 3, l >>> 3, r >>> 3, 2 * count);
       else multiplyDoubles(doublesOf(), o >>> 3, l >>> 3, r >>> 3, count);
     } else {
-      const isMin = operation === OPERATION_MINLOC;
-      if (type === TYPE_I64_I64) locateLongs(isMin, words, o >>> 2, l >>> 2, r >>> 2, count);
-      else if (type === TYPE_F64_I32) locate(isMin, doublesOf(), words, o >>> 2, l >>> 2, r >>> 2, count, 2);
-      else if (type === TYPE_F32_I32) locate(isMin, singlesOf(), words, o >>> 2, l >>> 2, r >>> 2, count, 1);
-      else if (type === TYPE_I32_I32) locate(isMin, words, words, o >>> 2, l >>> 2, r >>> 2, count, 1);
+      const isMin = operation === L.OPERATION_MINLOC;
+      if (type === L.TYPE_I64_I64) locateLongs(isMin, words, o >>> 2, l >>> 2, r >>> 2, count);
+      else if (type === L.TYPE_F64_I32) locate(isMin, doublesOf(), words, o >>> 2, l >>> 2, r >>> 2, count, 2);
+      else if (type === L.TYPE_F32_I32) locate(isMin, singlesOf(), words, o >>> 2, l >>> 2, r >>> 2, count, 1);
+      else if (type === L.TYPE_I32_I32) locate(isMin, words, words, o >>> 2, l >>> 2, r >>> 2, count, 1);
     }
   }
 
@@ -81,11 +49,11 @@ export function twinReduce({ buffer, bytes, words }: Memory) {
     const found = integers[type];
     if (found !== undefined) return found;
     const made =
-      type === TYPE_I8
+      type === L.TYPE_I8
         ? new Int8Array(buffer)
-        : type === TYPE_I16
+        : type === L.TYPE_I16
           ? new Int16Array(buffer)
-          : type === TYPE_U16
+          : type === L.TYPE_U16
             ? new Uint16Array(buffer)
             : new Uint32Array(buffer);
     integers[type] = made;
@@ -108,34 +76,34 @@ export function twinReduce({ buffer, bytes, words }: Memory) {
 /** Places are numbers of elements. What is stored wraps to the size of the element. */
 function reduceIntegers(operation: number, view: Integers, o: number, l: number, r: number, count: number): void {
   switch (operation) {
-    case OPERATION_SUM:
+    case L.OPERATION_SUM:
       for (let i = 0; i < count; i++) view[o + i] = (view[l + i] + view[r + i]) | 0;
       break;
-    case OPERATION_PRODUCT:
+    case L.OPERATION_PRODUCT:
       for (let i = 0; i < count; i++) view[o + i] = Math.imul(view[l + i], view[r + i]);
       break;
-    case OPERATION_MIN:
+    case L.OPERATION_MIN:
       for (let i = 0; i < count; i++) view[o + i] = Math.min(view[l + i], view[r + i]);
       break;
-    case OPERATION_MAX:
+    case L.OPERATION_MAX:
       for (let i = 0; i < count; i++) view[o + i] = Math.max(view[l + i], view[r + i]);
       break;
-    case OPERATION_AND:
+    case L.OPERATION_AND:
       for (let i = 0; i < count; i++) view[o + i] = view[l + i] & view[r + i];
       break;
-    case OPERATION_OR:
+    case L.OPERATION_OR:
       for (let i = 0; i < count; i++) view[o + i] = view[l + i] | view[r + i];
       break;
-    case OPERATION_XOR:
+    case L.OPERATION_XOR:
       for (let i = 0; i < count; i++) view[o + i] = view[l + i] ^ view[r + i];
       break;
-    case OPERATION_LOGICAL_AND:
+    case L.OPERATION_LOGICAL_AND:
       for (let i = 0; i < count; i++) view[o + i] = view[l + i] !== 0 && view[r + i] !== 0 ? 1 : 0;
       break;
-    case OPERATION_LOGICAL_OR:
+    case L.OPERATION_LOGICAL_OR:
       for (let i = 0; i < count; i++) view[o + i] = (view[l + i] | view[r + i]) !== 0 ? 1 : 0;
       break;
-    case OPERATION_LOGICAL_XOR:
+    case L.OPERATION_LOGICAL_XOR:
       for (let i = 0; i < count; i++) view[o + i] = (view[l + i] !== 0) !== (view[r + i] !== 0) ? 1 : 0;
       break;
   }
@@ -153,7 +121,7 @@ function reduceLongs(
 ): void {
   const end = 2 * count;
   switch (operation) {
-    case OPERATION_SUM:
+    case L.OPERATION_SUM:
       for (let i = 0; i < end; i += 2) {
         const low = (words[l + i] >>> 0) + (words[r + i] >>> 0);
         const high = words[l + i + 1] + words[r + i + 1] + (low > 0xffffffff ? 1 : 0);
@@ -161,7 +129,7 @@ function reduceLongs(
         words[o + i + 1] = high;
       }
       break;
-    case OPERATION_PRODUCT:
+    case L.OPERATION_PRODUCT:
       for (let i = 0; i < end; i += 2) {
         const [a, b] = [words[l + i], words[r + i]];
         const crossed = Math.imul(words[l + i + 1], b) + Math.imul(a, words[r + i + 1]);
@@ -169,11 +137,11 @@ function reduceLongs(
         words[o + i + 1] = crossed + highProduct(a, b);
       }
       break;
-    case OPERATION_MIN:
-    case OPERATION_MAX: {
+    case L.OPERATION_MIN:
+    case L.OPERATION_MAX: {
       // With the sign bits turned over, unsigned numbers compare as signed ones.
       const turn = isSigned ? 0 : 0x80000000;
-      const isMin = operation === OPERATION_MIN;
+      const isMin = operation === L.OPERATION_MIN;
       for (let i = 0; i < end; i += 2) {
         const from = isLess(words, l + i, r + i, turn) === isMin ? l : r;
         const [low, high] = [words[from + i], words[from + i + 1]];
@@ -187,7 +155,7 @@ function reduceLongs(
         const a = (words[l + i] | words[l + i + 1]) !== 0;
         const b = (words[r + i] | words[r + i + 1]) !== 0;
         const isTrue =
-          operation === OPERATION_LOGICAL_AND ? a && b : operation === OPERATION_LOGICAL_OR ? a || b : a !== b;
+          operation === L.OPERATION_LOGICAL_AND ? a && b : operation === L.OPERATION_LOGICAL_OR ? a || b : a !== b;
         words[o + i] = isTrue ? 1 : 0;
         words[o + i + 1] = 0;
       }
@@ -210,16 +178,16 @@ function highProduct(a: number, b: number): number {
 
 function reduceFloats(operation: number, view: Floats, o: number, l: number, r: number, count: number): void {
   switch (operation) {
-    case OPERATION_SUM:
+    case L.OPERATION_SUM:
       for (let i = 0; i < count; i++) view[o + i] = view[l + i] + view[r + i];
       break;
-    case OPERATION_PRODUCT:
+    case L.OPERATION_PRODUCT:
       for (let i = 0; i < count; i++) view[o + i] = view[l + i] * view[r + i];
       break;
-    case OPERATION_MIN:
+    case L.OPERATION_MIN:
       for (let i = 0; i < count; i++) view[o + i] = Math.min(view[l + i], view[r + i]);
       break;
-    case OPERATION_MAX:
+    case L.OPERATION_MAX:
       for (let i = 0; i < count; i++) view[o + i] = Math.max(view[l + i], view[r + i]);
       break;
   }
