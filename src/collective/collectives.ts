@@ -46,7 +46,6 @@ const EARLY_BYTES_MAX = 67_108_864;
 export class ContextGeometries implements ProgressSource, GeometryHost, CreationHost {
   /** Operations that poll. */
   busy = 0;
-  readonly isDrained = true;
   readonly channel: Channel;
   readonly scratch: Scratch;
   readonly completions;
@@ -347,10 +346,6 @@ export class ContextGeometries implements ProgressSource, GeometryHost, Creation
       (geometry) => geometry !== undefined && geometry.underWay > 0 && geometry.endpoints.includes(endpoint),
     );
   }
-
-  forget(): void {}
-
-  engineEnded(): void {}
 
   close(): void {
     for (const geometry of this.#geometries) geometry?.close();

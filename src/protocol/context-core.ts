@@ -64,7 +64,6 @@ function asOne(errors: readonly unknown[]): unknown {
 /** The node's agent, if it has no thread of its own: each round gives the agent one turn. */
 class InlineAgent implements ProgressSource {
   readonly busy = 1;
-  readonly isDrained = true;
   readonly #remote: RemoteAgent;
 
   constructor(remote: RemoteAgent, activity: Activity) {
@@ -80,18 +79,6 @@ class InlineAgent implements ProgressSource {
     this.#remote.turn();
     return 0;
   }
-
-  ended(): void {}
-
-  engineEnded(): void {}
-
-  holds(): boolean {
-    return false;
-  }
-
-  forget(): void {}
-
-  close(): void {}
 }
 
 export class ContextCore {
@@ -339,7 +326,7 @@ export class ContextCore {
 
   /** Whether all sent messages are out, and all their callbacks have run. */
   get drained(): boolean {
-    const isOut = this.sender.busy === 0 && this.#sources.every((source) => source.isDrained);
+    const isOut = this.sender.busy === 0 && this.#sources.every(({ isDrained }) => isDrained !== false);
     return isOut && this.completions.due === 0;
   }
 
@@ -352,7 +339,7 @@ export class ContextCore {
     for (let task = 0; task < map.tasks; task++) if (this.#task.hasEnded(task)) ended.push(task);
     if (this.#engine.hasEnded()) {
       const hadBegun = this.#engine.hadBegun();
-      for (const source of this.#sources) source.engineEnded(hadBegun);
+      for (const source of this.#sources) source.engineEnded?.(hadBegun);
     }
     this.#task.lookAtSlots?.(this, this.#task);
     for (const { to } of this.#watchers) if (this.#isUnreachable(to)) this.#endpointGone(to);
@@ -377,7 +364,7 @@ export class ContextCore {
 
   /** Drops the state for an ordinal of another node. False: an operation with its endpoint is under way. */
   release(ordinal: number): boolean {
-    if (this.receiver.holds(ordinal) || this.#sources.some((source) => source.holds(ordinal))) return false;
+    if (this.receiver.holds(ordinal) || this.#sources.some((source) => source.holds?.(ordinal))) return false;
     return this.sender.release(ordinal);
   }
 
@@ -389,7 +376,7 @@ export class ContextCore {
       const ordinal = ordinalOf(map, slot, index);
       this.sender.forget(ordinal);
       this.receiver.forget(ordinal);
-      for (const source of this.#sources) source.forget(ordinal);
+      for (const source of this.#sources) source.forget?.(ordinal);
     }
   }
 
@@ -400,7 +387,7 @@ export class ContextCore {
   }
 
   #sourcesEnded(ordinal: number, isTaskOver: boolean): void {
-    for (const source of this.#sources) source.ended(ordinal, isTaskOver);
+    for (const source of this.#sources) source.ended?.(ordinal, isTaskOver);
   }
 
   /** Reports to the tracer and the owner that a task has ended. */
@@ -453,7 +440,7 @@ export class ContextCore {
   /** Gives up the lanes. No handler may run any more: the other tasks free the lanes once they have the notice. */
   #end(): void {
     this.sender.close();
-    for (const source of this.#sources) source.close();
+    for (const source of this.#sources) source.close?.();
     this.#task.kernel.storeWord(this.block + CONTEXT_STATE_OFFSET, CONTEXT_CLOSED);
     // Frees the lanes that no other task frees: from this context to itself, and from contexts of its task that closed before.
     this.#lanes.reclaim(this.ordinal);

@@ -17,7 +17,6 @@ import { type LookAtSlots, type SlotTables, type SlotUser, type SlotWatch, slotL
 /** Rings the agent for the steps of a context that it awaits. */
 class SlotBell implements ProgressSource, SlotWatch {
   busy = 0;
-  readonly isDrained = true;
   readonly #core: SlotUser;
   readonly #task: SlotTables;
   readonly #activity: Activity;
@@ -83,10 +82,6 @@ class SlotBell implements ProgressSource, SlotWatch {
     return this.busy < before;
   }
 
-  holds(): boolean {
-    return false;
-  }
-
   forget(ordinal: number): void {
     this.#held.delete(ordinal);
     this.#lanes.delete(ordinal);
@@ -97,10 +92,6 @@ class SlotBell implements ProgressSource, SlotWatch {
     this.#held.delete(ordinal);
     this.#count();
   }
-
-  engineEnded(): void {}
-
-  close(): void {}
 }
 
 const bells = new WeakMap<SlotUser, SlotBell>();

@@ -66,8 +66,6 @@ export class Rendezvous implements ProgressSource {
     return this.#transfers.holds(ordinal) || this.receiver.holds(ordinal);
   }
 
-  forget(): void {}
-
   /** The context closes: its memory is freed once no thread can access it. */
   close(): void {
     this.#transfers.close();
