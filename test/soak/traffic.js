@@ -337,13 +337,13 @@ export function trafficOf(client, round, book, { seat, index }) {
     return number % 4 === 1 && kind === CALL ? new Promise((resolve) => setImmediate(() => resolve(reply))) : reply;
   }
 
-  /** Takes messages out of the stream at its own pace, and leaves it now and then. */
+  /**
+   * Takes messages out of the stream at its own pace, and leaves it now and then. A loop ends once all other tasks have ended:
+   * what this task sends to itself then is for the next loop.
+   */
   async function read() {
-    let isOver = false;
-    while (!leaving.signal.aborted && !isOver) {
+    while (!leaving.signal.aborted) {
       try {
-        // Over: no task can send any more.
-        isOver = true;
         const options =
           below(2) === 0 ? { signal: leaving.signal } : { signal: leaving.signal, timeout: 1 + below(50) };
         for await (const { origin, header, payload, reply } of context.messages(STREAM, options)) {
@@ -353,20 +353,17 @@ export function trafficOf(client, round, book, { seat, index }) {
             deliveries.arrived(STREAM, peer.ordinal, number);
             compare(STREAM, peer, number, header, payload);
           } else reply(answerOfStream(peer, words(header), payload));
-          if (below(64) === 0) {
-            isOver = false;
-            break;
-          }
+          if (below(64) === 0) break;
           if (below(200) === 0) await new Promise((resolve) => setTimeout(resolve, below(20)));
         }
       } catch (error) {
-        // SHUTDOWN: over, too, and one of the other tasks has failed.
-        if (![...ENDINGS, "PAMIR_CLOSED", "PAMIR_SHUTDOWN"].includes(codeOf(error))) {
-          fail("others", `messages(): ${error}`);
-        }
-        if (["PAMIR_CLOSED", "PAMIR_SHUTDOWN"].includes(codeOf(error))) return;
-        isOver = false;
+        const code = codeOf(error);
+        if (code === "PAMIR_CLOSED") return;
+        // SHUTDOWN: the loop is over, too, and one of the other tasks has failed.
+        if (![...ENDINGS, "PAMIR_SHUTDOWN"].includes(code)) fail("others", `messages(): ${error}`);
       }
+      // A loop that is over ends at once, again and again.
+      await new Promise((resolve) => setTimeout(resolve, 1));
     }
   }
   /** A reader has no way to throw. @param {Peer} peer @param {Int32Array} header @param {Uint8Array} request */
