@@ -15,7 +15,8 @@
 export const BUNDLE_MAX = 72_800;
 
 /**
- * Bytes of what is loaded when it is needed: 12 KB for launch(), 9 for the kernels' bytes, 12 KB where tasks share no memory, 9 for the code of the monitor, by the thread
+ * Bytes of what is loaded when it is needed: 12 KB for launch(), 9 for the kernels' bytes, 12 KB where tasks share no memory,
+ * 9 for the code of the monitor, by the thread
  * that launches a job in Node, 8 for that of the engine thread, which has the engine's part of the twin, 35 for geometries
  * and collective operations, 3 of them for reductions in wasm, 1 for promises of which one advances for all, 1 for members
  * that end while others make a geometry or before they have closed it, or keep active messages, 1 for members that compare in
@@ -24,14 +25,17 @@ export const BUNDLE_MAX = 72_800;
  * for types of transfers, 11 for shared regions, counters, grids and aggregators, 1 of them for items of several kinds and
  * lengths, 1.5 for many items at once and in place, a half for comparing what members give, a quarter for the output of failed
  * processes and for tasks that lack descriptors, a quarter for frames that are not copied, a quarter for folders that are one
- * user's alone, two thirds for short operations in one function, a half for geometries that are made by calls that block, and for reductions that take what an earlier one has made, 50
- * bytes for ports to tasks, 50 for last looks, 13 for the twin. What only Node can use is not counted: bundlers for browsers get dist/absent.js for
+ * user's alone, two thirds for short operations in one function, a half for geometries that are made by calls that block, and
+ * for reductions that take what an earlier one has made, 50
+ * bytes for ports to tasks, 50 for last looks, 13 for the twin. What only Node can use is not counted: bundlers for browsers
+ * get dist/absent.js for
  * it.
  */
 export const LATER_MAX = 138_100;
 
 /**
- * Bytes that `pamir/web` adds on a page to what launch() loads, minified and gzipped: 8 KB for seals, 22 for sessions, links and the agent of a node,
+ * Bytes that `pamir/web` adds on a page to what launch() loads, minified and gzipped: 8 KB for seals, 22 for sessions, links
+ * and the agent of a node,
  * a third of one for round trips that are longer than a context's turn, a third for frames and packets that are not copied, a
  * sixth for strangers that hold all connections, a sixth for finding ws, a quarter for acknowledgments that go with data.
  */

@@ -1,7 +1,6 @@
 // The memory of a job: one for all its tasks, or one for each task if they can't share memory.
 
 import { PamiError } from "../core/error.js";
-import type { KernelName } from "../core/kernel-name.js";
 import { TaskErrors } from "../core/task-errors.js";
 import type { Futex, Memory } from "../kernel/kernel.js";
 import { openMemory, type SharedMemory } from "../kernel/open.js";
@@ -43,11 +42,6 @@ export interface JobMemory {
   readonly memory: Memory;
   /** Whether wasm kernels can run in it. */
   readonly isWasm: boolean;
-}
-
-/** The kernels that run in a memory: the wanted ones, or the twin's where wasm kernels cannot run. */
-export function kernelIn({ isWasm }: JobMemory, wanted: KernelName): KernelName {
-  return isWasm ? wanted : "ts";
 }
 
 /**

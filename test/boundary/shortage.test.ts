@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { OPEN_NO_MEMORY, PAGE_SIZE } from "../../assembly/layout.js";
 import type { Futex } from "../../src/kernel/kernel.js";
 import { selectKernel } from "../../src/kernel/select.js";
-import { kernelIn, makeJobMemory } from "../../src/node/memory.js";
+import { makeJobMemory } from "../../src/node/memory.js";
 import { providerOf } from "../../src/process/process-memory.js";
 import { thrownBy } from "../api/support.js";
 
@@ -37,9 +37,8 @@ function scarce(most: number) {
 
 it.each(["wasm", "ts"] as const)("an extent that the system has no pages for is free again, kernel %s", (name) => {
   const { asked, jobMemory } = scarce(2 ** 20);
-  const room = jobMemory();
-  const { map, shared, memory } = room;
-  const kernel = selectKernel(kernelIn(room, name), shared, memory);
+  const { map, shared, memory } = jobMemory();
+  const kernel = selectKernel(name, shared, memory);
   const tables = asked.reduce((sum, [, bytes]) => sum + bytes, 0);
   const pages = Math.floor((2 ** 20 - tables) / PAGE_SIZE);
   expect(pages).toBeLessThan(map.heapPages);
