@@ -32,12 +32,15 @@ export interface GracePeriods {
   isOver(period: GracePeriod): boolean;
 }
 
+/** A function of the API, as the stack of this thread knows it. */
+export type PublicCall = (...given: never[]) => unknown;
+
 /** Observes the regions that the user of a task opens and closes. */
 export interface RegionObserver {
   /** @param token identifies the region when it is closed */
   opened(region: MemRegion, token: object): void;
-  /** The place in the user's code from which this thread is in a call. */
-  placeOfCall(): string;
+  /** The place in the user's code from which this thread is in a call of the API. */
+  placeOfCall(call: PublicCall): string;
   /** Calls something whose regions are made for a call that began at this place. */
   during<T>(place: string, make: () => T): T;
   closed(index: number, token: object): void;

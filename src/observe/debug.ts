@@ -132,9 +132,13 @@ export class Debug {
   }
 }
 
+/** A frame of the API. esbuild renames a class that refers to itself to `_Context`, and one of two in a file to `Context2`. */
+const OWN_FRAME = /\b_?(?:Context|Client|Geometry|Parker|Receiver)\d*\./;
+
 /** The place that called pamir: a line of the stack. */
 function caller(): string {
   const lines = new Error().stack?.split("\n") ?? [];
-  const own = lines.findLastIndex((line) => /\b(?:Context|Client|Parker|Receiver)\./.test(line));
-  return (lines[own + 1] ?? "an unknown place").trim().replace(/^at /, "");
+  const own = lines.findLastIndex((line) => OWN_FRAME.test(line));
+  const line = own < 0 ? undefined : lines[own + 1];
+  return line?.trim().replace(/^at /, "") ?? "an unknown place";
 }

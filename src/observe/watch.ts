@@ -1,4 +1,6 @@
 // Debug mode: regions that are never closed, and the place that made each.
+import { Message } from "../core/message/message.js";
+import type { PublicCall } from "../memory/regions.js";
 
 /** A region, as far as it matters here. */
 interface Region {
@@ -12,9 +14,6 @@ interface Made {
   /** Line of the stack from which it was made. */
   readonly place: string;
 }
-
-/** Calls of the API that make regions. */
-const OWN_CALLS = /\b(createRegion|Message\.keep|Geometry\.(shareRegion|create(Counter|Aggregator|Grid)))\b/;
 
 export class RegionWatch {
   readonly #task: number;
@@ -33,15 +32,19 @@ export class RegionWatch {
 
   /** @param token stands for the region when it is closed */
   opened(region: Region, token: object): void {
-    this.#open.set(region.index, { bytes: region.length, place: this.#place ?? this.placeOfCall() });
+    // Of the calls that make regions, keep() alone passes no place: a receiver without debug mode knows of none.
+    const place = this.#place ?? this.placeOfCall(Message.prototype.keep);
+    this.#open.set(region.index, { bytes: region.length, place });
     this.#lost.register(region, region.index, token);
   }
 
-  placeOfCall(): string {
-    const lines = new Error().stack?.split("\n") ?? [];
-    const own = lines.findLastIndex((line) => OWN_CALLS.test(line));
-    const line = own < 0 ? undefined : lines[own + 1];
-    return line?.trim().replace(/^at /, "") ?? "an unknown place";
+  /** Looks for no name in the stack: bundlers rename classes, as esbuild does with one that refers to itself. */
+  placeOfCall(call: PublicCall): string {
+    const holder = { stack: "" };
+    Error.captureStackTrace?.(holder, call);
+    // The first frame with a line and a column, in the notation of V8 or of Firefox.
+    const frame = /^(?: *at )?(.*:\d+:\d+\)?)$/m.exec(holder.stack);
+    return frame?.[1] ?? "an unknown place";
   }
 
   during<T>(place: string, make: () => T): T {

@@ -238,7 +238,10 @@ export class Client {
    */
   createRegion(bytes: number): MemRegion {
     this.#checkOpen("createRegion");
-    return this.#task.regions.create(bytes);
+    const { regions, observers } = this.#task;
+    const watch = observers.regions;
+    if (watch === undefined) return regions.create(bytes);
+    return watch.during(watch.placeOfCall(this.createRegion), () => regions.create(bytes));
   }
 
   /**

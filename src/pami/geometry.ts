@@ -315,12 +315,12 @@ export class Geometry {
 
   /** Loads what is built upon geometries. @param make throws if the arguments are refused */
   async #extend<T>(
-    call: string,
+    call: "shareRegion" | "createCounter" | "createAggregator" | "createGrid",
     make: (extensions: typeof import("./extensions/extensions.js")) => Promise<T>,
   ): Promise<T> {
     this.#checkOpen(call);
     const { regions } = this.#host.task.observers;
-    const place = regions?.placeOfCall() ?? "";
+    const place = regions?.placeOfCall(this[call]) ?? "";
     const extensions = await import("./extensions/extensions.js");
     try {
       return regions === undefined ? make(extensions) : regions.during(place, () => make(extensions));

@@ -2,7 +2,7 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { type Client, type Context, type Job, SUCCESS, type TaskDump, TIMEDOUT } from "pamir";
+import { type Client, type Context, type Job, type Message, SUCCESS, type TaskDump, TIMEDOUT } from "pamir";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { seeingSuite } from "../conformance/seeing.suite.js";
 import { ENGINE_VARIANTS, endEngine, PATIENCE, thrownBy, until, VARIANTS, withJob } from "./support.js";
@@ -378,8 +378,37 @@ describe("debug mode", () => {
       await shareOne();
       await world.createCounter();
       client.close();
+      expect(told).toHaveLength(3);
       for (const text of told) expect(text).toMatch(/closed, made at .*seeing\.test/);
       expect(told[0]).toMatch(/ of 64 bytes .*shareOne/);
+    });
+  });
+
+  it("names the place of each call that makes a region, also where stacks are cut to one frame", () => {
+    const told = warnings();
+    const { stackTraceLimit } = Error;
+    return withJob(plain, { debug: true, tasks: 1 }, async ({ client, context }) => {
+      const world = await client.world();
+      const keepOne = (message: Message) => message.keep();
+      context.dispatch(3, (message) => void keepOne(message));
+      context.sendImmediate(context.endpoint, 3, null, new Uint8Array(8));
+      Error.stackTraceLimit = 1;
+      const shareOne = () => world.shareRegion(64);
+      const gridOne = () => world.createGrid({ size: [8] });
+      makeOne(client, 10);
+      await shareOne();
+      await gridOne();
+      context.advance();
+      client.close();
+      const makers = [
+        /makeOne.*seeing\.test/,
+        /shareOne.*seeing\.test/,
+        /gridOne.*seeing\.test/,
+        /keepOne.*seeing\.test/,
+      ];
+      expect(told).toEqual(makers.map((maker) => expect.stringMatching(maker)));
+    }).finally(() => {
+      Error.stackTraceLimit = stackTraceLimit;
     });
   });
 
