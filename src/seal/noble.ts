@@ -22,7 +22,8 @@ class HmacSeal implements Seal {
     return this.#keyed.clone().update(packet.subarray(0, -TAG_BYTES)).digest().subarray(0, TAG_BYTES);
   }
 
-  seal(packet: Uint8Array): void {
+  seal(packet: Uint8Array, body: number, _sent: number, plain = packet): void {
+    if (plain !== packet) packet.set(plain.subarray(body, packet.length - TAG_BYTES), body);
     packet.set(this.#tagOf(packet), packet.length - TAG_BYTES);
   }
 
@@ -43,9 +44,9 @@ class AeadSeal implements Seal {
     return chacha20poly1305(this.#key, this.#nonce.of(sent), packet.subarray(0, body));
   }
 
-  seal(packet: Uint8Array, body: number, sent: number): void {
-    const plain = packet.subarray(body, packet.length - TAG_BYTES);
-    this.#cipher(packet, body, sent).encrypt(plain, packet.subarray(body));
+  seal(packet: Uint8Array, body: number, sent: number, plain = packet): void {
+    const text = plain.subarray(body, packet.length - TAG_BYTES);
+    this.#cipher(packet, body, sent).encrypt(text, packet.subarray(body));
   }
 
   open(packet: Uint8Array, body: number, sent: number): boolean {

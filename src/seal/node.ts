@@ -26,7 +26,8 @@ class HmacSeal implements Seal {
     return code.subarray(0, TAG_BYTES);
   }
 
-  seal(packet: Uint8Array): void {
+  seal(packet: Uint8Array, body: number, _sent: number, plain = packet): void {
+    if (plain !== packet) packet.set(plain.subarray(body, packet.length - TAG_BYTES), body);
     packet.set(this.#tagOf(packet), packet.length - TAG_BYTES);
   }
 
@@ -45,11 +46,12 @@ export class AeadSeal implements Seal {
     this.#key = key;
   }
 
-  seal(packet: Uint8Array, body: number, sent: number): void {
+  seal(packet: Uint8Array, body: number, sent: number, plain = packet): void {
     const end = packet.length - TAG_BYTES;
     const cipher = this.#crypto.createCipheriv(CIPHER, this.#key, this.#nonce.of(sent), OPTIONS);
     cipher.setAAD(packet.subarray(0, body), { plaintextLength: end - body });
-    const secret = cipher.update(packet.subarray(body, end));
+    // The cipher writes into a new Buffer: Node lets a caller give none.
+    const secret = cipher.update(plain.subarray(body, end));
     copyInto(packet, body, secret);
     free(secret);
     cipher.final();

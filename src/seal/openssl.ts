@@ -13,9 +13,11 @@ const [GET_TAG, SET_TAG] = [16, 17];
 const NULL = 0;
 const KEY_BYTES = 32;
 
-/** Finds addresses, and remembers that of the last buffer: a thread seals in one buffer, and opens in another. */
+/** Finds the addresses of a few buffers, which are used again and again. To ask for an address takes 0.15 µs. */
 class PointerCache {
   readonly #library: CLibrary;
+  readonly #addresses = new WeakMap<ArrayBufferLike, number>();
+  /** The last one. */
   #buffer: ArrayBufferLike | undefined;
   #address = 0;
 
@@ -25,7 +27,9 @@ class PointerCache {
 
   of({ buffer, byteOffset }: Uint8Array): number {
     if (buffer !== this.#buffer) {
-      this.#address = this.#library.addressOf(buffer);
+      const known = this.#addresses.get(buffer);
+      this.#address = known ?? this.#library.addressOf(buffer);
+      if (known === undefined) this.#addresses.set(buffer, this.#address);
       this.#buffer = buffer;
     }
     return this.#address + byteOffset;
@@ -42,11 +46,13 @@ class Cipher {
   /** Where OpenSSL writes how many bytes it has written. */
   readonly #written = new Int32Array(2);
   readonly #writtenAt: number;
+  readonly #plain: PointerCache;
   readonly #sealed: PointerCache;
   readonly #opened: PointerCache;
 
   /** @throws Error OpenSSL, a function, or the cipher is not there */
   constructor(library: CLibrary) {
+    this.#plain = new PointerCache(library);
     this.#sealed = new PointerCache(library);
     this.#opened = new PointerCache(library);
     const fetch = library.func("EVP_CIPHER_fetch", "uintptr_t", ["uintptr_t", "str", "str"]);
@@ -65,24 +71,38 @@ class Cipher {
   }
 
   /**
-   * Seals or opens a packet in place.
-   * @param key pointer to it, and `nonce` to a nonce
-   * @param body offset of what is encrypted; what is before it is authenticated
+   * Seals a packet. @param key pointer to it, and `nonce` to a nonce
+   * @param body offset of what is encrypted, in `plain` as in the packet; what is before it is authenticated
    */
-  apply(key: number, nonce: number, packet: Uint8Array, body: number, seals: boolean): boolean {
-    const end = packet.length - TAG_BYTES;
-    if (end < body) return false;
-    const context = this.#context;
-    const written = this.#writtenAt;
-    const first = (seals ? this.#sealed : this.#opened).of(packet);
-    const [text, tag] = [first + body, first + end];
+  seal(key: number, nonce: number, packet: Uint8Array, body: number, plain: Uint8Array): boolean {
+    const first = this.#sealed.of(packet);
+    const tag = first + packet.length - TAG_BYTES;
+    const from = plain === packet ? first : this.#plain.of(plain);
     return (
-      this.#init(context, NULL, NULL, key, nonce, seals ? 1 : 0) === 1 &&
-      (seals || this.#control(context, SET_TAG, TAG_BYTES, tag) === 1) &&
+      this.#init(this.#context, NULL, NULL, key, nonce, 1) === 1 &&
+      this.#apply(first, body, from + body, tag) &&
+      this.#control(this.#context, GET_TAG, TAG_BYTES, tag) === 1
+    );
+  }
+
+  /** Opens a packet in place. */
+  open(key: number, nonce: number, packet: Uint8Array, body: number): boolean {
+    const first = this.#opened.of(packet);
+    const tag = first + packet.length - TAG_BYTES;
+    return (
+      this.#init(this.#context, NULL, NULL, key, nonce, 0) === 1 &&
+      this.#control(this.#context, SET_TAG, TAG_BYTES, tag) === 1 &&
+      this.#apply(first, body, first + body, tag)
+    );
+  }
+
+  /** @param first pointer to the packet, `from` to the bytes that are encrypted or decrypted, `tag` to where they end */
+  #apply(first: number, body: number, from: number, tag: number): boolean {
+    const [context, written, text] = [this.#context, this.#writtenAt, first + body];
+    return (
       this.#update(context, NULL, written, first, body) === 1 &&
-      this.#update(context, text, written, text, end - body) === 1 &&
-      this.#final(context, tag, written) === 1 &&
-      (!seals || this.#control(context, GET_TAG, TAG_BYTES, tag) === 1)
+      this.#update(context, text, written, from, tag - text) === 1 &&
+      this.#final(context, tag, written) === 1
     );
   }
 }
@@ -102,17 +122,16 @@ class OpensslSeal implements Seal {
     this.#nonceAt = library.addressOf(this.#nonce.bytes.buffer);
   }
 
-  #apply(packet: Uint8Array, body: number, sent: number, seals: boolean): boolean {
+  seal(packet: Uint8Array, body: number, sent: number, plain = packet): void {
     this.#nonce.of(sent);
-    return this.#cipher.apply(this.#keyAt, this.#nonceAt, packet, body, seals);
-  }
-
-  seal(packet: Uint8Array, body: number, sent: number): void {
-    if (!this.#apply(packet, body, sent, true)) throw new Error("OpenSSL does not seal");
+    const isSealed = this.#cipher.seal(this.#keyAt, this.#nonceAt, packet, body, plain);
+    if (!isSealed) throw new Error("OpenSSL does not seal");
   }
 
   open(packet: Uint8Array, body: number, sent: number): boolean {
-    return this.#apply(packet, body, sent, false);
+    if (packet.length < body + TAG_BYTES) return false;
+    this.#nonce.of(sent);
+    return this.#cipher.open(this.#keyAt, this.#nonceAt, packet, body);
   }
 }
 

@@ -3,13 +3,14 @@
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync } from "node:crypto";
 import { createRequire } from "node:module";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { PACKET_SIZE, TAG_BYTES } from "../../assembly/layout.js";
+import { PACKET_DATA, PACKET_SIZE, TAG_BYTES } from "../../assembly/layout.js";
 import { byKoffi } from "../../src/process/ffi.js";
 import { keyScheduleOf as nobleKeyScheduleOf } from "../../src/seal/noble.js";
 import { nodeKeyScheduleOf } from "../../src/seal/node.js";
 import { opensslAead, opensslKeyScheduleOf } from "../../src/seal/openssl.js";
 import { selectKeySchedule } from "../../src/seal/select.js";
-import type { KeySchedule } from "../../src/session/wire/key-schedule.js";
+import { type KeySchedule, type Seal, sealInto } from "../../src/session/wire/key-schedule.js";
+import { Packet } from "../../src/session/wire/packet.js";
 import { bytesFrom } from "../support/bytes.js";
 import { scaled } from "../support/effort.js";
 import { randomOf } from "../support/random.js";
@@ -139,6 +140,55 @@ describe.each(ALL)("$library", ({ keyScheduleOf }) => {
       const others =
         typeof value === "number" ? [value ^ 1] : value.map((_, at) => value.map((w, i) => (i === at ? w ^ 1 : w)));
       for (const other of others) expect(opens(key, 7, { ...names, [name]: other }), name).toBe(false);
+    }
+  });
+
+  it(`D9 a packet is sealed from its own buffer, which stays as it was for another transmission (${replayNote()})`, () => {
+    const [key, names] = [bytes(32), handshake()];
+    const { toTarget, toOrigin } = keyScheduleOf(key, 7).session(names);
+    const otherKey = keyScheduleOf(bytes(32), 7).session(names).toTarget;
+    const { handshake: mac } = keyScheduleOf(key, 7);
+    // As many packets by turns as are on their way: each has a buffer of its own.
+    const packets = Array.from({ length: 20 }, () => new Packet(65_504 - TAG_BYTES).begin(PACKET_DATA, 7));
+    const buffer = new Uint8Array(65_504 + 8);
+    for (const [i, packet] of packets.entries()) {
+      for (let words = i === 0 ? 16_366 : random(400); words > 0; words--) packet.word(word());
+      const plain = packet.written.slice(PACKET_SIZE);
+      const sealedAs = (seal: Seal, sent: number): Uint8Array => {
+        packet.address(1, sent, i);
+        const before = packet.bytes.slice();
+        // At a place of its own, as behind an acknowledgment.
+        const into = buffer.fill(0xaa).subarray(8, 8 + packet.length + TAG_BYTES);
+        sealInto(into, packet, seal);
+        expect(packet.bytes.every((byte, at) => byte === before[at])).toBe(true);
+        expect(buffer.subarray(0, 8).every((byte) => byte === 0xaa)).toBe(true);
+        expect(buffer.subarray(8 + into.length).every((byte) => byte === 0xaa)).toBe(true);
+        return into.slice();
+      };
+      const [first, again] = [sealedAs(toTarget, 1 + i), sealedAs(toTarget, 1001 + i)];
+      // What seal() makes of the same packet in place.
+      const inPlace = Uint8Array.from([...first.subarray(0, PACKET_SIZE), ...plain, ...Array(TAG_BYTES).fill(0)]);
+      toTarget.seal(inPlace, PACKET_SIZE, 1 + i);
+      expect(Buffer.from(first).equals(inPlace)).toBe(true);
+      const opened = (sealed: Uint8Array, seal: Seal, sent: number): Uint8Array | undefined => {
+        const copy = sealed.slice();
+        return seal.open(copy, PACKET_SIZE, sent) ? copy.subarray(PACKET_SIZE, -TAG_BYTES) : undefined;
+      };
+      for (const [sealed, sent] of [[first, 1 + i] as const, [again, 1001 + i] as const]) {
+        expect(Buffer.from(opened(sealed, toTarget, sent) ?? []).equals(plain)).toBe(true);
+        expect([toOrigin, otherKey].map((seal) => opened(sealed, seal, sent))).toEqual([undefined, undefined]);
+        // As another transmission, or with a bit of header, body or tag changed.
+        expect(opened(sealed, toTarget, sent + 5000)).toBeUndefined();
+        for (const at of [random(PACKET_SIZE), sealed.length - 1 - random(TAG_BYTES), random(sealed.length)]) {
+          const bent = sealed.slice();
+          bent[at] = (bent[at] as number) ^ (1 << random(8));
+          expect(opened(bent, toTarget, sent)).toBeUndefined();
+        }
+      }
+      if (plain.length >= 16) expect(again.slice(PACKET_SIZE)).not.toEqual(first.slice(PACKET_SIZE));
+      const readable = sealedAs(mac, 1);
+      expect(Buffer.from(readable.subarray(PACKET_SIZE, -TAG_BYTES)).equals(plain)).toBe(true);
+      expect([mac, otherKey].map((seal) => opened(readable, seal, 1) !== undefined)).toEqual([true, false]);
     }
   });
 

@@ -27,12 +27,12 @@ class Watch {
     const name = Buffer.from(key).toString("hex");
     const seal = new AeadSeal(crypto, key);
     return {
-      seal: (packet, body, sent) => {
+      seal: (packet, body, sent, plain) => {
         const pair = `${name} ${sent}`;
         if (this.pairs.has(pair)) this.again.push(pair);
         this.pairs.add(pair);
         this.keys.add(name);
-        seal.seal(packet, body, sent);
+        seal.seal(packet, body, sent, plain);
       },
       open: (packet, body, sent) => seal.open(packet, body, sent),
     };

@@ -8,8 +8,9 @@ import {
   CONNECT_SIZE,
   CONNECT_TARGET_OFFSET,
   PACKET_CONNECT,
+  TAG_BYTES,
 } from "../../assembly/layout.js";
-import { type KeySchedule, sealed } from "../../src/session/wire/key-schedule.js";
+import { type KeySchedule, sealInto } from "../../src/session/wire/key-schedule.js";
 import { Packet } from "../../src/session/wire/packet.js";
 
 export interface StatedConnect {
@@ -40,5 +41,7 @@ export function forgedConnect(stated: StatedConnect, schedule: KeySchedule, job:
   const packet = new Packet(1452).begin(PACKET_CONNECT, job);
   for (let at = 0; at < CONNECT_SIZE; at += 4) packet.word(body.getUint32(at, true));
   packet.address(0, 1, 0);
-  return sealed(packet, schedule.handshake, new Uint8Array(1452)).slice();
+  const sealed = new Uint8Array(packet.length + TAG_BYTES);
+  sealInto(sealed, packet, schedule.handshake);
+  return sealed;
 }

@@ -11,23 +11,19 @@
 //                             handshake.
 //   all others                Authenticated and encrypted by the keys of their session, one for each direction, with `sent`
 //                             as the nonce. Both sides contribute nonces, so an old packet opens in no other session.
-import {
-  PACKET_FLAGS_SHIFT,
-  PACKET_LENGTH_OFFSET,
-  PACKET_SEALED,
-  PACKET_SIZE,
-  TAG_BYTES,
-} from "../../../assembly/layout.js";
+import { PACKET_FLAGS_SHIFT, PACKET_LENGTH_OFFSET, PACKET_SEALED, PACKET_SIZE } from "../../../assembly/layout.js";
 import type { Packet } from "./packet.js";
 
 /** A key for packets in one direction. */
 export interface Seal {
   /**
-   * Seals a packet in place. It writes the tag into the last TAG_BYTES bytes, and may encrypt the bytes from `body` up to
-   * the tag. The bytes before `body` stay readable, and the tag covers them.
+   * Seals a packet. It writes the tag into the last TAG_BYTES bytes, and may encrypt the bytes from `body` up to the tag. The
+   * bytes before `body` stay readable, and the tag covers them.
    * @param sent never the same twice within a session
+   * @param plain has the bytes from `body` on, at the same offsets: the packet has those before `body` alone (default: the
+   * packet, which is sealed in place)
    */
-  seal(packet: Uint8Array, body: number, sent: number): void;
+  seal(packet: Uint8Array, body: number, sent: number, plain?: Uint8Array): void;
   /**
    * Opens in place what seal() sealed.
    * @returns false: another key sealed the packet, or it was changed. Its body is meaningless then.
@@ -68,15 +64,16 @@ export interface KeySchedule {
   zeroRtt(transcript: ZeroRttTranscript): Seal;
 }
 
-/** Seals a copy of a packet. The original stays unsealed: a retransmission has another `sent`, and perhaps another key. */
-export function sealed(packet: Packet, seal: Seal, buffer: Uint8Array): Uint8Array {
-  const { written, length, sent } = packet;
-  const sealedLength = length + TAG_BYTES;
-  buffer.set(written);
-  buffer[PACKET_FLAGS_SHIFT >>> 3] = (buffer[PACKET_FLAGS_SHIFT >>> 3] as number) | PACKET_SEALED;
-  buffer[PACKET_LENGTH_OFFSET] = sealedLength & 0xff;
-  buffer[PACKET_LENGTH_OFFSET + 1] = sealedLength >>> 8;
-  const copy = buffer.subarray(0, sealedLength);
-  seal.seal(copy, PACKET_SIZE, sent);
-  return copy;
+/**
+ * Seals a packet into another buffer. The original stays unsealed: a retransmission has another `sent`, and perhaps another key.
+ * Its body is not copied first: the cipher reads the original, and writes the sealed one.
+ * @param into as many bytes as the sealed packet has: TAG_BYTES more
+ */
+export function sealInto(into: Uint8Array, packet: Packet, seal: Seal): void {
+  const { bytes, sent } = packet;
+  for (let i = 0; i < PACKET_SIZE; i++) into[i] = bytes[i] as number;
+  into[PACKET_FLAGS_SHIFT >>> 3] = (into[PACKET_FLAGS_SHIFT >>> 3] as number) | PACKET_SEALED;
+  into[PACKET_LENGTH_OFFSET] = into.length & 0xff;
+  into[PACKET_LENGTH_OFFSET + 1] = into.length >>> 8;
+  seal.seal(into, PACKET_SIZE, sent, bytes);
 }

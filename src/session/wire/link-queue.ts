@@ -6,7 +6,7 @@ import { TAG_BYTES } from "../../../assembly/layout.js";
 import type { Address, Link } from "../../link/link.js";
 import { Queue } from "../../support/queue.js";
 import type { Outgoing } from "../session.js";
-import { type Seal, sealed } from "./key-schedule.js";
+import { type Seal, sealInto } from "./key-schedule.js";
 import type { Packet } from "./packet.js";
 
 /**
@@ -19,6 +19,8 @@ export class LinkQueue implements Outgoing {
   readonly #link: Link;
   /** A buffer for sealed packets, and for two that go together. */
   readonly #buffer: Uint8Array;
+  /** The begin of the buffer that was sent last: full packets have one length. */
+  #last: Uint8Array;
   /** Bytes of a packet at its begin that the next one follows, and where it goes. */
   #held = 0;
   #heldTo: Address = "";
@@ -27,6 +29,7 @@ export class LinkQueue implements Outgoing {
   constructor(link: Link) {
     this.#link = link;
     this.#buffer = new Uint8Array(link.packetBytes);
+    this.#last = this.#buffer;
   }
 
   get hasRoom(): boolean {
@@ -36,15 +39,15 @@ export class LinkQueue implements Outgoing {
   send(to: Address, packet: Packet, seal: Seal | undefined): void {
     const held = this.#held;
     if (held === 0) {
-      this.#send(to, seal === undefined ? packet.written : sealed(packet, seal, this.#buffer));
+      this.#send(to, seal === undefined ? packet.written : this.#first(this.#write(0, packet, seal)));
       return;
     }
     this.#held = 0;
     if (to === this.#heldTo && held + packet.length + TAG_BYTES <= this.#buffer.length) {
-      this.#send(to, this.#buffer.subarray(0, this.#write(held, packet, seal)));
+      this.#send(to, this.#first(this.#write(held, packet, seal)));
       return;
     }
-    this.#send(this.#heldTo, this.#buffer.subarray(0, held));
+    this.#send(this.#heldTo, this.#first(held));
     this.send(to, packet, seal);
   }
 
@@ -55,10 +58,20 @@ export class LinkQueue implements Outgoing {
 
   /** Writes a packet into the buffer. @returns where it ends */
   #write(at: number, packet: Packet, seal: Seal | undefined): number {
-    const place = this.#buffer.subarray(at);
-    if (seal !== undefined) return at + sealed(packet, seal, place).length;
-    place.set(packet.written);
-    return at + packet.length;
+    const { length } = packet;
+    if (seal === undefined) {
+      this.#buffer.set(packet.written, at);
+      return at + length;
+    }
+    const end = at + length + TAG_BYTES;
+    sealInto(at === 0 ? this.#first(end) : this.#buffer.subarray(at, end), packet, seal);
+    return end;
+  }
+
+  /** The begin of the buffer. */
+  #first(bytes: number): Uint8Array {
+    if (this.#last.length !== bytes) this.#last = this.#buffer.subarray(0, bytes);
+    return this.#last;
   }
 
   #send(to: Address, bytes: Uint8Array): void {

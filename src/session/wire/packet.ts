@@ -9,12 +9,14 @@ export class Packet {
   readonly words: Int32Array<ArrayBuffer>;
   readonly bytes: Uint8Array<ArrayBuffer>;
   #length = L.PACKET_SIZE;
+  #written: Uint8Array<ArrayBuffer>;
 
   /** @param capacity the most bytes that it can have, a multiple of 4 */
   constructor(capacity: number) {
     const buffer = new ArrayBuffer(capacity);
     this.words = new Int32Array(buffer);
     this.bytes = new Uint8Array(buffer);
+    this.#written = this.bytes;
   }
 
   /** Bytes of the contents of its segments. */
@@ -39,7 +41,8 @@ export class Packet {
 
   /** The whole packet; valid until it is changed. */
   get written(): Uint8Array<ArrayBuffer> {
-    return this.bytes.subarray(0, this.#length);
+    if (this.#written.length !== this.#length) this.#written = this.bytes.subarray(0, this.#length);
+    return this.#written;
   }
 
   /** Resets it to an empty packet of a kind. */

@@ -15,6 +15,8 @@ export class ReceivedPacket {
   readonly #buffer: number;
   #at: number;
   #length = 0;
+  /** The packet, where the link has put it into the node's memory. */
+  #received: Uint8Array | undefined;
   from: Address = "";
 
   /** It takes packets of every size: the links of other nodes may carry larger ones than this node's. */
@@ -37,6 +39,7 @@ export class ReceivedPacket {
     const { bytes } = this.#memory;
     const isThere = packet.buffer === bytes.buffer;
     this.#at = isThere ? packet.byteOffset : this.#buffer;
+    this.#received = isThere ? packet : undefined;
     if (!isThere) copyInto(bytes, this.#at, packet);
     return this.#kernel.packetCheck(this.#at, packet.length, this.#job);
   }
@@ -47,15 +50,13 @@ export class ReceivedPacket {
    * fields must not be read unless it is PACKET_RIGHT.
    */
   open(seal: Seal): number | undefined {
-    const { bytes } = this.#memory;
-    const { body, end, sent } = this;
-    if (!seal.open(bytes.subarray(this.#at, end), body - this.#at, sent)) return undefined;
+    const packet = this.#received ?? this.#memory.bytes.subarray(this.#at, this.end);
+    if (!seal.open(packet, this.body - this.#at, this.sent)) return undefined;
     this.#length -= L.TAG_BYTES;
-    const at = this.#at + L.PACKET_LENGTH_OFFSET;
-    bytes[at] = this.#length & 0xff;
-    bytes[at + 1] = this.#length >>> 8;
-    const flags = this.#at + (L.PACKET_FLAGS_SHIFT >>> 3);
-    bytes[flags] = (bytes[flags] as number) & ~L.PACKET_SEALED;
+    packet[L.PACKET_LENGTH_OFFSET] = this.#length & 0xff;
+    packet[L.PACKET_LENGTH_OFFSET + 1] = this.#length >>> 8;
+    const flags = L.PACKET_FLAGS_SHIFT >>> 3;
+    packet[flags] = (packet[flags] as number) & ~L.PACKET_SEALED;
     return this.#kernel.packetCheck(this.#at, this.#length, this.#job);
   }
 
