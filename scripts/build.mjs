@@ -389,9 +389,10 @@ for (const { entryPoints, outdir, path } of [
         // The command line is a user of the package like any other: it imports the built library, not its sources.
         name: "own-package",
         setup(build) {
-          // It checks the names of links, and opens none.
-          build.onResolve({ filter: /^\.\/(udp|websocket)\/(udp|websocket)\.js$/ }, ({ kind }) =>
-            kind === "dynamic-import" ? { path: `${path}/absent.js`, external: true } : undefined,
+          // It reads the rows of links, and opens none.
+          const rows = resolve("src/link/registry.ts");
+          build.onResolve({ filter: /^\./ }, ({ kind, importer }) =>
+            kind === "dynamic-import" && importer === rows ? { path: `${path}/absent.js`, external: true } : undefined,
           );
           build.onResolve({ filter: /^pamir$/ }, () => ({ path: `${path}/index.js`, external: true }));
           build.onResolve({ filter: /^pamir\/pool$/ }, () => ({ path: `${path}/pool.js`, external: true }));

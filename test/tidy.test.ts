@@ -2,8 +2,11 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
+import { linkKinds } from "../src/link/registry.js";
 
 const root = resolve(import.meta.dirname, "..");
+/** The links of the package. */
+const LINKS = await linkKinds();
 const SKIPPED = new Set(["node_modules", "dist", "coverage", "generated", "results", "build"]);
 
 /** Files below a folder, as paths from the root. */
@@ -206,8 +209,20 @@ describe("imports point one way", () => {
 
   rule(
     'outside src/link and src/web, no code has the name or the scheme of a link, such as "udp", as a text of its own',
-    () => ofLinks.flatMap((path) => matches(path, code(path), /(["'`])(udp|websocket|(udp|wss?):[^"'`]*)\1/)),
+    () => {
+      const names = LINKS.map(({ name }) => name).join("|");
+      const schemes = LINKS.map((kind) => kind.bind({ host: "a", port: 1, node: 0 }).replace(/:.*/, "")).join("|");
+      const pattern = new RegExp(`(["'\`])((${names})|(${schemes})s?:[^"'\`]*)\\1`);
+      expect(['"udp"', "`ws:a`", '"wss:"'].filter((one) => !pattern.test(one))).toEqual([]);
+      return ofLinks.flatMap((path) => matches(path, code(path), pattern));
+    },
   );
+
+  rule("a new link is a folder and a row: neither the build, nor the commands, nor this test name one", () => {
+    const names = LINKS.flatMap(({ name, needs = [] }) => [name, ...needs]).join("|");
+    const pattern = new RegExp(`(?<![\\w-])(${names})(?![\\w-])`);
+    return ["scripts/build.mjs", ...files("src/cli", /\.ts$/)].flatMap((path) => matches(path, code(path), pattern));
+  });
 
   rule(
     "the library has no dependency; src/seal/noble.ts has, which only src/seal, src/web by select.ts, and tests import",
@@ -248,6 +263,12 @@ describe("some things have one home", () => {
       src
         .filter((path) => path !== "src/node/address.ts")
         .flatMap((path) => matches(path, code(path), /[/%]\s*\(?(this\.)?[\w#.]*\bcontexts\b/)),
+  );
+
+  rule("only src/support reads `navigator`, which worklets and Node 20 lack", () =>
+    src
+      .filter((path) => !path.startsWith("src/support/"))
+      .flatMap((path) => matches(path, code(path), /\bnavigator\b/)),
   );
 
   rule("time and chance come from src/support, so that a simulation can own them", () =>

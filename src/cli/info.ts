@@ -14,7 +14,7 @@ import {
 
 export const infoHelp = `pamir info: what this pamir is, what this host gives it, and which launcher started this process
 
-It runs no code of koffi and ws: it looks for them, and reads their versions.
+It runs no code of optional packages: it looks for them, and reads their versions.
 
 Usage: pamir info [--try] [--json]
 
@@ -62,8 +62,7 @@ export async function printInfo(args: string[]): Promise<number> {
         ["SIMD", yes(all.simd)],
         ["worker threads", yes(all.workerThreads)],
         ["Atomics.waitAsync", yes(all.waitAsync)],
-        ["koffi", packageText(packages.koffi)],
-        ["ws", packageText(packages.ws)],
+        ...Object.entries(packages).map(([name, found]): [string, string] => [name, packageText(found)]),
         ["sockets for top", all.sockets ?? "none"],
       ],
     ],

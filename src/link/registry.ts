@@ -35,6 +35,16 @@ const BUILT_IN: readonly [LinkKind, ...LinkKind[]] = [
 ];
 
 export const DEFAULT_LINK: string = BUILT_IN[0].name;
+/** Packages that the links of this package need. */
+export const LINK_PACKAGES: readonly string[] = [...new Set(BUILT_IN.flatMap(({ needs = [] }) => needs))];
+/** The links of this package, as help says them: each with the packages that it needs. */
+export const LINKS_TEXT: string = BUILT_IN.map(({ name, needs = [] }) => {
+  const said = [
+    ...(name === DEFAULT_LINK ? ["default"] : []),
+    ...(needs.length > 0 ? [`with the package ${needs.join(" and ")}`] : []),
+  ];
+  return said.length === 0 ? name : `${name} (${said.join(", ")})`;
+}).join(", ");
 
 /** The kinds that a process may name. */
 export type LinkKinds = readonly LinkKind[];

@@ -19,7 +19,7 @@ import type { JobMemory, JobMemoryRequest } from "../node/memory.js";
 import type { Client, OnLeave } from "../pami/client.js";
 import type { LookAtSlots } from "../protocol/slots.js";
 import { diagnostics } from "../support/diagnostics.js";
-import { environment, isNode, type NodePort, nodeModule } from "../support/host.js";
+import { environment, isNode, type NodePort, nodeModule, webLocks } from "../support/host.js";
 import type { MessagePortLike } from "../support/like.js";
 import { after } from "../support/timers.js";
 import { makeClient } from "./client.js";
@@ -257,7 +257,7 @@ function bootstrapFrom(worker: TaskWorker | MessagePort): Promise<StartMessage> 
 
 /** Takes the Web Lock by which the job sees that this worker lives. Returns a function that releases it. */
 function holdLock(name: string): Promise<() => void> {
-  const { locks } = navigator;
+  const locks = webLocks();
   if (locks === undefined) return Promise.resolve(() => {});
   return new Promise((resolve) => {
     void locks.request(name, () => new Promise<void>((release) => resolve(release)));

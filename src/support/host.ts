@@ -56,6 +56,11 @@ export function environment(name: string): string | undefined {
   return isNode() && mayRead({ name: "env", variable: name }) ? process.env[name] : undefined;
 }
 
+/** Web Locks; undefined where there are none: in Node, in worklets, and on pages of insecure origins. */
+export function webLocks(): LockManager | undefined {
+  return globalThis.navigator?.locks;
+}
+
 /** Whether standard output is a terminal that shows colors, and whether standard error is. */
 export function hasColors(): Record<"stdout" | "stderr", boolean> {
   const shows = (stream: Pick<typeof process.stdout, "isTTY" | "hasColors">): boolean =>

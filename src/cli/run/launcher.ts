@@ -5,6 +5,7 @@ import { dirname, join } from "node:path";
 import { info, launch, type PamiError } from "pamir";
 import { addressText, type HostPort } from "../../bootstrap/address.js";
 import { findLauncher, type PmiWay } from "../../bootstrap/environment.js";
+import { LINK_PACKAGES } from "../../link/registry.js";
 import { findPackage } from "../../support/node/packages.js";
 
 /** What attach() finds in the environment. */
@@ -40,9 +41,10 @@ export interface FoundPackage {
   readonly path: string;
 }
 
-/** The optional packages that are installed. They are looked up, and not loaded: `pamir info` runs no code of theirs. */
-export function optionalPackages(): { koffi: FoundPackage | null; ws: FoundPackage | null } {
-  return { koffi: foundPackage("koffi"), ws: foundPackage("ws") };
+/** The optional packages, and null for those that are not installed. Nothing loads them: `pamir info` runs no code of theirs. */
+export function optionalPackages(): { koffi: FoundPackage | null; [name: string]: FoundPackage | null } {
+  const ofLinks = LINK_PACKAGES.map((name) => [name, foundPackage(name)]);
+  return { koffi: foundPackage("koffi"), ...Object.fromEntries(ofLinks) };
 }
 
 function foundPackage(name: string): FoundPackage | null {

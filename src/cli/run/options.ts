@@ -4,6 +4,7 @@ import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { DEFAULT_TIMEOUT_MS } from "../../bootstrap/waits.js";
+import { LINKS_TEXT } from "../../link/registry.js";
 import { hasColors, type Labels } from "../../start/output/labels.js";
 import { UsageError } from "../usage.js";
 
@@ -21,8 +22,9 @@ Usage: pamir run [OPTION]… APP [ARGUMENT]…
       --ppn N           tasks on each host, whatever its slots are
       --rsh COMMAND     reaches a host (default ssh): COMMAND HOST 'PAMIR node'; hosts need no tool but Node and pamir
       --remote-pamir P  PAMIR on the hosts, as their shell takes it (default: the paths of node and pamir here)
-      --link NAME       what joins nodes and hosts: udp (default), websocket (with the package ws), or the file of a module
-                        with a link of your own, which each host has in the same place (docs/own-link.md)
+      --link NAME       what joins nodes and hosts: ${LINKS_TEXT};
+                        or the file of a module with a link of your own, which each host has in the same place
+                        (docs/own-link.md)
       --start-timeout S with --nodes and --hosts: seconds in which all hosts answer, and all tasks attach
                         (default: PAMIR_START_TIMEOUT, else 300)
       --kernel NAME     wasm or ts (default: wasm where it is allowed)

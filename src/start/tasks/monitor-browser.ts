@@ -6,6 +6,7 @@ import type { TaskErrors } from "../../core/task-errors.js";
 import type { SharedAtomics } from "../../kernel/atomics.js";
 import type { MemoryMap } from "../../memory/map.js";
 import { hasLeft, interruptTask, markDead, markEngineDead } from "../../node/liveness.js";
+import { webLocks } from "../../support/host.js";
 import { after } from "../../support/timers.js";
 import { BOOTSTRAP, type StartMessage, type TaskNews, type TaskReport } from "../start-message.js";
 import type { EngineSetup } from "./engine-worker.js";
@@ -293,7 +294,7 @@ class BrowserTask {
     const { task, lock } = this.#bootstrap;
     if (report === "attach") this.#give();
     else if (report === "held") {
-      void navigator.locks?.request(lock, () => this.#gone());
+      void webLocks()?.request(lock, () => this.#gone());
       this.isAttached = true;
       board?.listens(task);
       if (this.#isToLeave) this.#tell({ leave: true });
@@ -317,14 +318,15 @@ class BrowserTask {
   #kill(exit: TaskExit, lock: string): void {
     const { board, lifecycle, sync, map } = this.#job;
     if (!lifecycle.isRunning(exit.task) || this.#dying !== undefined) return;
-    if (board !== undefined || navigator.locks === undefined) {
+    const locks = webLocks();
+    if (board !== undefined || locks === undefined) {
       lifecycle.end(exit);
       return;
     }
     this.#dying = exit;
     (this.#worker as Worker).terminate();
     interruptTask(sync, map, exit.task);
-    void navigator.locks.request(lock, () => this.#gone());
+    void locks.request(lock, () => this.#gone());
   }
 
   /** The task's lock is free: it has closed its client, or its worker is gone. */
