@@ -2,7 +2,9 @@
 import { PamiError } from "../core/error.js";
 import { decodeText, encodeText } from "../support/text.js";
 import { after } from "../support/timers.js";
+import type { Environment, Launcher } from "./environment.js";
 import type { PmiClient } from "./pmi/pmi-client.js";
+import type { OnWait } from "./waits.js";
 
 /** Prefix of the key under which a process says why it has failed: a foreign launcher's server hands on no reason. */
 const FAILED_KEY = "failed";
@@ -41,6 +43,40 @@ export interface Bootstrap {
    * as long as a barrier at most.
    */
   close(): Promise<void>;
+  /**
+   * Ends the use of the bootstrap instead of close(), since this process can't join the job; it never rejects. Barriers of other
+   * processes fail, with the reason if the bootstrap can hand it on.
+   */
+  fail(why: string): Promise<void>;
+}
+
+/** A way by which processes find each other: the part of a row of launchers.ts that opens a bootstrap. */
+export interface BootstrapWay {
+  /**
+   * Whether a server of the launcher's carries it, which is there at once: a process that can't even begin says so there, and
+   * the server may carry the job key. Otherwise the key comes from the environment.
+   */
+  readonly isServed: boolean;
+  /** Where the processes meet, for `pamir info`; undefined: nowhere, since the job has one process. */
+  meets(launcher: Launcher): string | undefined;
+  /** @throws PAMIR_LAUNCHER, PAMIR_KEY, PAMIR_PMI, PAMIR_BOOTSTRAP, PAMIR_TIMEDOUT */
+  open(launcher: Launcher, setup: BootstrapSetup): Promise<Bootstrap>;
+}
+
+/** What a bootstrap is opened with. */
+export interface BootstrapSetup {
+  /** Has variables of the way's own, without PMI_FD and those of the job key. */
+  readonly env: Environment;
+  /** Milliseconds of each wait for other processes. */
+  readonly timeout: number;
+  /** The job key of the environment. */
+  readonly key?: Uint8Array | undefined;
+  /** Processes may meet without a job key where others could take part. */
+  readonly insecure?: boolean | undefined;
+  /** Called every five seconds while other processes are awaited. */
+  readonly onWait?: OnWait | undefined;
+  /** Called with the first reasons for which other processes were refused, each once. */
+  readonly onRefused?: ((why: string) => void) | undefined;
 }
 
 /** The launcher's data about a process besides rank and size. */
@@ -99,11 +135,7 @@ export class PmiBootstrap implements Bootstrap {
     throw new PamiError("PAMIR_BOOTSTRAP", `the barrier failed: ${decodeText(why)}`);
   }
 
-  /**
-   * Ends the use of the bootstrap, since this process can't join the job. Barriers of other processes fail with the reason.
-   * fail() never rejects. Under a launcher that hands on no reason, it waits at most 5 s for the other processes; then the
-   * launcher ends them.
-   */
+  /** Under a launcher that hands on no reason, it waits at most 5 s for the other processes; then the launcher ends them. */
   async fail(why: string): Promise<void> {
     if (this.#client.isOwn) {
       await this.#client.abort(why);

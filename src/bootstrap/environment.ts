@@ -1,6 +1,6 @@
 // Which launcher started this process, and the values of its variables. A pure function of the environment.
 //
-// The first row whose detecting variables are set decides. So a variable that the user sets wins, then a launcher that
+// The first row of launchers.ts whose detecting variables are set decides. So a variable that the user sets wins, then a launcher that
 // serves PMI-1, then the launcher that is nearest to the process: torchrun runs inside of Slurm steps and Kubernetes pods,
 // mpirun inside of Slurm allocations.
 //
@@ -34,16 +34,16 @@ import { quote } from "./text.js";
 /** Variables and their values. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-export type LauncherName = "pamir" | "pmi" | "openmpi" | "torchrun" | "slurm" | "kubernetes";
-
 /** How a PMI server is reached: by an inherited descriptor, or at an address, where a process says its id. */
 export type PmiWay = { readonly fd: number } | { readonly address: HostPort; readonly id: string };
 
 /** The launcher's data in the environment. */
 export interface Launcher {
-  readonly launcher: LauncherName;
-  readonly rank: number;
-  /** Processes of the job; undefined if the PMI server tells their number. */
+  /** As `pamir info` names it. */
+  readonly launcher: string;
+  /** undefined: the bootstrap tells it. */
+  readonly rank: number | undefined;
+  /** Processes of the job; undefined: the bootstrap tells it. */
   readonly size: number | undefined;
   /** Place among the processes of this host, and how many they are, if the launcher says. */
   readonly localRank: number | undefined;
@@ -66,17 +66,10 @@ const JOB_LENGTH_MAX = 256;
 /** Seconds: timers take 2^31 milliseconds at most. */
 export const START_TIMEOUT_MAX = 2_000_000;
 
-/**
- * Finds the launcher of this process.
- * @returns undefined if none of the detecting variables is set
- * @throws PAMIR_LAUNCHER if a variable is missing or makes no sense; the text names the variable and its value
- */
-export function findLauncher(env: Environment): Launcher | undefined {
-  let found: Found | undefined;
-  for (const find of FINDERS) found ??= find(env);
-  if (found === undefined) return undefined;
-  const { names, rank, size, localRank, localSize, pmi } = found;
-  if (size !== undefined && rank >= size) {
+/** Checks what a finder has found, and adds what the user's variables say. @throws PAMIR_LAUNCHER */
+export function launcherOf(name: string, found: Found, env: Environment): Launcher {
+  const { names, rank, size, localRank, localSize, pmi, coordinate } = found;
+  if (size !== undefined && rank !== undefined && rank >= size) {
     throw new PamiError("PAMIR_LAUNCHER", `${names.rank} is ${rank}, not less than ${names.size}, which is ${size}`);
   }
   if (localRank !== undefined && localSize !== undefined && localRank >= localSize) {
@@ -84,9 +77,9 @@ export function findLauncher(env: Environment): Launcher | undefined {
     throw new PamiError("PAMIR_LAUNCHER", `${names.localRank} is ${localRank}, ${limit}`);
   }
   const isAlone = size === 1;
-  const coordinator = pmi !== undefined || isAlone ? undefined : (rendezvousOf(env) ?? found.coordinate());
+  const coordinator = coordinate === undefined || isAlone ? undefined : (rendezvousOf(env) ?? coordinate());
   return {
-    launcher: found.launcher,
+    launcher: name,
     rank,
     size,
     localRank,
@@ -99,29 +92,24 @@ export function findLauncher(env: Environment): Launcher | undefined {
 }
 
 /** The data in one launcher's variables. */
-interface Found {
-  readonly launcher: LauncherName;
+export interface Found {
   /** The variables that the numbers come from. */
   readonly names: { rank: string; size: string; localRank: string; localSize: string };
-  readonly rank: number;
+  /** undefined: the bootstrap tells it. */
+  readonly rank: number | undefined;
   readonly size: number | undefined;
   readonly localRank: number | undefined;
   readonly localSize: number | undefined;
   readonly job?: string | undefined;
   readonly pmi?: PmiWay;
-  /** The address of rank 0, where PAMIR_RENDEZVOUS does not say it. */
-  readonly coordinate: () => HostPort;
+  /** For a rendezvous: the address of rank 0, where PAMIR_RENDEZVOUS does not say it. */
+  readonly coordinate?: () => HostPort;
 }
-
-type Finder = (env: Environment) => Found | undefined;
 
 /** Where Slurm says the place on a host. */
 const SLURM_LOCAL = { localRank: "SLURM_LOCALID", localSize: "SLURM_STEP_TASKS_PER_NODE" };
 
-/** In the order of precedence. */
-const FINDERS: readonly Finder[] = [findPamir, findPmi, findOpenMpi, findTorchrun, findSlurm, findKubernetes];
-
-function findPamir(env: Environment): Found | undefined {
+export function findPamir(env: Environment): Found | undefined {
   if (env.PAMIR_RANK === undefined) return undefined;
   const names = {
     rank: "PAMIR_RANK",
@@ -130,29 +118,26 @@ function findPamir(env: Environment): Found | undefined {
     localSize: "PAMIR_LOCAL_SIZE",
   };
   return {
-    launcher: "pamir",
     ...numbersOf(env, names),
     coordinate: () => missing("PAMIR_RENDEZVOUS", "host:port, where rank 0 is to listen", "PAMIR_RANK"),
   };
 }
 
-function findPmi(env: Environment): Found | undefined {
+export function findPmi(env: Environment): Found | undefined {
   const { PMI_FD, PMI_PORT, PMI_ID } = env;
   if (PMI_FD === undefined && PMI_PORT === undefined) return undefined;
   const isSlurm = env.MPI_LOCALRANKID === undefined && env.SLURM_STEP_ID !== undefined;
   const local = isSlurm ? SLURM_LOCAL : { localRank: "MPI_LOCALRANKID", localSize: "MPI_LOCALNRANKS" };
   const names = { rank: "PMI_RANK", size: "PMI_SIZE", ...local };
-  const common = { launcher: "pmi", coordinate: () => missing("PMI_FD", "a descriptor", "PMI") } as const;
   // MPICH's own client looks at PMI_FD first, too.
   if (PMI_FD !== undefined) {
-    return { ...common, ...numbersOf(env, names), pmi: { fd: integerOf(env, "PMI_FD", 0, 0x7fffffff) } };
+    return { ...numbersOf(env, names), pmi: { fd: integerOf(env, "PMI_FD", 0, 0x7fffffff) } };
   }
   const address = parseAddress(PMI_PORT as string);
   if (address === undefined) throw nonsense(env, "PMI_PORT", "host:port");
   if (PMI_ID === undefined) return missing("PMI_ID", "the number of this process", "PMI_PORT");
   const id = integerOf(env, "PMI_ID", 0, PROCESS_COUNT_MAX - 1);
   return {
-    ...common,
     names: env.PMI_RANK === undefined ? { ...names, rank: "PMI_ID" } : names,
     rank: optionalOf(env, "PMI_RANK", 0, PROCESS_COUNT_MAX - 1) ?? id,
     size: optionalOf(env, "PMI_SIZE", 1, PROCESS_COUNT_MAX),
@@ -161,7 +146,7 @@ function findPmi(env: Environment): Found | undefined {
   };
 }
 
-function findOpenMpi(env: Environment): Found | undefined {
+export function findOpenMpi(env: Environment): Found | undefined {
   if (env.OMPI_COMM_WORLD_RANK === undefined) return undefined;
   const names = {
     rank: "OMPI_COMM_WORLD_RANK",
@@ -172,7 +157,6 @@ function findOpenMpi(env: Environment): Found | undefined {
   const numbers = numbersOf(env, names);
   const job = env.PMIX_NAMESPACE;
   return {
-    launcher: "openmpi",
     ...numbers,
     job: nameOf(job),
     coordinate() {
@@ -182,11 +166,10 @@ function findOpenMpi(env: Environment): Found | undefined {
   };
 }
 
-function findTorchrun(env: Environment): Found | undefined {
+export function findTorchrun(env: Environment): Found | undefined {
   if (env.RANK === undefined || env.WORLD_SIZE === undefined) return undefined;
   const names = { rank: "RANK", size: "WORLD_SIZE", localRank: "LOCAL_RANK", localSize: "LOCAL_WORLD_SIZE" };
   return {
-    launcher: "torchrun",
     ...numbersOf(env, names),
     job: nameOf(env.TORCHELASTIC_RUN_ID),
     coordinate() {
@@ -205,7 +188,7 @@ function findTorchrun(env: Environment): Found | undefined {
   };
 }
 
-function findSlurm(env: Environment): Found | undefined {
+export function findSlurm(env: Environment): Found | undefined {
   // A batch script has SLURM_PROCID, too; only the processes of a step have a step.
   if (env.SLURM_STEP_ID === undefined) return undefined;
   const size = env.SLURM_STEP_NUM_TASKS === undefined ? "SLURM_NTASKS" : "SLURM_STEP_NUM_TASKS";
@@ -213,7 +196,6 @@ function findSlurm(env: Environment): Found | undefined {
   const { SLURM_JOB_ID = "", SLURM_STEP_ID, SLURM_RESTART_COUNT = "0" } = env;
   const job = `${SLURM_JOB_ID}.${SLURM_STEP_ID}.${SLURM_RESTART_COUNT}`;
   return {
-    launcher: "slurm",
     names,
     rank: neededOf(env, names.rank, 0, PROCESS_COUNT_MAX - 1, "SLURM_STEP_ID"),
     size: neededOf(env, names.size, 1, PROCESS_COUNT_MAX, "SLURM_STEP_ID"),
@@ -240,11 +222,10 @@ function slurmLocalSize(env: Environment): number | undefined {
   return count;
 }
 
-function findKubernetes(env: Environment): Found | undefined {
+export function findKubernetes(env: Environment): Found | undefined {
   const rank = "JOB_COMPLETION_INDEX";
   if (env[rank] === undefined) return undefined;
   return {
-    launcher: "kubernetes",
     names: { rank, size: "PAMIR_SIZE", localRank: "", localSize: "" },
     rank: integerOf(env, rank, 0, PROCESS_COUNT_MAX - 1),
     size: neededOf(env, "PAMIR_SIZE", 1, PROCESS_COUNT_MAX, `${rank} (as .spec.completions of the Job)`),
@@ -263,7 +244,7 @@ type Names = Found["names"];
 function numbersOf(
   env: Environment,
   names: Names,
-): Pick<Found, "names" | "rank" | "localRank" | "localSize"> & { size: number } {
+): Pick<Found, "names" | "localRank" | "localSize"> & { rank: number; size: number } {
   return {
     names,
     rank: neededOf(env, names.rank, 0, PROCESS_COUNT_MAX - 1, names.size),

@@ -8,7 +8,7 @@ import { systemClock } from "../support/clock.js";
 import { promise } from "../support/promise.js";
 import { after } from "../support/timers.js";
 import { addressText, type HostPort } from "./address.js";
-import { type LocalPlace, PmiBootstrap } from "./bootstrap.js";
+import { type BootstrapWay, type LocalPlace, PmiBootstrap } from "./bootstrap.js";
 import { checkKey, makeKey } from "./key.js";
 import { type Lines, linkedLines, StreamLines } from "./lines.js";
 import { needModule } from "./node.js";
@@ -80,6 +80,20 @@ export async function openRendezvous(options: RendezvousOptions): Promise<PmiBoo
   }
   return rank === 0 ? serveRendezvous(options, address, key) : joinRendezvous(options, address, key);
 }
+
+export const rendezvousWay: BootstrapWay = {
+  isServed: false,
+  meets: ({ coordinator }) => coordinator && `rendezvous, ${addressText(coordinator)}`,
+  // Their finders need both numbers.
+  open: (launcher, setup) =>
+    openRendezvous({
+      ...launcher,
+      ...setup,
+      rank: launcher.rank as number,
+      size: launcher.size as number,
+      address: launcher.coordinator,
+    }),
+};
 
 /** Rank 0. */
 async function serveRendezvous(

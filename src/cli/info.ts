@@ -89,7 +89,7 @@ function launcherText({ name, rank, size, meets, error }: FoundLauncher): string
   if (error !== undefined) return `its variables make no sense: ${error}`;
   if (name === undefined) return "none has started this process";
   const of = size === undefined ? "" : ` of ${size}`;
-  return `${name}: rank ${rank}${of}${meets === undefined ? "" : `, by ${meets}`}`;
+  return `${name}: rank ${rank ?? "not known yet"}${of}${meets === undefined ? "" : `, by ${meets}`}`;
 }
 
 /** "sendImmediateBytes" as "send immediate bytes". */

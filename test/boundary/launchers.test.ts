@@ -1,6 +1,9 @@
 // What the environments of launchers say, and nonsense in each variable: named rows.
 import { describe, expect, it } from "vitest";
-import { type Environment, findLauncher, startTimeoutOf } from "../../src/bootstrap/environment.js";
+import type { Bootstrap, BootstrapSetup } from "../../src/bootstrap/bootstrap.js";
+import { type Environment, type Launcher, startTimeoutOf } from "../../src/bootstrap/environment.js";
+import { findLauncher, LAUNCHERS, type LauncherRow } from "../../src/bootstrap/launchers.js";
+import { openBootstrap } from "../../src/bootstrap/open.js";
 import { PamiError } from "../../src/core/error.js";
 
 // As the launchers set them; those of Hydra and Open MPI were copied from processes that they had started.
@@ -59,7 +62,7 @@ const NONE = {
 
 function find(env: Environment) {
   const found = findLauncher(env);
-  return found === undefined ? expect.fail("no launcher") : found;
+  return found === undefined ? expect.fail("no launcher") : found.launcher;
 }
 
 function errorOf(env: Environment): string {
@@ -228,6 +231,73 @@ describe("findLauncher", () => {
     for (let step = 0; step < 20; step++) ports.add(find({ ...SLURM, SLURM_STEP_ID: `${step}` }).coordinator?.port);
     expect(ports.size).toBeGreaterThan(15);
     for (const port of ports) expect(port).toBeGreaterThan(61_439);
+  });
+});
+
+describe("a bootstrap of its own is a file and a row", () => {
+  /** It gives out ranks, and reads a variable of its own. */
+  const rowOf = (isServed: boolean) => {
+    const said: string[] = [];
+    const values = new Map<string, Uint8Array>();
+    const open = async (launcher: Launcher, { env, key }: BootstrapSetup): Promise<Bootstrap> => {
+      said.push(`${launcher.launcher} ${launcher.rank} ${launcher.coordinator} ${env.OWN_URL} ${key?.length}`);
+      return {
+        rank: 0,
+        size: 3,
+        localRank: undefined,
+        localSize: undefined,
+        put: async (name, value) => void values.set(name, value),
+        get: async (name) => values.get(name),
+        barrier: async () => void said.push("barrier"),
+        close: async () => {},
+        fail: async (why) => void said.push(`fail: ${why}`),
+      };
+    };
+    const names = { rank: "", size: "OWN_SIZE", localRank: "", localSize: "" };
+    const row: LauncherRow = {
+      name: "own",
+      detected: ["OWN_URL"],
+      find: ({ OWN_URL }) =>
+        OWN_URL === undefined
+          ? undefined
+          : { names, rank: undefined, size: 3, localRank: undefined, localSize: undefined },
+      way: { isServed, meets: () => "own", open },
+    };
+    return { said, rows: [row, ...LAUNCHERS] };
+  };
+
+  it.each([
+    { isServed: true, said: ["own undefined undefined a undefined", "barrier"], bytes: 32 },
+    // Where other programs could read what the processes store, no key is made there.
+    { isServed: false, said: ["own undefined undefined a undefined"], bytes: undefined },
+  ])("its rank comes from the bootstrap; with a server of the launcher's: $isServed", async (expected) => {
+    const { said, rows } = rowOf(expected.isServed);
+    const { bootstrap, launcher, key } = await openBootstrap({ OWN_URL: "a" }, {}, rows);
+    expect([bootstrap.rank, bootstrap.size, launcher.rank, key?.length]).toEqual([0, 3, undefined, expected.bytes]);
+    expect(said).toEqual(expected.said);
+  });
+
+  it.each([true, false])("hears why a process can't begin, with a server of the launcher's: %s", async (isServed) => {
+    const { said, rows } = rowOf(isServed);
+    const env = { OWN_URL: "a", PAMIR_KEY_FD: "x" };
+    await expect(openBootstrap(env, {}, rows)).rejects.toThrow(/PAMIR_KEY_FD/);
+    expect(said.filter((one) => /^fail: .*PAMIR_KEY_FD/.test(one))).toHaveLength(isServed ? 1 : 0);
+  });
+
+  it("an error names its variable, and the text of pamir info its meeting", async () => {
+    const { rows } = rowOf(false);
+    await expect(openBootstrap({}, {}, rows)).rejects.toThrow(/: none of OWN_URL, PAMIR_RANK, PMI_FD, .* is set$/);
+    const meets = (env: Environment): string | undefined => {
+      const { launcher, way } = findLauncher(env, rows) ?? expect.fail("no launcher");
+      return way.meets(launcher);
+    };
+    expect([{ OWN_URL: "a" }, HYDRA_FD, HYDRA_PORT, PAMIR, { PAMIR_RANK: "0", PAMIR_SIZE: "1" }].map(meets)).toEqual([
+      "own",
+      "PMI, descriptor 8",
+      "PMI, vm:41241",
+      "rendezvous, head:7117",
+      undefined,
+    ]);
   });
 });
 

@@ -3,8 +3,7 @@ import { readFileSync } from "node:fs";
 import { isBuiltin } from "node:module";
 import { dirname, join } from "node:path";
 import { info, launch, type PamiError } from "pamir";
-import { addressText, type HostPort } from "../../bootstrap/address.js";
-import { findLauncher, type PmiWay } from "../../bootstrap/environment.js";
+import { findLauncher } from "../../bootstrap/launchers.js";
 import { LINK_PACKAGES } from "../../link/registry.js";
 import { findPackage } from "../../support/node/packages.js";
 
@@ -12,8 +11,9 @@ import { findPackage } from "../../support/node/packages.js";
 export interface FoundLauncher {
   /** Undefined: no launcher started this process. */
   readonly name: string | undefined;
-  readonly rank?: number;
-  /** Undefined: the launcher's PMI server tells it. */
+  /** Undefined: the bootstrap tells it. */
+  readonly rank?: number | undefined;
+  /** Undefined: the bootstrap tells it. */
   readonly size?: number | undefined;
   /** Where the processes of the job find each other. */
   readonly meets?: string | undefined;
@@ -26,8 +26,9 @@ export function launcherHere(): FoundLauncher {
   try {
     const found = findLauncher(process.env);
     if (found === undefined) return { name: undefined };
-    const { launcher: name, rank, size, pmi, coordinator } = found;
-    return { name, rank, size, meets: meetingOf(pmi ?? coordinator) };
+    const { launcher, way } = found;
+    const { launcher: name, rank, size } = launcher;
+    return { name, rank, size, meets: way.meets(launcher) };
   } catch (error) {
     return { name: undefined, error: (error as Error).message };
   }
@@ -63,12 +64,6 @@ function versionOf(name: string, path: string): string | undefined {
     }
   }
   return undefined;
-}
-
-function meetingOf(place: PmiWay | HostPort | undefined): string | undefined {
-  if (place === undefined) return undefined;
-  if ("fd" in place) return `PMI, descriptor ${place.fd}`;
-  return "address" in place ? `PMI, ${addressText(place.address)}` : `rendezvous, ${addressText(place)}`;
 }
 
 /** Whether the processes of this host share memory. */

@@ -63,6 +63,8 @@ export class BootstrapChannel {
       get: (key) => this.#ask((ask) => ({ ask, get: key })),
       barrier: async () => void (await this.#ask((ask) => ({ ask, barrier: rank < size ? "all" : "later" }))),
       close: none,
+      // The process ends, and the monitor tells the others.
+      fail: none,
     };
   }
 
