@@ -57,7 +57,7 @@ const { PAMIR_NEXT: root } = process.env;
 
 /** What both sides answer while a server runs. */
 async function ask(browser: Browser, cwd: string, args: string[]): Promise<unknown> {
-  const port = await freePort("localhost");
+  const port = await freePort();
   const env = {
     ...process.env,
     PORT: `${port}`,

@@ -1,7 +1,7 @@
 // A cluster of Slurm that has this host alone, without its usual authentication by a service of the system.
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { closeSync, mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import { availableParallelism, hostname, userInfo } from "node:os";
 import { join } from "node:path";
 import { freePort } from "./free-port.js";
@@ -9,6 +9,9 @@ import { find } from "./ssh.js";
 
 /** Undefined: Slurm is not installed. */
 export const SLURM = find("srun") && find("slurmd") && find("slurmctld");
+
+/** Milliseconds for its start, which takes 3,000 on a quiet machine and 9,000 where 20 threads want two cores. */
+const READY_MS = 90_000;
 
 export class Slurm {
   /** For SLURM_CONF. */
@@ -26,11 +29,12 @@ export class Slurm {
     const host = hostname().split(".")[0];
     const user = userInfo().username;
     for (const name of ["state", "spool"]) mkdirSync(join(folder, name));
+    const first = await freePort(2);
     const settings = {
       ClusterName: "test",
       SlurmctldHost: `${host}(127.0.0.1)`,
-      SlurmctldPort: await freePort(),
-      SlurmdPort: await freePort(),
+      SlurmctldPort: first,
+      SlurmdPort: first + 1,
       SlurmUser: user,
       SlurmdUser: user,
       AuthType: "auth/none",
@@ -52,14 +56,26 @@ export class Slurm {
     };
     const lines = Object.entries(settings).map(([name, value]) => `${name}=${value}\n`);
     writeFileSync(conf, lines.join(""));
+    const log = join(folder, "slurm.log");
+    const output = openSync(log, "a");
     const daemons = ["slurmctld", "slurmd"].map((name) =>
-      spawn(find(name) as string, ["-D", "-f", conf], { stdio: "ignore", env }),
+      spawn(find(name) as string, ["-D", "-f", conf], { stdio: ["ignore", output, output], env }),
     );
-    const isReady = (): boolean =>
-      spawnSync("sinfo", ["-h", "-o", "%T"], { encoding: "utf8", env: { ...env, SLURM_CONF: conf } }).stdout ===
-      "idle\n";
-    for (let tries = 0; tries < 300 && !isReady(); tries++) await new Promise((resolve) => setTimeout(resolve, 100));
-    return new Slurm(conf, daemons);
+    closeSync(output);
+    const slurm = new Slurm(conf, daemons);
+    const state = (): string =>
+      spawnSync("sinfo", ["-h", "-o", "%T"], { encoding: "utf8", env: { ...env, SLURM_CONF: conf } }).stdout;
+    // sinfo takes 9 s to find no daemon: a look at the daemons themselves comes first.
+    const hasEnded = (): boolean =>
+      daemons.some(({ exitCode, signalCode }) => exitCode !== null || signalCode !== null);
+    for (const end = performance.now() + READY_MS; state() !== "idle\n"; ) {
+      if (hasEnded() || performance.now() > end) {
+        await slurm.stop();
+        throw new Error(`Slurm does not start: ${readFileSync(log, "utf8")}`);
+      }
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    return slurm;
   }
 
   async stop(): Promise<void> {
