@@ -17,7 +17,7 @@ import {
 } from "pamir";
 import { type Port, portTo } from "pamir/port";
 import { describe, expect, it } from "vitest";
-import { DATA, OTHER, thrownBy, until, VARIANTS, withJob } from "./support.js";
+import { DATA, OTHER, PATIENCE, refusalOf, thrownBy, until, VARIANTS, withJob } from "./support.js";
 
 const variant = VARIANTS[0] as (typeof VARIANTS)[number];
 
@@ -382,16 +382,6 @@ const SAYS_ELSE =
 
 const CODES = ["PAMIR_INVAL", "PAMIR_TOO_LARGE", "PAMIR_ENTRY", "PAMIR_HINT"];
 
-/** What a call throws, or rejects with. */
-async function failureOf(call: () => unknown): Promise<unknown> {
-  try {
-    await Promise.race([call(), new Promise((resolve) => setTimeout(resolve, 300).unref())]);
-  } catch (error) {
-    return error;
-  }
-  return undefined;
-}
-
 /** A job of one task, with a region, and a message of 16 bytes whose handler runs the body. */
 function withAll(debug: boolean, body: (given: Given) => Promise<void>): Promise<void> {
   return withJob(variant, { tasks: 1, maxTasks: 2, debug: debug ? { slow: 10_000 } : false }, async (given) => {
@@ -423,7 +413,9 @@ describe("every public function refuses what it does not take", () => {
         for (const { value, shown, is } of VALUES) {
           if (is.includes(kind) || (EXCEPT[name] ?? []).includes(value) || (value === undefined && isOption(name)))
             continue;
-          const error = (await failureOf(() => call(given, value as never))) as PamiError | undefined;
+          const error = (await refusalOf(() => call(given, value as never), wrong.length === 0 ? PATIENCE : 300)) as
+            | PamiError
+            | undefined;
           const isCoded = error instanceof PamiError && CODES.includes(error.code);
           if (!isCoded) wrong.push(`${name} takes ${shown}: ${error ?? "no error"}`);
           else if (!error.message.includes(shown) && !SAYS_ELSE.test(name))
@@ -442,7 +434,7 @@ describe("every public function refuses what it does not take", () => {
     })),
   )("an option that does not exist: $name", ({ name, call }) =>
     withAll(false, async (given) => {
-      const error = (await failureOf(() => call(given, { timeoutt: 5 } as never))) as PamiError;
+      const error = (await refusalOf(() => call(given, { timeoutt: 5 } as never))) as PamiError;
       expect(error).toMatchObject({ code: name === "dispatch: hints" ? "PAMIR_HINT" : "PAMIR_INVAL" });
       expect(error.message).toContain("timeoutt");
       expect(error.message).toMatch(
@@ -505,7 +497,7 @@ describe("every public function refuses what it does not take", () => {
   it("flush(), whenRoom() and drain() with a bad option have begun nothing", () =>
     withJob(variant, { tasks: 1 }, async ({ context }) => {
       for (const call of [() => context.flush(7 as never), () => context.whenRoom(0, 8, 7 as never)]) {
-        expect(await failureOf(call)).toBeInstanceOf(PamiError);
+        expect(await refusalOf(call)).toBeInstanceOf(PamiError);
       }
       expect([context.drained, context.advance()]).toEqual([true, 0]);
     }));

@@ -5,7 +5,7 @@ import { PamiError } from "pamir";
 import { expect, it } from "vitest";
 import type { Aggregator, Counter, Geometry, Grid } from "../../src/index.js";
 import { contextsOf, geometryOf, type Members, settled } from "../support/collective-rig.js";
-import { PATIENCE } from "./support.js";
+import { PATIENCE, refusalOf } from "./support.js";
 
 const OPTIONS = { timeout: PATIENCE };
 
@@ -263,20 +263,7 @@ it.each([
         for (const [shown, value] of VALUES) {
           if (taken.includes(shown)) continue;
           const what = `${name}, place ${place} of ${shown}`;
-          let error: unknown;
-          let timer: NodeJS.Timeout | undefined;
-          try {
-            // A call that takes the value waits for the other member. A refusal may wait for the host, which looks up a module:
-            // so a short time is given only once the test has failed anyway.
-            const end = new Promise((resolve) => {
-              timer = setTimeout(resolve, wrong.length === 0 ? PATIENCE : 300);
-            });
-            await Promise.race([call(given, value as never), end]);
-          } catch (thrown) {
-            error = thrown;
-          } finally {
-            clearTimeout(timer);
-          }
+          const error = await refusalOf(() => call(given, value as never), wrong.length === 0 ? PATIENCE : 300);
           if (!(error instanceof PamiError)) wrong.push(`${what}: ${error ?? "no error"}`);
           else if (!REFUSALS.includes(error.code)) wrong.push(`${what}: ${error.code}`);
           else if (!error.message.includes(shown)) wrong.push(`${what} says: ${error.message}`);

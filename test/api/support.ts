@@ -164,6 +164,26 @@ export function until(context: Context, condition: () => boolean, timeout = PATI
   expect(performance.now() - start).toBeLessThan(timeout);
 }
 
+/**
+ * What a call throws, or rejects with; undefined: nothing. A refusal may wait for the host, which looks up a module on a thread of
+ * its own: under load for more than 300 ms.
+ * @param patience milliseconds for a call that takes what it should refuse, and waits. Less will do once a test has failed anyway
+ */
+export async function refusalOf(call: () => unknown, patience = PATIENCE): Promise<unknown> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise((resolve) => {
+    timer = setTimeout(resolve, patience);
+  });
+  try {
+    await Promise.race([call(), late]);
+  } catch (error) {
+    return error;
+  } finally {
+    clearTimeout(timer);
+  }
+  return undefined;
+}
+
 /** The same for progress(): its events, or a failure if nobody woke it. */
 export async function progress(context: Context, timeout = PATIENCE): Promise<number> {
   const start = performance.now();
