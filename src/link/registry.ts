@@ -105,22 +105,25 @@ function refused(module: string, why: string, cause?: unknown): PamiError {
   return new PamiError("PAMIR_LINK_MODULE", `PAMIR_LINK_MODULE is ${show(module)}, ${why}`, { cause });
 }
 
-/** The kind of a name. @throws PAMIR_INVAL there is none */
-export function linkKindOf(kinds: LinkKinds, name: string = DEFAULT_LINK): LinkKind {
+/** The option that names a link, unless it is one of launch(). */
+const OPTION = "link of PAMIR_OPTIONS";
+
+/** The kind of a name. @param option that has the name @throws PAMIR_INVAL there is none */
+export function linkKindOf(kinds: LinkKinds, name: string = DEFAULT_LINK, option: string = OPTION): LinkKind {
   const found = kinds.find((kind) => kind.name === name);
   if (found !== undefined) return found;
   const names = kinds.map((kind) => show(kind.name)).join(" or ");
   const advice = "PAMIR_LINK_MODULE names the module of another link, in each process";
-  throw new PamiError("PAMIR_INVAL", `link of PAMIR_OPTIONS is ${show(name)}, not ${names}: ${advice}`);
+  throw new PamiError("PAMIR_INVAL", `${option} is ${show(name)}, not ${names}: ${advice}`);
 }
 
-/** Paths of the packages that a kind needs. @throws PAMIR_ADDRESS one is not installed */
-export function packagesOf({ name, needs = [] }: LinkKind): Record<string, string> {
+/** Paths of the packages that a kind needs. @param option that names the kind @throws PAMIR_ADDRESS one is not installed */
+export function packagesOf({ name, needs = [] }: LinkKind, option: string = OPTION): Record<string, string> {
   const entries = needs.map((one) => {
     const path = findPackage(one);
     if (path !== undefined) return [one, path] as const;
     const why = `the package ${one} is not installed (npm install ${one})`;
-    throw new PamiError("PAMIR_ADDRESS", `link of PAMIR_OPTIONS is ${show(name)}, but ${why}`);
+    throw new PamiError("PAMIR_ADDRESS", `${option} is ${show(name)}, but ${why}`);
   });
   return Object.fromEntries(entries);
 }

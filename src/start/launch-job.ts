@@ -33,6 +33,7 @@ const LAUNCH_KEYS: Keys<Omit<LaunchOptions, "memoryBase" | "launcher">> = {
   maxTasks: true,
   kernel: true,
   processes: true,
+  link: true,
   join: true,
   args: true,
   ports: true,

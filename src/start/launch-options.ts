@@ -30,6 +30,11 @@ export interface LaunchOptions {
    * the reason. Then `launch` resolves once all processes are up, and `job.adopt` is refused.
    */
   processes?: number | undefined;
+  /**
+   * Name of the link that joins processes which share no memory (default `"udp"`): `"websocket"` with the package `ws`, or that of
+   * the module in PAMIR_LINK_MODULE. Only with `processes`.
+   */
+  link?: string | undefined;
   /** Makes the caller task 0: `job.client` (default false). */
   join?: boolean | undefined;
   /** A value for `client.args` of each task. It must be cloneable. */

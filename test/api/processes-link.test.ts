@@ -1,9 +1,11 @@
 // Jobs with processes where these share no memory: a link on loopback joins them. The calls are the same, and a process that
 // dies takes nobody with it.
 import { spawnSync } from "node:child_process";
+import { mkdtempSync, readdirSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { INTERRUPTED, info, launch, SHUTDOWN, SUCCESS } from "pamir";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, it, vi } from "vitest";
 import { CROWD, endOf, untilTraffic, withCrowd } from "./crowd.js";
 import { allowing, copyOfPackage, run } from "./run-program.js";
 import { DATA, ECHO, PATIENCE, QUIT, rejectionOf, thrownBy, until } from "./support.js";
@@ -68,6 +70,36 @@ describe("processes that share no memory", () => {
   describe("a job", () => {
     beforeAll(() => void Object.defineProperty(process, "platform", { value: "freebsd" }));
     afterAll(() => void Object.defineProperty(process, "platform", { value: platform }));
+
+    it("by a link that launch() names: each process opens its own", async () => {
+      const folder = mkdtempSync(join(inject("folder"), "unix-"));
+      vi.stubEnv("TMPDIR", folder);
+      vi.stubEnv("PAMIR_LINK_MODULE", fileURLToPath(new URL("../support/unix-link.mjs", import.meta.url)));
+      try {
+        await withCrowd({ link: "unix" }, async ({ ask }) => {
+          expect(await ask(3, "process")).toMatchObject({ pid: expect.any(Number) });
+          // A socket of each task, also of the launching thread.
+          expect(readdirSync(folder).filter((name) => name.startsWith("unix-link-"))).toHaveLength(5);
+        });
+      } finally {
+        vi.unstubAllEnvs();
+      }
+    });
+
+    it("by WebSockets: the launching thread finds the package for all", () =>
+      withCrowd({ link: "websocket" }, async ({ ask }) => {
+        for (const task of [1, 4]) expect(await ask(task, "process")).toMatchObject({ pid: expect.any(Number) });
+      }));
+
+    it("by no link of an unknown name, also where none is needed", async () => {
+      for (const system of ["freebsd", platform]) {
+        Object.defineProperty(process, "platform", { value: system });
+        const why = /^link of launch\(\) is "nats", not "udp" or "websocket": PAMIR_LINK_MODULE names/;
+        const launching = launch(null, { tasks: 1, join: true, processes: 1, heapBytes: 2 ** 21, link: "nats" });
+        await expect(launching).rejects.toThrow(why);
+      }
+      Object.defineProperty(process, "platform", { value: "freebsd" });
+    });
 
     it("of the caller alone: nothing is to be joined", async () => {
       for (let i = 0; i < 5; i++) {

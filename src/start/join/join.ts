@@ -52,8 +52,9 @@ export interface Joined {
 export interface LinkedNode {
   /** Tasks that come later. */
   readonly later: Later;
-  /** Options of all nodes, which also size the trace. */
-  readonly options: ProcessJoinOptions & Pick<LimitOptions, "trace">;
+  /** Options of all nodes, which also size the trace; of a link that launch() names, the paths of the packages that it needs. */
+  readonly options: ProcessJoinOptions &
+    Pick<LimitOptions, "trace"> & { readonly packages?: Readonly<Record<string, string>> | undefined };
   /** The node's memory, if it is made already. */
   readonly mapped?: JoinedMemory | undefined;
   /** The launching program's command line, if `pamir top` may see the job. */
@@ -111,7 +112,8 @@ export async function joinBy(
 /** Exchanges introductions, and finds this process's place. */
 async function planOf(joining: Joining): Promise<Plan> {
   const { bootstrap, linked, later } = joining;
-  const module = linked === undefined ? linkModule() : undefined;
+  // A job of launch() that names no link has nothing to do with the module.
+  const module = linked === undefined || linked.options.link !== undefined ? linkModule() : undefined;
   const kinds = await linkKinds(module);
   const all = await introduce(bootstrap, linked, later.world, kinds);
   const place = placeOf(all, bootstrap.rank);
@@ -273,7 +275,8 @@ function nodeSetup(plan: Plan, mapped: JoinedMemory): ProcessNodeSetup {
     link: kind.name,
     linkModule: module,
     bind: kind.bind({ host, port, node }),
-    packages: packagesOf(kind),
+    // The code of a process of launch() has no place from which it could look.
+    packages: plan.linked?.options.packages ?? packagesOf(kind),
     packetBytes,
     impairments,
     leaveMs: ACKNOWLEDGE_MS,

@@ -6,6 +6,7 @@ import { PamiError } from "../../core/error.js";
 import type { KernelName } from "../../core/kernel-name.js";
 import { sharedAtomics } from "../../kernel/atomics.js";
 import { openMemory } from "../../kernel/open.js";
+import { linkKindOf, linkKinds, linkModule, packagesOf } from "../../link/registry.js";
 import { readMap } from "../../memory/map.js";
 import { visibleProgram } from "../../observe/visible.js";
 import type { Client } from "../../pami/client.js";
@@ -135,7 +136,13 @@ export async function makeProcessNodes(
   isJoined: boolean,
 ): Promise<ProcessNodes> {
   const { linkProcessSource } = await import("../../generated/link-process.js");
-  const { contexts, laneBytes, heapBytes, regions, fifos, slots, trace } = options;
-  const shape = { contexts, laneBytes, heapBytes, regions, fifos, slots, trace, kernel };
+  const { contexts, laneBytes, heapBytes, regions, fifos, slots, trace, link, packages } = options;
+  const shape = { contexts, laneBytes, heapBytes, regions, fifos, slots, trace, link, packages, kernel };
   return new ProcessNodes(linkProcessSource, later, shape, visibleProgram(options.top), isJoined);
+}
+
+/** Paths of the packages that a link needs, by the name that launch() has. @throws PAMIR_INVAL, PAMIR_LINK_MODULE, PAMIR_ADDRESS */
+export async function packagesOfLink(link: string): Promise<Readonly<Record<string, string>>> {
+  const option = "link of launch()";
+  return packagesOf(linkKindOf(await linkKinds(linkModule()), link, option), option);
 }

@@ -2,8 +2,9 @@
 import { nodeModule } from "../../support/host.js";
 import { makeTemporaryFolder } from "../../support/node/temporary-folder.js";
 
+/** The source may import the module of a user's link. */
 const PROGRAM =
-  'process.once("message",(setup)=>{globalThis.pamirProcess=setup;process.getBuiltinModule("node:vm").runInThisContext(setup.source,{filename:"pamir monitor"})})';
+  'process.once("message",(setup)=>{globalThis.pamirProcess=setup;const vm=process.getBuiltinModule("node:vm");vm.runInThisContext(setup.source,{filename:"pamir monitor",importModuleDynamically:vm.constants?.USE_MAIN_CONTEXT_DEFAULT_LOADER})})';
 
 /** Where PROGRAM is a file: no module is looked for beside the file, and the file is removed once it runs. */
 const FILE_BEGIN = 'process.argv.splice(1);require("node:fs").rmSync(__dirname,{recursive:true,force:true});';

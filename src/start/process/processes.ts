@@ -24,7 +24,7 @@ let hasWarned = false;
 /**
  * @param kernel of the first task
  * @param entry URL of the task module, beside which koffi may lie
- * @throws PAMIR_NO_PROCESSES
+ * @throws PAMIR_NO_PROCESSES; PAMIR_INVAL, PAMIR_LINK_MODULE, PAMIR_ADDRESS `link` is none that joins processes here
  */
 export async function openProcesses(
   options: ProcessOptions,
@@ -33,6 +33,10 @@ export async function openProcesses(
   entry?: string,
 ): Promise<SharedProcesses> {
   checkMaySpawn();
+  const packages =
+    options.link === undefined
+      ? undefined
+      : await (await import("../node/process-nodes.js")).packagesOfLink(options.link);
   const failure = whyNoProcesses(leastBytes(options, tasks), entry);
   noteProcesses(failure?.message ?? "");
   if (failure === undefined) return { processes: new ProcessMemories(entry) };
@@ -43,5 +47,5 @@ export async function openProcesses(
   if (!hasWarned) process.emitWarning(`${message}; a link on loopback joins them instead`, { code: "PAMIR_LINK" });
   hasWarned = true;
   const { makeProcessNodes } = await import("../node/process-nodes.js");
-  return { link: await makeProcessNodes({ world: tasks, most: maxTasks }, options, kernel, join) };
+  return { link: await makeProcessNodes({ world: tasks, most: maxTasks }, { ...options, packages }, kernel, join) };
 }
