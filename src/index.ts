@@ -119,7 +119,13 @@ export type { Geometry } from "./pami/geometry.js";
 export type { GeometryOptions, GeometryRange, GeometrySyncOptions } from "./pami/make-geometry.js";
 export type { ProgressOptions, WaitOptions } from "./pami/waits.js";
 export type { SendParameters, TypedSendParameters } from "./protocol/eager/sender.js";
-export type { NotifyWord, PutParameters, RegionWord, RmwParameters, TransferParameters } from "./protocol/rma/rma.js";
+export type {
+  NotifyWord,
+  PutParameters,
+  RegionWord,
+  RmwParameters,
+  TransferParameters,
+} from "./protocol/rma/parameters.js";
 export type { RmwOperation, RmwType } from "./protocol/rma/rmw.js";
 export { type AttachPort, attach } from "./start/attach.js";
 export { type HostMode, type Info, info } from "./start/info.js";

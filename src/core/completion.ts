@@ -39,6 +39,12 @@ export class CompletionQueue {
     entry.result = result;
   }
 
+  /** An operation was done at once: its callbacks are due (C7). */
+  pushDone(onLocal: Callback | undefined, onRemote: Callback | undefined, cookie: unknown): void {
+    if (onLocal !== undefined) this.push(onLocal, cookie, SUCCESS);
+    if (onRemote !== undefined) this.push(onRemote, cookie, SUCCESS);
+  }
+
   /** Number of callbacks that are due; one that runs is not. */
   get due(): number {
     return this.length - this.#ran;

@@ -1,6 +1,6 @@
 // A region of the job's memory as its owner sees it, and the handle that names it in other tasks.
 import { NONE } from "../../assembly/layout.js";
-import { markCopy, PamiError } from "./error.js";
+import { markCopy, PamiError, show } from "./error.js";
 import { type PayloadView, viewOf } from "./message/view.js";
 
 /**
@@ -124,3 +124,9 @@ export class MemRegion {
 }
 
 markCopy(MemRegion);
+
+/** Throws unless a value is a region of the job with this memory. @throws PAMIR_INVAL */
+export function checkOwn(name: string, region: unknown, { buffer }: ArrayBufferView): asserts region is MemRegion {
+  if (!(region instanceof MemRegion)) throw new PamiError("PAMIR_INVAL", `${name} is ${show(region)}, not a MemRegion`);
+  if (region.bytes.buffer !== buffer) throw new PamiError("PAMIR_INVAL", `${name} is a region of another job`);
+}

@@ -16,7 +16,8 @@ import type { GivenRegion } from "../memory/regions.js";
 import type { Tracer } from "../node/tracer.js";
 import { Receiver, type Taken } from "../protocol/eager/receiver.js";
 import { Sender, type SendParameters } from "../protocol/eager/sender.js";
-import { type PutParameters, Rma, type RmwParameters } from "../protocol/rma/rma.js";
+import type { PutParameters, RmwParameters } from "../protocol/rma/parameters.js";
+import { Rma } from "../protocol/rma/rma.js";
 import type { Debug } from "./debug.js";
 
 /** Counters by endpoint and dispatch id. */

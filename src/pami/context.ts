@@ -25,7 +25,7 @@ import {
 } from "../core/message/codec.js";
 import { DISPATCH_ID_MAX, type DispatchHints, type Handler } from "../core/message/dispatch.js";
 import { bodyBytes, CALL_HAS_PARTS } from "../core/message/message.js";
-import type { MemRegion } from "../core/region.js";
+import { checkOwn, type MemRegion } from "../core/region.js";
 import {
   type Callback,
   EAGAIN,
@@ -48,11 +48,11 @@ import {
   PUT_KEYS,
   type PutParameters,
   RMW_KEYS,
-  type Rma,
   type RmwParameters,
   TRANSFER_KEYS,
   type TransferParameters,
-} from "../protocol/rma/rma.js";
+} from "../protocol/rma/parameters.js";
+import type { Rma } from "../protocol/rma/rma.js";
 import { ABORT_CANCELED, ABORT_INTERRUPTED, ABORT_TIMEDOUT } from "../protocol/served-calls.js";
 import type { Task } from "../protocol/task.js";
 import { hearAbort } from "../support/abort.js";
@@ -272,9 +272,7 @@ export class Context {
   ): void {
     this.#checkOpen("dispatch");
     checkObject("hints of dispatch()", hints);
-    if (typeof handler !== "function") {
-      throw new PamiError("PAMIR_INVAL", `handler is ${show(handler)}, not a function`);
-    }
+    checkFunction("handler", handler);
     const number = numberOf(id);
     const plain =
       typeof id === "object" ? untyped(id, handler as TypedHandler<unknown, unknown>) : (handler as Handler);
@@ -1007,7 +1005,7 @@ export class Context {
    */
   post(work: Work): void {
     this.#checkOpen("post");
-    if (typeof work !== "function") throw new PamiError("PAMIR_INVAL", `work is ${show(work)}, not a function`);
+    checkFunction("work", work);
     this.#core.work.push(work);
   }
 
@@ -1079,10 +1077,8 @@ export class Context {
   /** Reads a word of a region of this task, as long as that is open. */
   #wordReader(call: string, region: unknown, offset: unknown, predicate: unknown): () => number {
     this.#checkOpen(call);
-    this.#rma.checkOwn(`region of ${call}()`, region);
-    if (typeof predicate !== "function") {
-      throw new PamiError("PAMIR_INVAL", `predicate of ${call}() is ${show(predicate)}, not a function`);
-    }
+    checkOwn(`region of ${call}()`, region, this.#task.memory.words);
+    checkFunction(`predicate of ${call}()`, predicate);
     if (typeof offset !== "number" || offset !== offset >>> 0 || offset % 4 !== 0) {
       throw new PamiError("PAMIR_INVAL", `offset of ${call}() is ${show(offset)}, not a multiple of 4 from 0`);
     }

@@ -54,8 +54,6 @@ export interface CoreOwner {
   closed(): void;
 }
 
-const NO_HEADER = new Uint8Array(0);
-
 function asOne(errors: readonly unknown[]): unknown {
   if (errors.length === 1) return errors[0];
   return new AggregateError(errors, `${errors.length} handlers or callbacks threw in advance()`);
@@ -173,7 +171,8 @@ export class ContextCore {
     this.handlers = handlers;
     this.work = parts.work(activity);
     if (remote !== undefined) this.add((counter) => new InlineAgent(remote, counter));
-    this.rma = this.add(() => parts.rma(base, pendingBytes, (to, id, payload) => tell(to, id, NO_HEADER, payload)));
+    this.rma = parts.rma(base, pendingBytes);
+    this.add(() => this.rma.fifos);
     this.rendezvous = this.add(() => new Rendezvous(base, regions, options));
     this.sender = parts.sender(base, this.rendezvous.sender, regions, pendingBytes);
     const callHost: CallHost = {
@@ -365,7 +364,10 @@ export class ContextCore {
   /** Drops the state for an ordinal of another node. False: an operation with its endpoint is under way. */
   release(ordinal: number): boolean {
     if (this.receiver.holds(ordinal) || this.#sources.some((source) => source.holds?.(ordinal))) return false;
-    return this.sender.release(ordinal);
+    if (!this.sender.release(ordinal)) return false;
+    // The next one-sided operation looks up the slot, and finds the slot leaving.
+    this.rma.fifos.forget(ordinal);
+    return true;
   }
 
   /** The slot of a task of another node is free: forgets the task. */

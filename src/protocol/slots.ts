@@ -20,8 +20,6 @@ export interface SlotUser {
   readonly block: number;
   /** Drops the state for an ordinal of another node. False: an operation with its endpoint is under way. */
   release(ordinal: number): boolean;
-  /** Keeps the target of the last one-sided operation, for the next operation to the same target. */
-  readonly rma: { forget(ordinal: number): void };
   /** The slot of a task of another node is free. */
   forgetSlot(slot: number): void;
   /** Adds a progress source. */
@@ -68,8 +66,6 @@ export function slotLooker(watchOf?: (core: SlotUser, task: SlotTables) => SlotW
           const ordinal = ordinalOf(map, slot, context);
           const isHeld = !core.release(ordinal);
           if (isHeld) isAnyHeld = true;
-          // The next operation looks up the slot, and finds the slot leaving.
-          else core.rma.forget(ordinal);
           watch?.watch(ordinal, isHeld);
         }
         if (isAnyHeld)

@@ -9,7 +9,9 @@ import { type Callback, ERROR, type Result, SUCCESS } from "../core/result.js";
 import { type Carrier, carrierOf } from "../core/transfer-type.js";
 import { isRemote, UNBOUND } from "../node/address.js";
 import type { SendParameters } from "../protocol/eager/sender.js";
-import { checkCallbacks, type PutParameters, type Rma } from "../protocol/rma/rma.js";
+import type { PutParameters } from "../protocol/rma/parameters.js";
+import { checkCallbacks } from "../protocol/rma/refusals.js";
+import type { Rma } from "../protocol/rma/rma.js";
 import type { Mover } from "./mover.js";
 import { runCount, runsOf } from "./type-loops.js";
 import { BYTES_MAX, checkElements, checkTarget, countBytes, spanFor, type TypeShape, viewBytes } from "./type-shape.js";
@@ -151,7 +153,7 @@ export class TypedCarrier implements Carrier {
     checkInteger(`remoteOffset of a ${call}`, remoteOffset, 0, BYTES_MAX);
     const { to, local: region, remote: handle, notify, onLocal, onRemote } = parameters;
     checkCallbacks(onLocal, onRemote);
-    if (notify !== undefined && !rma.checkNotify(call, to, notify)) return this.#mover.task.addresses.refusal();
+    if (notify !== undefined && !rma.notices.check(call, to, notify)) return this.#mover.task.addresses.refusal();
     // Checks the endpoint and both regions, and tells whether the target goes on.
     const begun = context[call]({ to, local: region, remote: handle, bytes: 0 });
     if (begun !== SUCCESS) return begun;
@@ -198,11 +200,11 @@ export class TypedCarrier implements Carrier {
     if (call === "put") this.#mover.convert(local, elements, remote, there, bytes);
     else this.#mover.convert(remote, there, local, elements, bytes);
     if (notify === undefined && onLocal === undefined && onRemote === undefined) return SUCCESS;
-    rma.noticed = { offset: remoteOffset, bytes };
+    rma.notices.noticed = { offset: remoteOffset, bytes };
     try {
       return context[call]({ ...parameters, localOffset: 0, bytes: 0 });
     } finally {
-      rma.noticed = undefined;
+      rma.notices.noticed = undefined;
     }
   }
 
@@ -236,21 +238,21 @@ export class TypedCarrier implements Carrier {
     const [from, base] = stage === undefined ? [region, localOffset] : [stage, 0];
     const pieces = piecesOf(remote, bytes);
     let result: Result | undefined;
-    rma.noticed = { offset: remoteOffset, bytes };
+    rma.notices.noticed = { offset: remoteOffset, bytes };
     try {
       for (let i = 0; i < pieces.length; i++) {
         const { at, offset, bytes: size } = pieces[i] as Piece;
         const place = { localOffset: base + at, remoteOffset: remoteOffset + offset, bytes: size };
         const last = i === pieces.length - 1 ? ending : undefined;
         // Once the first is accepted, the others are, so that a later fence has them all before it.
-        rma.isUnbounded = i > 0;
+        rma.pending.isUnbounded = i > 0;
         result = context[call]({ to, local: from, remote: handle, ...place, ...last });
         if (result !== SUCCESS) break;
       }
       return result as Result;
     } finally {
-      rma.noticed = undefined;
-      rma.isUnbounded = false;
+      rma.notices.noticed = undefined;
+      rma.pending.isUnbounded = false;
       if (result !== SUCCESS) stage?.close();
     }
   }

@@ -939,7 +939,7 @@ describe.each(VARIANTS)("$name", (variant) => {
         expect(rmw({ region: from, offset: -4 }).text).toMatch(/value.offset of a rmw is -4/);
         expect(rmw({ region: from, offset: KIB })).toEqual({
           code: "PAMIR_BOUNDS",
-          text: `rmw: a value of 4 bytes at offset ${KIB} of a region of ${KIB}`,
+          text: `rmw: a value of 4 bytes at offset ${KIB} of a local region of ${KIB}`,
         });
         from.close();
         expect(rmw({ region: from }).code).toBe("PAMIR_CLOSED");

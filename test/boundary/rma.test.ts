@@ -54,7 +54,7 @@ describe.each([
   afterEach(() => job.close());
 
   function make(waitingMax: number): void {
-    rma = new Rma(parts.base, waitingMax, (_, id) => void notices.push(id));
+    rma = new Rma({ ...parts.base, tell: (_, id) => void notices.push(id) }, waitingMax);
   }
 
   const tell: Callback = (name, result) => void told.push({ name, result });
@@ -64,7 +64,7 @@ describe.each([
   function round(): unknown[] {
     const errors: unknown[] = [];
     const { completions } = parts.base;
-    if (rma.busy > 0) rma.advance();
+    if (rma.fifos.busy > 0) rma.fifos.advance();
     completions.run(errors);
     return errors;
   }
@@ -76,10 +76,11 @@ describe.each([
       expect(round()).toEqual([]);
       expectAgreement();
     }
-    expect([rma.busy, parts.base.completions.length, parts.base.activity.busy]).toEqual([0, 0, 0]);
+    expect([rma.fifos.busy, parts.base.completions.length, parts.base.activity.busy]).toEqual([0, 0, 0]);
   }
 
-  const expectAgreement = (): void => expect(rma.busy + parts.base.completions.length).toBe(parts.base.activity.busy);
+  const expectAgreement = (): void =>
+    expect(rma.fifos.busy + parts.base.completions.length).toBe(parts.base.activity.busy);
 
   const put = (name: unknown, bytes = LONG, more: object = {}): Result =>
     rma.transfer("put", { to, local, remote: remote.handle, bytes, onLocal: tell, cookie: name, ...more });
@@ -191,9 +192,9 @@ describe.each([
     job.die(1);
     const ordinal = ordinalOf(job.map, 1, 0);
     // A context that has closed is not its task's end.
-    rma.ended(ordinal, false);
+    rma.fifos.ended(ordinal, false);
     expect(put("in time", 0)).toBe(SUCCESS);
-    rma.ended(ordinal, true);
+    rma.fifos.ended(ordinal, true);
     expect(put("late")).toBe(SHUTDOWN);
     expect(put("late", 8)).toBe(SHUTDOWN);
     const word = { to, remote: remote.handle, operation: "add", value: 1 } as const;
@@ -382,10 +383,10 @@ describe.each([
     make(waitingMax);
     // Each takes a slot, and one for its completion.
     expect(acceptAll()).toBe(SLOTS / 2 + waiting);
-    const { busy } = rma;
+    const { busy } = rma.fifos;
     expect(put("refused")).toBe(EAGAIN);
     expect(rma.fence(to, tell, "refused")).toBe(EAGAIN);
-    expect(rma.busy).toBe(busy);
+    expect(rma.fifos.busy).toBe(busy);
     expectAgreement();
     finish();
     expect(names()).toEqual(Array.from({ length: SLOTS / 2 + waiting }, (_, i) => i));
@@ -408,7 +409,7 @@ describe.each([
     for (let i = 0; i < 10; i++) expect(put(i)).toBe(SUCCESS);
     job.endEngine();
     expect(parts.base.engine.hasEnded()).toBe(true);
-    rma.engineEnded(hadBegun);
+    rma.fifos.engineEnded(hadBegun);
     expectAgreement();
     finish(false);
     expect(names()).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
@@ -423,14 +424,14 @@ describe.each([
 
   it("has nothing to do while all that is left is the thread's", () => {
     put(0);
-    expect(rma.hasWork).toBe(true);
+    expect(rma.fifos.hasWork).toBe(true);
     round();
-    expect(rma.busy).toBeGreaterThan(0);
-    expect(rma.hasWork).toBe(false);
+    expect(rma.fifos.busy).toBeGreaterThan(0);
+    expect(rma.fifos.hasWork).toBe(false);
     job.serve();
-    expect(rma.hasWork).toBe(true);
+    expect(rma.fifos.hasWork).toBe(true);
     finish();
-    expect(rma.hasWork).toBe(false);
+    expect(rma.fifos.hasWork).toBe(false);
   });
 });
 

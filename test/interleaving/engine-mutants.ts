@@ -41,15 +41,15 @@ export const ENGINE_MUTANTS: readonly Mutant[] = [
     },
     {
       name: "what a dead engine thread had to do is left to nobody",
-      file: "src/protocol/rma/rma.ts",
-      find: "      this.#kernel.engineGiveUp(this.#job, fifo.pointer);\n",
+      file: "src/protocol/rma/engine-progress.ts",
+      find: "      this.#kernel.engineGiveUp(this.#job, this.#pointer);\n",
       replace: "",
     },
     {
       name: "a FIFO of which all is taken is not given up where the engine thread died before it said how far it was",
-      file: "src/protocol/rma/rma.ts",
-      find: "      this.#kernel.engineGiveUp(this.#job, fifo.pointer);\n",
-      replace: "      if (fifo.left) this.#kernel.engineGiveUp(this.#job, fifo.pointer);\n",
+      file: "src/protocol/rma/engine-progress.ts",
+      find: "      this.#kernel.engineGiveUp(this.#job, this.#pointer);\n",
+      replace: "      if (this.left) this.#kernel.engineGiveUp(this.#job, this.#pointer);\n",
     },
     {
       name: "nobody hears that the engine thread has died",

@@ -205,7 +205,7 @@ class Life {
     for (const [number, core] of this.#cores.entries()) {
       if (this.#hasEnded(number)) continue;
       const { completions, work, sender, receiver, rma, rendezvous } = core;
-      const parts = [sender, receiver, rma, rendezvous].map(({ busy }) => busy);
+      const parts = [sender, receiver, rma.fifos, rendezvous].map(({ busy }) => busy);
       const all = [...parts, completions.length, work.length, (this.#sources[number] as Source).busy];
       const { busy } = this.#job.activityOf(core);
       // An expect() of each would take most of the time.

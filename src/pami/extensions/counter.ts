@@ -3,7 +3,7 @@ import { checkKeys, type Keys, NO_OPTIONS } from "../../core/check.js";
 import { checkInteger, PamiError } from "../../core/error.js";
 import type { MemRegion } from "../../core/region.js";
 import { EAGAIN, type Result, SUCCESS } from "../../core/result.js";
-import type { RmwParameters } from "../../protocol/rma/rma.js";
+import type { RmwParameters } from "../../protocol/rma/parameters.js";
 import { checkProgress, checkWait, PROGRESS_KEYS, type ProgressOptions, type WaitOptions } from "../waits.js";
 import { type ExtensionHost, errorOf, isLocal } from "./extension-host.js";
 import { beginOf } from "./process-grid.js";

@@ -3,7 +3,7 @@
 import * as L from "../../../assembly/layout.js";
 import type { CompletionQueue } from "../../core/completion.js";
 import { type Endpoint, nameOf } from "../../core/endpoint.js";
-import { checkInteger, PamiError, show } from "../../core/error.js";
+import { checkInteger, PamiError } from "../../core/error.js";
 import {
   checkHints,
   type DispatchHints,
@@ -242,8 +242,6 @@ export class Receiver {
   /** See `Context.dispatch`. */
   dispatch(id: number, handler: Handler, hints: DispatchHints): void {
     checkInteger("dispatch id", id, 0, L.DISPATCH_ID_MAX);
-    if (typeof handler !== "function")
-      throw new PamiError("PAMIR_INVAL", `handler is ${show(handler)}, not a function`);
     if (this.#handlers[id] !== undefined || this.#streams.has(id))
       throw new PamiError("PAMIR_DISPATCH_TAKEN", `dispatch id ${id} has a handler, or a stream`);
     checkHints(hints);

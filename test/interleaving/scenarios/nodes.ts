@@ -39,7 +39,7 @@ import { engineSlot } from "../../../src/memory/map.js";
 import { SlotTable } from "../../../src/node/address.js";
 import type { Client } from "../../../src/pami/client.js";
 import type { Context } from "../../../src/pami/context.js";
-import type { PutParameters } from "../../../src/protocol/rma/rma.js";
+import type { PutParameters } from "../../../src/protocol/rma/parameters.js";
 import { Agent } from "../../../src/transport/net/agent.js";
 import type { Frame, OnFrame, Pipe } from "../../../src/transport/net/frames.js";
 import type { LaneRecord } from "../../../src/transport/net/records.js";
