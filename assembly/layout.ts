@@ -7,6 +7,7 @@
 export * from "./layout/collective";
 export * from "./layout/job";
 export * from "./layout/lane";
+export * from "./layout/mpi";
 export * from "./layout/packet";
 export * from "./layout/queue";
 export * from "./layout/reduction";

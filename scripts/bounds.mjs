@@ -61,3 +61,6 @@ export const WASM_MAX = 16_450;
  * It is a sixth of that gzipped.
  */
 export const COLLECTIVE_WASM_MAX = 21_700;
+
+/** Bytes of the wasm module of MPI's matching engine, which a task loads with its first MPI program. */
+export const MPI_WASM_MAX = 2_690;

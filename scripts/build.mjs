@@ -48,26 +48,28 @@ for (const target of ["release", "debug"]) {
   }
 }
 const wasm = readFileSync("dist/pamir.wasm");
-/** The kernels of collectives: only their text in src/generated/ is loaded. @type {Uint8Array | undefined} */
-let collective;
-const { error, stderr } = await asc.main(
-  ["assembly/collective/index.ts", "--target", "collective", "--outFile", "collective.wasm"],
-  {
-    writeFile(name, contents) {
-      if (name === "collective.wasm") collective = /** @type {Uint8Array} */ (contents);
+/** Compiles kernels of which only the text in src/generated/ is loaded. @param {string} name of the folder and the target */
+async function textOf(name) {
+  /** @type {Uint8Array | undefined} */
+  let found;
+  const { error, stderr } = await asc.main(
+    [`assembly/${name}/index.ts`, "--target", name, "--outFile", `${name}.wasm`],
+    {
+      writeFile(file, contents) {
+        if (file === `${name}.wasm`) found = /** @type {Uint8Array} */ (contents);
+      },
     },
-  },
-);
-if (error || collective === undefined) {
-  process.stderr.write(stderr.toString());
-  process.exit(1);
+  );
+  if (error || found === undefined) {
+    process.stderr.write(stderr.toString());
+    process.exit(1);
+  }
+  writeFileSync(`src/generated/${name}.ts`, `export const ${name}Hex = "${Buffer.from(found).toString("hex")}";\n`);
 }
 // In hexadecimal: gzip finds its repeats there, and makes 15 % less of it than of base64.
 writeFileSync("src/generated/wasm.ts", `export const wasmHex = "${wasm.toString("hex")}";\n`);
-writeFileSync(
-  "src/generated/collective.ts",
-  `export const collectiveHex = "${Buffer.from(collective).toString("hex")}";\n`,
-);
+await textOf("collective");
+await textOf("mpi");
 writeFileSync(
   "src/generated/version.ts",
   `/** Version of this package. */\nexport const VERSION = "${version}";\n/** Size of the kernels. */\nexport const WASM_BYTES: number = ${wasm.length};\n`,
@@ -338,10 +340,15 @@ const exportsOf = (file) => {
   return found?.type === "chunk" ? found.exports : undefined;
 };
 /** An entry beside the library, which it imports. */
-const entryBeside = (/** @type {string} */ entry, /** @type {string} */ outfile) =>
+const entryBeside = (
+  /** @type {string} */ entry,
+  /** @type {string} */ outfile,
+  /** @type {import("esbuild").BuildOptions} */ more = {},
+) =>
   build({
     ...common,
     ...lean,
+    ...more,
     entryPoints: [entry],
     outfile,
     // Only pamir/piscina imports any of them.
@@ -361,6 +368,8 @@ const entryBeside = (/** @type {string} */ entry, /** @type {string} */ outfile)
 const port = await entryBeside("src/port/port.ts", "dist/port.js");
 const pool = await entryBeside("src/pool/index.ts", "dist/pool.js");
 const piscina = await entryBeside("src/piscina/piscina.ts", "dist/piscina.js");
+const c = await entryBeside("src/c/index.ts", "dist/c.js", { minifyWhitespace: false });
+writeFileSync("dist/c.js.map", JSON.stringify(mapOf("dist/c.js")));
 await entryBeside("src/piscina/worker.ts", "dist/piscina-worker.js");
 // Each command of the command line has files of its own: `pamir run` reads 60 KB instead of 200.
 const commands = mkdtempSync(join(tmpdir(), "pamir-cli-"));
@@ -395,7 +404,10 @@ for (const { entryPoints, outdir, path } of [
             kind === "dynamic-import" && importer === rows ? { path: `${path}/absent.js`, external: true } : undefined,
           );
           build.onResolve({ filter: /^pamir$/ }, () => ({ path: `${path}/index.js`, external: true }));
-          build.onResolve({ filter: /^pamir\/pool$/ }, () => ({ path: `${path}/pool.js`, external: true }));
+          build.onResolve({ filter: /^pamir\/(c|pool)$/ }, ({ path: name }) => ({
+            path: `${path}/${name.slice("pamir/".length)}.js`,
+            external: true,
+          }));
         },
       },
     ],
@@ -408,7 +420,7 @@ await build({
   format: "cjs",
   target: "es2022",
 });
-await merge(commands, ["cli"], /^(node:|\.\/(absent|index|pool)\.js$)/, [
+await merge(commands, ["cli"], /^(node:|\.\/(absent|c|index|pool)\.js$)/, [
   ["cli", "cli-chunk"],
   ["cli-run", "cli-run"],
 ]);
@@ -425,6 +437,7 @@ execFileSync(
 for (const [entry, source, values] of [
   ["index", "index", exportsOf("index.js")],
   ["port", "port/port", port.metafile?.outputs["dist/port.js"]?.exports],
+  ["c", "c/index", c.metafile?.outputs["dist/c.js"]?.exports],
   ["pool", "pool/index", pool.metafile?.outputs["dist/pool.js"]?.exports],
   ["piscina", "piscina/piscina", piscina.metafile?.outputs["dist/piscina.js"]?.exports],
   ["web", "web/web", exportsOf("web.js")],

@@ -3,14 +3,17 @@ import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import * as layout from "../assembly/layout.js";
 import { LAYOUT_HASH } from "../assembly/layout-hash.js";
-import { COLLECTIVE_WASM_MAX } from "../scripts/bounds.mjs";
+import { COLLECTIVE_WASM_MAX, MPI_WASM_MAX } from "../scripts/bounds.mjs";
 import { collectiveHex } from "../src/generated/collective.js";
+import { mpiHex } from "../src/generated/mpi.js";
 import { collectiveModule } from "../src/kernel/collective.js";
 import { bytesOfHex } from "../src/kernel/hex.js";
+import { mpiModule } from "../src/kernel/mpi.js";
 import { twinPacketKernel } from "../src/kernel/twin/index.js";
 import { wasmKernel, wasmModule } from "../src/kernel/wasm.js";
 import { memoryMap, readMap } from "../src/memory/map.js";
 import { makeRig } from "./support/kernels.js";
+import { mpiRig } from "./support/mpi-kernels.js";
 
 const constants = layout as Record<string, number>;
 /** The sources of assembly/layout/, one after the other. */
@@ -48,16 +51,23 @@ function picture(area: string): Field[] {
   });
 }
 
-const AREAS: [area: string, end: number, fields: number][] = [
+/** `isShared`: threads share the area, or lie beside each other. */
+const AREAS: [area: string, end: number, fields: number, isShared?: boolean][] = [
   ["JOB header", layout.JOB_SIZE, 16],
   ["TASK slot", layout.TASK_SIZE, 5],
   ["CONTEXT block", layout.CONTEXT_LANES_OFFSET, 14],
   ["LANE:", layout.LANE_CONTROL_SIZE, 20],
   ["POOL block", layout.POOL_SIZE, 3],
   ["QUEUE:", layout.QUEUE_SLOTS_OFFSET, 13],
+  ["MPI_ENGINE block", layout.MPI_ENGINE_SIZE, 9],
+  ["MPI_COMM entry", layout.MPI_COMM_SIZE, 4, false],
+  ["MPI_REQUEST:", layout.MPI_REQUEST_SIZE, 14, false],
+  ["MPI_HEADER:", layout.MPI_HEADER_SIZE, 6, false],
+  ["MPI_RTS:", layout.MPI_RTS_SIZE, 3, false],
+  ["MPI_STORED:", layout.MPI_STORED_PAYLOAD_OFFSET + 4, 4, false],
 ];
 
-describe.each(AREAS)("%s", (area, end, least) => {
+describe.each(AREAS)("%s", (area, end, least, isShared = true) => {
   // A trailing array of a length that the limits decide has no word of its own below `end`.
   const fields = picture(area).filter(({ offset }) => offset < end);
 
@@ -83,7 +93,7 @@ describe.each(AREAS)("%s", (area, end, least) => {
       free = offset + bytes;
     }
     expect(free).toBeLessThanOrEqual(end);
-    expect(end % layout.FALSE_SHARING_SIZE).toBe(0);
+    if (isShared) expect(end % layout.FALSE_SHARING_SIZE).toBe(0);
   });
 });
 
@@ -126,6 +136,13 @@ it("constants that belong together agree", () => {
   const kinds = layout.RECORD_KIND_MASK * 2 ** layout.RECORD_KIND_SHIFT;
   expect(layout.RECORD_COMMITTED + kinds + layout.RECORD_LENGTH_MASK).toBe(2 ** 32 - 1);
   expect(layout.RECV_IMMEDIATE_MAX).toBeLessThan(layout.RECORD_LENGTH_MASK);
+  expect(1 << layout.MPI_COMM_SHIFT).toBe(layout.MPI_COMM_SIZE);
+  expect(layout.MPI_STORED_PAYLOAD_OFFSET + layout.MPI_EAGER_BYTES_MAX).toBe(1 << layout.MPI_BLOCK_CLASS_MAX);
+  expect(layout.MPI_EAGER_BYTES_MAX).toBeGreaterThan(layout.RECV_IMMEDIATE_MAX);
+  expect(layout.MPI_STORED_HEADER_OFFSET + layout.MPI_HEADER_SIZE).toBe(layout.MPI_STORED_PAYLOAD_OFFSET);
+  expect(layout.MPI_ENGINE_FREE_OFFSET + 4 * 32).toBe(layout.MPI_ENGINE_SIZE);
+  // The kernels take the first word of an entry for what points to the next one.
+  expect([layout.MPI_REQUEST_NEXT_OFFSET, layout.MPI_STORED_NEXT_OFFSET]).toEqual([0, 0]);
   for (const name of [
     "LANE_BYTES_MIN",
     "LANE_BYTES_DEFAULT",
@@ -198,6 +215,7 @@ describe("the wasm module", () => {
   it.each([
     ["pamir.wasm", wasm],
     ["the collectives' module", bytesOfHex(collectiveHex)],
+    ["MPI's module", bytesOfHex(mpiHex)],
   ])("%s has no start function and no data: any number of threads may instantiate it over one memory", (_, bytes) => {
     const [START, DATA, DATA_COUNT] = [8, 11, 12];
     const ids = sections(bytes);
@@ -205,13 +223,18 @@ describe("the wasm module", () => {
     expect(ids).toContain(10); // code: the parser has read it to the end
   });
 
-  it("that the collectives load imports the memory alone", () => {
-    const imports = WebAssembly.Module.imports(collectiveModule());
-    expect(imports).toEqual([{ module: "env", name: "memory", kind: "memory" }]);
+  it.each([
+    ["the collectives load", collectiveModule(), bytesOfHex(collectiveHex), COLLECTIVE_WASM_MAX],
+    ["MPI's programs load", mpiModule(), bytesOfHex(mpiHex), MPI_WASM_MAX],
+  ])("that %s imports the memory alone, and has few bytes", (_, module, bytes, most) => {
+    expect(WebAssembly.Module.imports(module)).toEqual([{ module: "env", name: "memory", kind: "memory" }]);
+    expect(bytes.length).toBeLessThanOrEqual(most);
   });
 
-  it(`that the collectives load has at most ${COLLECTIVE_WASM_MAX} bytes`, () => {
-    expect(bytesOfHex(collectiveHex).length).toBeLessThanOrEqual(COLLECTIVE_WASM_MAX);
+  it("of MPI has the functions of its interface, and the twin has the same", () => {
+    const names = WebAssembly.Module.exports(mpiModule()).map(({ name }) => name);
+    const twin = Object.keys(mpiRig("twin", 4096).kernel);
+    expect(names.filter((name) => name !== "layoutHash").sort()).toEqual(twin.filter((name) => name !== "name").sort());
   });
 
   it("is the one that the library contains", () => {

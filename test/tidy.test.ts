@@ -293,21 +293,26 @@ describe("some things have one home", () => {
         .map(({ from, to }) => `${from} imports ${to}`),
   );
 
-  rule("only src/kernel/collective.ts imports the twin of the collectives' kernels", () =>
-    src
-      .filter((path) => path !== "src/kernel/collective.ts" && !path.startsWith("src/kernel/twin/collective/"))
-      .flatMap(imports)
-      .filter(({ to }) => to.startsWith("src/kernel/twin/collective/"))
-      .map(({ from, to }) => `${from} imports ${to}`),
-  );
+  /** Folders of kernels that a file of src/kernel/ loads by itself. */
+  const LOADED_LATER = ["collective", "mpi"];
+
+  for (const folder of LOADED_LATER) {
+    rule(`only src/kernel/${folder}.ts imports the twin of the kernels in assembly/${folder}/`, () =>
+      src
+        .filter((path) => path !== `src/kernel/${folder}.ts` && !path.startsWith(`src/kernel/twin/${folder}/`))
+        .flatMap(imports)
+        .filter(({ to }) => to.startsWith(`src/kernel/twin/${folder}/`))
+        .map(({ from, to }) => `${from} imports ${to}`),
+    );
+  }
 
   /** The twin of a file of assembly/. The runtime has a use for the atomics too, so they lie beside the twin. */
   const twinOf = (name: string): string => (name === "sync" ? "src/kernel/atomics.ts" : `src/kernel/twin/${name}.ts`);
 
   /** The files of assembly/ that export functions; seq.ts is shared, and index.ts only exports the others. */
   const kernels = assembly
-    .map((path) => /^assembly\/((?:(?:collective|session)\/)?\w+)\.ts$/.exec(path)?.[1] ?? "index")
-    .filter((name) => !["index", "collective/index", "layout", "seq"].includes(name));
+    .map((path) => /^assembly\/((?:(?:collective|mpi|session)\/)?\w+)\.ts$/.exec(path)?.[1] ?? "index")
+    .filter((name) => !["index", ...LOADED_LATER.map((folder) => `${folder}/index`), "layout", "seq"].includes(name));
 
   rule("the twin has the functions of assembly/, in the same order, and returns no others", () =>
     kernels.flatMap((name) => {

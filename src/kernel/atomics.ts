@@ -176,6 +176,14 @@ export function hasWaitAsync(): boolean {
   return typeof Atomics.waitAsync === "function";
 }
 
+let ownWord: Int32Array | undefined;
+
+/** Blocks this thread for so many milliseconds. @throws TypeError the thread must not block: a page's own */
+export function sleep(milliseconds: number): void {
+  ownWord ??= new Int32Array(new SharedArrayBuffer(4));
+  Atomics.wait(ownWord, 0, 0, milliseconds);
+}
+
 /**
  * Source of a worker that stands in for Atomics.waitAsync. It gets the words and an index, then values. It answers each
  * value once the word reads something else (SYNC park).

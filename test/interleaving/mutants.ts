@@ -1,9 +1,8 @@
 // Deliberate bugs in the kernels and in what stands on them, as changes of the sources that ship: what ships knows nothing of them. A mutant that
 // no scenario catches fails the suite, and so does one whose place is no longer found.
-import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import asc from "assemblyscript/asc";
 import { JOB_REGIONS_BASE_OFFSET, REGION_SHIFT } from "../../assembly/layout.js";
+import { compileKernels, misplacedOf, mutated, type SourceMutant } from "../support/compile.js";
 import { ENGINE_MUTANTS } from "./engine-mutants.js";
 import { MEMBER_MUTANTS } from "./member-mutants.js";
 import { PURGE_MUTANTS } from "./purge-mutants.js";
@@ -23,12 +22,7 @@ import { READY_SCENARIOS } from "./scenarios/ready.js";
 import { RMA_SCENARIOS } from "./scenarios/rma.js";
 import { RMA_ENDS_SCENARIOS } from "./scenarios/rma-ends.js";
 
-export interface Mutant {
-  readonly name: string;
-  /** File of assembly/, or path of one in src/. */
-  readonly file: string;
-  readonly find: string;
-  readonly replace: string;
+export interface Mutant extends SourceMutant {
   /** One of these is to catch it; default: those about its file. */
   readonly scenarios?: readonly Scenario[];
 }
@@ -727,17 +721,9 @@ ${COMMIT}`,
 ];
 
 /** A text with the mutant in it. */
-function mutated({ name, find, replace }: Mutant, text: string): string {
-  if (text.split(find).length !== 2) throw new Error(`mutant "${name}": its place is not found`);
-  return text.replace(find, () => replace);
-}
-
 /** Mutants whose place is not found, or is not one: the sources have changed. */
 export function misplaced(): string[] {
-  return MUTANTS.filter(({ file, find }) => {
-    const path = new URL(`../../${file.startsWith("src/") ? file : `assembly/${file}`}`, import.meta.url);
-    return readFileSync(path, "utf8").split(find).length !== 2;
-  }).map(({ name }) => name);
+  return misplacedOf(MUTANTS);
 }
 
 /** What becomes of the sources in TypeScript, if the mutant is in one of them. */
@@ -748,25 +734,6 @@ export function changed(mutant: Mutant): ((path: string, text: string) => string
 }
 
 /** The wasm module of the sources with a mutant in them; without one: the sources as they are. */
-export async function compiled(mutant?: Mutant): Promise<Uint8Array> {
-  const root = fileURLToPath(new URL("../..", import.meta.url));
-  let wasm: Uint8Array | undefined;
-  const { error, stderr } = await asc.main(["assembly/index.ts", "--target", "release", "--baseDir", root], {
-    readFile(name: string): string | null {
-      let text: string;
-      try {
-        text = readFileSync(`${root}/${name}`, "utf8");
-      } catch {
-        return null;
-      }
-      if (mutant === undefined || name !== `assembly/${mutant.file}`) return text;
-      return mutated(mutant, text);
-    },
-    writeFile(name: string, contents: string | Uint8Array): void {
-      if (name.endsWith(".wasm")) wasm = contents as Uint8Array;
-    },
-    listFiles: () => [],
-  });
-  if (error) throw new Error(`${mutant?.name}: ${stderr.toString()}`);
-  return wasm as Uint8Array;
+export function compiled(mutant?: Mutant): Promise<Uint8Array> {
+  return compileKernels("index.ts", "release", mutant);
 }

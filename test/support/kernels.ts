@@ -93,7 +93,7 @@ function pooled(bytes: number, slot: number): Pooled {
     const shared = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
     found = {
       shared,
-      memory: memoryOf(shared.buffer as unknown as SharedArrayBuffer),
+      memory: memoryOf(shared.buffer as unknown as SharedArrayBuffer, undefined, shared),
       kernels: new Map(),
       used: [0, 0],
     };

@@ -21,7 +21,7 @@ const DEAR: readonly { readonly file: RegExp; readonly quick: number; readonly n
     quick: 2,
     normal: 4,
   },
-  { file: /^test\/(interleaving\/mutants|hosts)/, quick: 1, normal: ALL },
+  { file: /^test\/(interleaving\/mutants|property\/mpi-mutants|hosts)/, quick: 1, normal: ALL },
   { file: /^test\/cjs-bundles/, quick: 1, normal: 2 },
   { file: /^test\/soak\//, quick: 1, normal: 1 },
   { file: /^test\/cli\//, quick: 2, normal: 3 },
