@@ -161,6 +161,11 @@ export class Client {
     return numbers.filter((number) => number < this.size);
   }
 
+  /** @internal The job's memory for further wasm modules; undefined where none can run in it. */
+  get linearMemory(): WebAssembly.Memory | undefined {
+    return this.#task.memory.wasm;
+  }
+
   /** Whether close() has been called. */
   get closed(): boolean {
     return this.#closed;

@@ -1,0 +1,430 @@
+// Point-to-point messages of MPI over one context: sends, receives, waits. The kernels match (src/kernel/mpi.ts); this file
+// carries. A short message goes with its payload. Of a long one goes its place; its receiver gets it from there, and answers.
+import * as L from "../../assembly/layout.js";
+import {
+  type Client,
+  type Context,
+  EAGAIN,
+  type Endpoint,
+  type MemRegion,
+  type Message,
+  PamiError,
+  SHUTDOWN,
+  SUCCESS,
+} from "../index.js";
+import { type MpiKernel, selectMpiKernel } from "../kernel/mpi.js";
+
+/** A pointer to a request of the engine, from send() or receive(). */
+export type Request = number;
+
+/** A group of ranks, whose messages no other group gets. */
+export interface RankGroup {
+  /** Number of the communicator, the same at all its members. */
+  readonly number: number;
+  /** Rank of this task in it. */
+  readonly rank: number;
+  /** Endpoints of the members, by rank. */
+  readonly endpoints: readonly Endpoint[];
+}
+
+/** The dispatch id of the engine's messages: the last of those that programs have. */
+export const MPI_DISPATCH: number = L.DISPATCH_ID_MAX;
+/** Any rank, or any tag. */
+export const ANY: number = L.MPI_ANY;
+/** Longest payload that goes with its message, between tasks of one memory; measured: above it, one copy beats two. */
+const EAGER_MAX = 16_384;
+/** The same to tasks of other nodes, where a place costs a journey there and back. */
+const EAGER_MAX_REMOTE = 65_536;
+/** Communicators that a task may have, those that it has given back included. */
+export const COMMS_MAX = 4096;
+/** Bytes of the engine's first region, and of each further one. */
+const REGION_BYTES = 1 << 20;
+const HANDLE_INDICES = 2 ** 20;
+/** Error of a send whose target has ended before it answered. */
+export const MPI_PEER_ENDED = 0x4001;
+/** Milliseconds of rest(). */
+const REST_MS = 0.1;
+
+/** Of a send that found its target ended, or a receive whose source has. */
+export class PeerEnded extends Error {
+  readonly rank: number;
+
+  constructor(rank: number) {
+    super(`rank ${rank} has ended`);
+    this.rank = rank;
+  }
+}
+
+export class MessageEngine {
+  readonly client: Client;
+  readonly context: Context;
+  readonly words: Int32Array<SharedArrayBuffer>;
+  readonly bytes: Uint8Array<SharedArrayBuffer>;
+  /** The region in which the program's buffers lie, and others with buffers that hold packed data. */
+  readonly #arena: MemRegion;
+  readonly #scratch = new Set<MemRegion>();
+  readonly #kernel: MpiKernel;
+  readonly #copyBytes: (to: number, from: number, bytes: number) => void;
+  readonly #engine: number;
+  readonly #regions: MemRegion[] = [];
+  /** A header, and what follows that of an MPI_RTS, as bytes that are sent. */
+  readonly #header = new Int32Array(L.MPI_HEADER_SIZE / 4);
+  readonly #place = new Int32Array(L.MPI_RTS_SIZE / 4);
+  readonly #ended = new Set<Endpoint>();
+  readonly #locals: ReadonlySet<number>;
+  /** Answers that found no room. */
+  readonly #answers: { readonly to: Endpoint; readonly request: number }[] = [];
+  /** Requests in state SENT, and the endpoints that have to answer. */
+  readonly #unanswered = new Map<Request, Endpoint>();
+  #arrivals = 0;
+  #awaited: Request = 0;
+  #awaitedFrom: Endpoint | undefined;
+  readonly #isOver = (): boolean => this.isOver(this.#awaited) || this.#hasEnded(this.#awaitedFrom);
+
+  /** @param arena the region in which all buffers lie @throws PAMIR_NO_MEMORY */
+  constructor(client: Client, context: Context, arena: MemRegion) {
+    const { core, task } = context.host;
+    this.client = client;
+    this.context = context;
+    this.#arena = arena;
+    this.bytes = client.bytes;
+    this.words = new Int32Array(client.bytes.buffer);
+    this.#kernel = selectMpiKernel(client.kernel, task.memory);
+    this.#copyBytes = (to, from, bytes) => task.kernel.copyBytes(to, from, bytes);
+    const region = this.#newRegion();
+    this.#engine = region.bytes.byteOffset;
+    this.#kernel.mpiInit(this.#engine, region.length, COMMS_MAX);
+    this.#locals = new Set(client.localTasks);
+    context.dispatch(MPI_DISPATCH, (message) => this.#arrived(message));
+    for (let other = 0; other < client.size; other++) {
+      const endpoint = client.endpoint(other);
+      if (other !== client.task) core.watch(endpoint, () => this.#endpointEnded(endpoint), undefined);
+    }
+  }
+
+  /** Messages that wait for a receive, and the bytes of their payloads. */
+  get stored(): { readonly messages: number; readonly bytes: number } {
+    return {
+      messages: this.#word(this.#engine + L.MPI_ENGINE_STORED_OFFSET),
+      bytes: this.#word(this.#engine + L.MPI_ENGINE_STORED_BYTES_OFFSET),
+    };
+  }
+
+  /**
+   * Sends `bytes` bytes at `buffer`. The buffer may be changed once the request is over.
+   * @param synchronous whether the request is over only once a receive has the message
+   * @returns the request; 0: the send is over @throws PeerEnded
+   */
+  send(group: RankGroup, to: number, tag: number, buffer: number, bytes: number, synchronous = false): Request {
+    const endpoint = group.endpoints[to] as Endpoint;
+    const eagerMax = this.#locals.has(this.client.taskOf(endpoint)) ? EAGER_MAX : EAGER_MAX_REMOTE;
+    if (!synchronous && bytes <= eagerMax) {
+      const at = this.#reserve(endpoint, bytes, to);
+      this.#writeHeader(this.words, at >>> 2, group, tag, L.MPI_EAGER, bytes, 0);
+      this.#copyBytes(at + L.MPI_HEADER_SIZE, buffer, bytes);
+      this.context.commit(endpoint);
+      return 0;
+    }
+    const request = this.#newRequest(() => this.#kernel.mpiSent(this.#engine));
+    const { handle, bytes: whole } = this.#regionOf(buffer);
+    this.#place[L.MPI_RTS_INDEX_OFFSET >>> 2] = handle % HANDLE_INDICES;
+    this.#place[L.MPI_RTS_GENERATION_OFFSET >>> 2] = Math.floor(handle / HANDLE_INDICES);
+    this.#place[L.MPI_RTS_OFFSET_OFFSET >>> 2] = buffer - whole.byteOffset;
+    this.#writeHeader(this.#header, 0, group, tag, L.MPI_RTS, bytes, request);
+    const result = this.context.sendSync({
+      to: endpoint,
+      dispatch: MPI_DISPATCH,
+      header: this.#header,
+      payload: this.#place,
+    });
+    if (result !== SUCCESS) {
+      this.#kernel.mpiFree(this.#engine, request);
+      throw new PeerEnded(to);
+    }
+    this.#unanswered.set(request, endpoint);
+    return request;
+  }
+
+  /** Posts a receive into `capacity` bytes at `buffer`. @param from a rank, or ANY @param tag a tag, or ANY */
+  receive(group: RankGroup, from: number, tag: number, buffer: number, capacity: number): Request {
+    const request = this.#newRequest(() =>
+      this.#kernel.mpiPost(this.#engine, group.number, from, tag, buffer, capacity),
+    );
+    if (this.state(request) === L.MPI_REQUEST_MATCHED) this.#pull(request);
+    return request;
+  }
+
+  /** Whether a request is over: it has its message, its answer, or was taken back. */
+  isOver(request: Request): boolean {
+    return request === 0 || this.state(request) >= L.MPI_REQUEST_DONE;
+  }
+
+  /**
+   * Advances until a request is over. Blocks the thread.
+   * @param from the endpoint that has to do something for it; undefined: any
+   * @throws PeerEnded that endpoint has ended, and what it sent has come
+   */
+  wait(request: Request, group: RankGroup, from: number): void {
+    if (this.isOver(request)) return;
+    const awaited = this.#awaited;
+    const awaitedFrom = this.#awaitedFrom;
+    this.#awaited = request;
+    this.#awaitedFrom = from >= 0 ? group.endpoints[from] : undefined;
+    try {
+      this.#until(this.#isOver);
+    } finally {
+      this.#awaited = awaited;
+      this.#awaitedFrom = awaitedFrom;
+    }
+    if (!this.isOver(request)) throw new PeerEnded(from);
+  }
+
+  /** Advances until a condition holds. Blocks the thread. */
+  waitUntil(condition: () => boolean): void {
+    this.#until(condition);
+  }
+
+  /** One round. */
+  advance(): void {
+    this.context.advance();
+    if (this.#answers.length > 0) this.#sendAnswers();
+  }
+
+  /** Sleeps until anything comes, a tenth of a millisecond at most: for loops that poll. */
+  rest(): void {
+    const seen = this.#arrivals;
+    this.context.advanceUntil(() => this.#arrivals !== seen, { timeout: REST_MS });
+  }
+
+  /** Whether a rank's task has ended, and what it sent has come. */
+  hasEnded(group: RankGroup, rank: number): boolean {
+    return this.#hasEnded(group.endpoints[rank]);
+  }
+
+  /** Pointer to the first stored message that a receive would get now; 0: there is none. See STORED in the layout. */
+  probe(group: RankGroup, from: number, tag: number): number {
+    return this.#kernel.mpiProbe(this.#engine, group.number, from, tag);
+  }
+
+  /** Takes back a receive. @returns whether it is over without a message; else it completes */
+  cancel(request: Request): boolean {
+    return this.#kernel.mpiCancel(this.#engine, request) === 1;
+  }
+
+  /** Gives a request back that is over. */
+  free(request: Request): void {
+    if (request !== 0) this.#kernel.mpiFree(this.#engine, request);
+  }
+
+  state(request: Request): number {
+    return this.#word(request + L.MPI_REQUEST_STATE_OFFSET);
+  }
+
+  /** A word of a request that is over: MPI_REQUEST_…_OFFSET. */
+  field(request: Request, offset: number): number {
+    return this.#word(request + offset);
+  }
+
+  /** Copies bytes of the memory. */
+  copy(to: number, from: number, bytes: number): void {
+    this.#copyBytes(to, from, bytes);
+  }
+
+  /** Advances until all sends are over. */
+  drain(): void {
+    this.#until(() => this.#unanswered.size === 0 && this.#answers.length === 0);
+  }
+
+  /** Gives all memory back. The context stays. */
+  close(): void {
+    for (const region of this.#regions) region.close();
+  }
+
+  /** An endpoint has ended, and all that it sent has come: nothing answers its sends any more. */
+  #endpointEnded(endpoint: Endpoint): void {
+    this.#ended.add(endpoint);
+    for (const [request, to] of this.#unanswered) {
+      if (to !== endpoint) continue;
+      this.#unanswered.delete(request);
+      this.#kernel.mpiFail(this.#engine, request, MPI_PEER_ENDED);
+    }
+  }
+
+  #word(pointer: number): number {
+    return this.words[pointer >>> 2] as number;
+  }
+
+  #hasEnded(endpoint: Endpoint | undefined): boolean {
+    return endpoint !== undefined && this.#ended.size > 0 && this.#ended.has(endpoint);
+  }
+
+  #until(condition: () => boolean): void {
+    const result = this.context.advanceUntil(() => {
+      if (this.#answers.length > 0) this.#sendAnswers();
+      return condition();
+    });
+    if (result !== SUCCESS) throw new PamiError("PAMIR_INTERRUPTED", "the program was interrupted in a call of MPI");
+  }
+
+  /** Offset of a reserved message. @throws PeerEnded */
+  #reserve(endpoint: Endpoint, bytes: number, rank: number): number {
+    let at = this.context.reserve(endpoint, MPI_DISPATCH, bytes, L.MPI_HEADER_SIZE);
+    if (at === -EAGAIN) {
+      this.#until(() => {
+        at = this.context.reserve(endpoint, MPI_DISPATCH, bytes, L.MPI_HEADER_SIZE);
+        return at !== -EAGAIN;
+      });
+    }
+    if (at > 0) return at;
+    if (at === -SHUTDOWN) throw new PeerEnded(rank);
+    throw new PamiError("PAMIR_NO_MEMORY", `no memory for a message of ${bytes} bytes to rank ${rank}`);
+  }
+
+  #writeHeader(
+    words: Int32Array,
+    at: number,
+    group: RankGroup,
+    tag: number,
+    kind: number,
+    bytes: number,
+    request: number,
+  ): void {
+    words[at + (L.MPI_HEADER_COMM_OFFSET >>> 2)] = group.number;
+    words[at + (L.MPI_HEADER_SOURCE_OFFSET >>> 2)] = group.rank;
+    words[at + (L.MPI_HEADER_TAG_OFFSET >>> 2)] = tag;
+    words[at + (L.MPI_HEADER_KIND_OFFSET >>> 2)] = kind;
+    words[at + (L.MPI_HEADER_BYTES_OFFSET >>> 2)] = bytes;
+    words[at + (L.MPI_HEADER_REQUEST_OFFSET >>> 2)] = request;
+  }
+
+  /** A place for `bytes` bytes, as a buffer of sends and receives, until freeScratch(). @throws PAMIR_NO_MEMORY */
+  scratch(bytes: number): MemRegion {
+    const region = this.client.createRegion(Math.max(1, bytes));
+    this.#scratch.add(region);
+    return region;
+  }
+
+  freeScratch(region: MemRegion): void {
+    this.#scratch.delete(region);
+    region.close();
+  }
+
+  #regionOf(buffer: number): MemRegion {
+    const holds = ({ bytes: { byteOffset, length } }: MemRegion): boolean =>
+      buffer >= byteOffset && buffer <= byteOffset + length;
+    if (holds(this.#arena)) return this.#arena;
+    for (const region of this.#scratch) if (holds(region)) return region;
+    throw new PamiError("PAMIR_BOUNDS", `the buffer at ${buffer} lies outside of the program's memory`);
+  }
+
+  #newRegion(): MemRegion {
+    const region = this.client.createRegion(REGION_BYTES);
+    this.#regions.push(region);
+    return region;
+  }
+
+  #extend(): void {
+    const region = this.#newRegion();
+    this.#kernel.mpiExtend(this.#engine, region.bytes.byteOffset, region.length);
+  }
+
+  #newRequest(make: () => number): Request {
+    let request = make();
+    if (request === L.MPI_NO_MEMORY) {
+      this.#extend();
+      request = make();
+    }
+    return request;
+  }
+
+  #arrived(message: Message): void {
+    if (message.headerBytes !== L.MPI_HEADER_SIZE || !isWhole(message)) throw foreign(message);
+    let { headerOffset: header, payloadOffset: payload } = message;
+    if (message.bytes.buffer !== this.bytes.buffer) {
+      // A message that came in parts lies elsewhere; the kernels read the job's memory alone.
+      const copy = this.client.createRegion(L.MPI_HEADER_SIZE + message.payloadBytes);
+      copy.bytes.set(message.header);
+      copy.bytes.set(message.payload, L.MPI_HEADER_SIZE);
+      header = copy.bytes.byteOffset;
+      payload = header + L.MPI_HEADER_SIZE;
+      this.#match(header, payload, message.origin);
+      copy.close();
+    } else this.#match(header, payload, message.origin);
+  }
+
+  #match(header: number, payload: number, origin: Endpoint): void {
+    this.#arrivals++;
+    let request = this.#kernel.mpiArrive(this.#engine, header, payload, origin);
+    if (request === L.MPI_NO_MEMORY) {
+      this.#extend();
+      request = this.#kernel.mpiArrive(this.#engine, header, payload, origin);
+    }
+    if (request === L.MPI_ARRIVED_STORED) return;
+    if (request === L.MPI_NO_MEMORY || request === L.MPI_NO_REQUEST) throw foreign({ origin });
+    if (this.state(request) === L.MPI_REQUEST_MATCHED) this.#pull(request);
+    else if (this.#word(header + L.MPI_HEADER_KIND_OFFSET) === L.MPI_ANSWER) this.#unanswered.delete(request);
+  }
+
+  /** Gets the payload of a matched request, and answers. */
+  #pull(request: Request): void {
+    const origin = this.field(request, L.MPI_REQUEST_ORIGIN_OFFSET);
+    const whole = this.field(request, L.MPI_REQUEST_BYTES_OFFSET) >>> 0;
+    const bytes = Math.min(whole, this.field(request, L.MPI_REQUEST_CAPACITY_OFFSET) >>> 0);
+    const answer = this.field(request, L.MPI_REQUEST_ANSWER_OFFSET);
+    const generation = this.field(request, L.MPI_REQUEST_GENERATION_OFFSET) >>> 0;
+    const done = (): void => {
+      this.words[(request + L.MPI_REQUEST_STATE_OFFSET) >>> 2] = L.MPI_REQUEST_DONE;
+      this.#answer(origin, answer);
+    };
+    if (bytes === 0) {
+      done();
+      return;
+    }
+    const buffer = this.field(request, L.MPI_REQUEST_BUFFER_OFFSET) >>> 0;
+    const local = this.#regionOf(buffer);
+    this.context.get({
+      to: origin,
+      local,
+      localOffset: buffer - local.bytes.byteOffset,
+      remote: generation * HANDLE_INDICES + this.field(request, L.MPI_REQUEST_INDEX_OFFSET),
+      remoteOffset: this.field(request, L.MPI_REQUEST_OFFSET_OFFSET) >>> 0,
+      bytes,
+      onLocal: (_cookie, result) => {
+        if (result === SUCCESS) done();
+      },
+    });
+  }
+
+  #answer(to: Endpoint, request: number): void {
+    this.#answers.push({ to, request });
+    if (this.#answers.length === 1) this.#sendAnswers();
+  }
+
+  #sendAnswers(): void {
+    for (;;) {
+      const first = this.#answers[0];
+      if (first === undefined) return;
+      this.#header.fill(0);
+      this.#header[L.MPI_HEADER_KIND_OFFSET >>> 2] = L.MPI_ANSWER;
+      this.#header[L.MPI_HEADER_REQUEST_OFFSET >>> 2] = first.request;
+      if (this.context.sendImmediate(first.to, MPI_DISPATCH, this.#header) === EAGAIN) return;
+      this.#answers.shift();
+    }
+  }
+}
+
+/** Whether a message has the payload that its header says. */
+function isWhole(message: Message): boolean {
+  const kind = message.headerWord(L.MPI_HEADER_KIND_OFFSET);
+  const { payloadBytes } = message;
+  if (kind === L.MPI_EAGER) return payloadBytes === message.headerWord(L.MPI_HEADER_BYTES_OFFSET);
+  return payloadBytes === (kind === L.MPI_RTS ? L.MPI_RTS_SIZE : 0);
+}
+
+/** @returns the error of a message that no engine has sent */
+function foreign({ origin }: Pick<Message, "origin">): PamiError {
+  return new PamiError(
+    "PAMIR_INVAL",
+    `endpoint ${origin} sent a message to dispatch id ${MPI_DISPATCH} that is none of MPI`,
+  );
+}
