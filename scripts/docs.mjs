@@ -56,6 +56,10 @@ const TOPICS = {
     ["One worker", ["connect", "expose", "Connection"]],
     ["Within a call", ["currentCall", "proxy", "move"]],
   ],
+  "pamir/c": [
+    ["Programs", ["runProgram", "checkProgram", "ProgramOptions", "ProgramEnd"]],
+    ["Files", ["hostFolder", "memoryFiles", "MemoryFiles", "MemoryTree", "Preopen", "Folder", "ProgramFile"]],
+  ],
   "pamir/piscina": [
     ["The pool", ["Piscina", "default", "module.exports", "Options", "RunOptions"]],
     ["In a worker", ["isWorkerThread", "workerData", "move"]],

@@ -10,6 +10,7 @@ Usage: pamir COMMAND [OPTION]…
 Commands:
   tour [FILE]…          shows what pamir is for: a first program, real files, figures beside postMessage()
   run [OPTION]… APP     runs a program as tasks: threads, processes that share memory, or processes of several hosts
+  cc, c++ [OPTION]…     compile programs in C and C++ for pamir run, with clang
   stream [FILE]…        streams files from one task to another, checks them, and shows how fast that was
   perf                  measures latency, rate and bandwidth, side by side with MPI, UCX, postMessage and others
   top [PID]             shows what jobs do that opted in, live
@@ -29,6 +30,8 @@ type Command = (args: string[]) => number | Promise<number>;
 const COMMANDS: Record<string, () => Promise<Command>> = {
   tour: async () => (await import("./tour.js")).tour,
   run: async () => (await import("./run/run.js")).run,
+  cc: async () => (await import("./cc.js")).cc,
+  "c++": async () => (await import("./cc.js")).cxx,
   stream: async () => (await import("./stream/stream.js")).stream,
   perf: async () => (await import("../../bench/perf/perf.js")).perf,
   top: async () => (await import("./top.js")).top,

@@ -45,6 +45,7 @@
  * - `PAMIR_INSECURE`: an address of `ws:` without `insecure: true`
  * - `PAMIR_CLONE`: a value with a part that can't be copied to another task, or bytes that are no copy of a value
  * - `PAMIR_QUEUE_FULL`: as many calls wait for a pool's workers as its `maxQueue` allows
+ * - `PAMIR_PROGRAM`: a program that is no WebAssembly, or can't be moved, or imports what is not there
  * - `PAMIR_HOSTS`: a list of hosts or a host file with an error, or hosts with too few slots
  */
 export type ErrorCode =
@@ -90,6 +91,7 @@ export type ErrorCode =
   | "PAMIR_INSECURE"
   | "PAMIR_CLONE"
   | "PAMIR_QUEUE_FULL"
+  | "PAMIR_PROGRAM"
   | "PAMIR_HOSTS";
 
 /** An error of pamir. Its `code` is stable; its text is for people. */

@@ -1,8 +1,8 @@
 // `pamir run`: runs a program as the tasks of a job, as threads or as processes of this machine or of several.
 import { spawnSync } from "node:child_process";
-import { existsSync, readdirSync, readFileSync, writeSync } from "node:fs";
+import { closeSync, existsSync, openSync, readdirSync, readFileSync, readSync, writeSync } from "node:fs";
 import { resolve } from "node:path";
-import { pathToFileURL } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { info, type Job, launch, type TaskExit } from "pamir";
 import { serveInput } from "../../start/output/input.js";
@@ -34,6 +34,11 @@ import {
 import { Restarts } from "./restarts.js";
 import type { AskSignal } from "./task.js";
 
+/** The task that runs a program of WebAssembly: tasks/program.ts, beside the file of this command. */
+const WASM_TASK = fileURLToPath(new URL("./tasks/program.js", import.meta.url));
+const WASM_MAGIC = Buffer.from([0, 0x61, 0x73, 0x6d]);
+/** A program of MPI has nothing left to do once a rank has failed, and takes its heap from the job's. */
+const OF_WASM: Values = { "on-error": "abort", "heap-bytes": String(2 ** 31) };
 /** Name of the channel of standard input: it reaches the threads of one process. */
 const INPUT = "pamir run: standard input";
 const EXIT_SIGNALS = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
@@ -56,17 +61,19 @@ export async function run(args: string[]): Promise<number> {
   if (values.cwd === undefined) process.cwd();
   const way = await wayOf(values);
   const path = resolve(app); // before --cwd changes the folder
+  const isWasm = isWasmFile(path);
+  if (isWasm) await checkWasm(path);
   const early = holdSignals();
   let running: Running;
   try {
-    running = await way(app, rest, values);
+    running = isWasm ? await way(WASM_TASK, [path, ...rest], { ...OF_WASM, ...values }) : await way(app, rest, values);
   } catch (error) {
     early();
     throw error;
   }
   const code = await supervise(running, time, early);
   // Only now: to look at the program before would cost its start some 40 ms.
-  const why = code === 1 ? whyNoModule(path) : undefined;
+  const why = code === 1 && !isWasm ? whyNoModule(path) : undefined;
   if (why !== undefined) throw new UsageError(`the task module ${path} is no program: ${why} (PAMIR_ENTRY)`);
   return code;
 }
@@ -101,6 +108,30 @@ function checkDescriptors(isDetached: boolean): void {
     // Another system; or none is left, which the next file says.
   }
   if (why !== undefined) throw new UsageError(why);
+}
+
+/** Whether a file is a program of WebAssembly, whatever its name. */
+function isWasmFile(path: string): boolean {
+  try {
+    const file = openSync(path, "r");
+    const begin = Buffer.alloc(4);
+    readSync(file, begin, 0, 4, 0);
+    closeSync(file);
+    return begin.equals(WASM_MAGIC);
+  } catch {
+    // What it lacks is said where it is loaded.
+    return false;
+  }
+}
+
+/** @throws UsageError no task could run it */
+async function checkWasm(path: string): Promise<void> {
+  const { checkProgram } = await import("pamir/c");
+  try {
+    checkProgram(readFileSync(path));
+  } catch (error) {
+    throw asUsageError(error);
+  }
 }
 
 /** Why Node can't read a program; undefined: it can, or a loader changes what it reads. */

@@ -1,0 +1,475 @@
+/*
+ * MPI for programs that run on pamir: compile with `pamir cc`, run with `pamir run -n 4 program.wasm`.
+ * Handles, constants and the layout of MPI_Status are those of MPI 5.0's application binary interface (chapter 20).
+ * Each function is an import of the program: pamir provides it (docs/c.md says what is there).
+ */
+#ifndef PAMIR_MPI_H
+#define PAMIR_MPI_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define MPI_VERSION 5
+#define MPI_SUBVERSION 0
+#define MPI_ABI_VERSION 1
+#define MPI_ABI_SUBVERSION 0
+
+/* Types of integers. */
+typedef intptr_t MPI_Aint;
+typedef int64_t MPI_Offset;
+typedef int64_t MPI_Count;
+
+/* Handles: small constants for what exists from the start. */
+typedef struct MPI_ABI_Comm *MPI_Comm;
+typedef struct MPI_ABI_Datatype *MPI_Datatype;
+typedef struct MPI_ABI_Errhandler *MPI_Errhandler;
+typedef struct MPI_ABI_Group *MPI_Group;
+typedef struct MPI_ABI_Info *MPI_Info;
+typedef struct MPI_ABI_Message *MPI_Message;
+typedef struct MPI_ABI_Op *MPI_Op;
+typedef struct MPI_ABI_Request *MPI_Request;
+typedef struct MPI_ABI_Win *MPI_Win;
+
+/* What is known of a message that was received. MPI_Get_count() reads the rest. */
+typedef struct {
+  int MPI_SOURCE;
+  int MPI_TAG;
+  int MPI_ERROR;
+  int MPI_internal[5];
+} MPI_Status;
+
+typedef void(MPI_User_function)(void *in, void *inout, int *length, MPI_Datatype *type);
+typedef int(MPI_Comm_copy_attr_function)(MPI_Comm comm, int key, void *state, void *value, void *copy, int *flag);
+typedef int(MPI_Comm_delete_attr_function)(MPI_Comm comm, int key, void *value, void *state);
+
+/* Operations. */
+#define MPI_OP_NULL ((MPI_Op)0x20)
+#define MPI_SUM ((MPI_Op)0x21)
+#define MPI_MIN ((MPI_Op)0x22)
+#define MPI_MAX ((MPI_Op)0x23)
+#define MPI_PROD ((MPI_Op)0x24)
+#define MPI_BAND ((MPI_Op)0x28)
+#define MPI_BOR ((MPI_Op)0x29)
+#define MPI_BXOR ((MPI_Op)0x2a)
+#define MPI_LAND ((MPI_Op)0x30)
+#define MPI_LOR ((MPI_Op)0x31)
+#define MPI_LXOR ((MPI_Op)0x32)
+#define MPI_MINLOC ((MPI_Op)0x38)
+#define MPI_MAXLOC ((MPI_Op)0x39)
+#define MPI_REPLACE ((MPI_Op)0x3c)
+#define MPI_NO_OP ((MPI_Op)0x3d)
+
+/* Communicators. */
+#define MPI_COMM_NULL ((MPI_Comm)0x100)
+#define MPI_COMM_WORLD ((MPI_Comm)0x101)
+#define MPI_COMM_SELF ((MPI_Comm)0x102)
+
+/* Groups. */
+#define MPI_GROUP_NULL ((MPI_Group)0x108)
+#define MPI_GROUP_EMPTY ((MPI_Group)0x109)
+
+/* Windows. */
+#define MPI_WIN_NULL ((MPI_Win)0x110)
+
+/* Messages of matched probes. */
+#define MPI_MESSAGE_NULL ((MPI_Message)0x128)
+#define MPI_MESSAGE_NO_PROC ((MPI_Message)0x129)
+
+/* Infos. */
+#define MPI_INFO_NULL ((MPI_Info)0x130)
+#define MPI_INFO_ENV ((MPI_Info)0x131)
+
+/* Error handlers. */
+#define MPI_ERRHANDLER_NULL ((MPI_Errhandler)0x140)
+#define MPI_ERRORS_ARE_FATAL ((MPI_Errhandler)0x141)
+#define MPI_ERRORS_RETURN ((MPI_Errhandler)0x142)
+#define MPI_ERRORS_ABORT ((MPI_Errhandler)0x143)
+
+/* Requests. */
+#define MPI_REQUEST_NULL ((MPI_Request)0x180)
+
+/* Datatypes. */
+#define MPI_DATATYPE_NULL ((MPI_Datatype)0x200)
+#define MPI_AINT ((MPI_Datatype)0x201)
+#define MPI_COUNT ((MPI_Datatype)0x202)
+#define MPI_OFFSET ((MPI_Datatype)0x203)
+#define MPI_PACKED ((MPI_Datatype)0x207)
+#define MPI_SHORT ((MPI_Datatype)0x208)
+#define MPI_INT ((MPI_Datatype)0x209)
+#define MPI_LONG ((MPI_Datatype)0x20a)
+#define MPI_LONG_LONG ((MPI_Datatype)0x20b)
+#define MPI_LONG_LONG_INT ((MPI_Datatype)0x20b)
+#define MPI_UNSIGNED_SHORT ((MPI_Datatype)0x20c)
+#define MPI_UNSIGNED ((MPI_Datatype)0x20d)
+#define MPI_UNSIGNED_LONG ((MPI_Datatype)0x20e)
+#define MPI_UNSIGNED_LONG_LONG ((MPI_Datatype)0x20f)
+#define MPI_FLOAT ((MPI_Datatype)0x210)
+#define MPI_C_FLOAT_COMPLEX ((MPI_Datatype)0x212)
+#define MPI_C_COMPLEX ((MPI_Datatype)0x212)
+#define MPI_CXX_FLOAT_COMPLEX ((MPI_Datatype)0x213)
+#define MPI_DOUBLE ((MPI_Datatype)0x214)
+#define MPI_C_DOUBLE_COMPLEX ((MPI_Datatype)0x216)
+#define MPI_CXX_DOUBLE_COMPLEX ((MPI_Datatype)0x217)
+#define MPI_LONG_DOUBLE ((MPI_Datatype)0x220)
+#define MPI_FLOAT_INT ((MPI_Datatype)0x228)
+#define MPI_DOUBLE_INT ((MPI_Datatype)0x229)
+#define MPI_LONG_INT ((MPI_Datatype)0x22a)
+#define MPI_2INT ((MPI_Datatype)0x22b)
+#define MPI_C_BOOL ((MPI_Datatype)0x238)
+#define MPI_CXX_BOOL ((MPI_Datatype)0x239)
+#define MPI_WCHAR ((MPI_Datatype)0x23c)
+#define MPI_INT8_T ((MPI_Datatype)0x240)
+#define MPI_UINT8_T ((MPI_Datatype)0x241)
+#define MPI_CHAR ((MPI_Datatype)0x243)
+#define MPI_SIGNED_CHAR ((MPI_Datatype)0x244)
+#define MPI_UNSIGNED_CHAR ((MPI_Datatype)0x245)
+#define MPI_BYTE ((MPI_Datatype)0x247)
+#define MPI_INT16_T ((MPI_Datatype)0x248)
+#define MPI_UINT16_T ((MPI_Datatype)0x249)
+#define MPI_INT32_T ((MPI_Datatype)0x250)
+#define MPI_UINT32_T ((MPI_Datatype)0x251)
+#define MPI_INT64_T ((MPI_Datatype)0x258)
+#define MPI_UINT64_T ((MPI_Datatype)0x259)
+
+/* Error classes. */
+enum {
+  MPI_SUCCESS = 0,
+  MPI_ERR_BUFFER = 1,
+  MPI_ERR_COUNT = 2,
+  MPI_ERR_TYPE = 3,
+  MPI_ERR_TAG = 4,
+  MPI_ERR_COMM = 5,
+  MPI_ERR_RANK = 6,
+  MPI_ERR_REQUEST = 7,
+  MPI_ERR_ROOT = 8,
+  MPI_ERR_GROUP = 9,
+  MPI_ERR_OP = 10,
+  MPI_ERR_TOPOLOGY = 11,
+  MPI_ERR_DIMS = 12,
+  MPI_ERR_ARG = 13,
+  MPI_ERR_UNKNOWN = 14,
+  MPI_ERR_TRUNCATE = 15,
+  MPI_ERR_OTHER = 16,
+  MPI_ERR_INTERN = 17,
+  MPI_ERR_PENDING = 18,
+  MPI_ERR_IN_STATUS = 19,
+  MPI_ERR_ACCESS = 20,
+  MPI_ERR_AMODE = 21,
+  MPI_ERR_ASSERT = 22,
+  MPI_ERR_BAD_FILE = 23,
+  MPI_ERR_BASE = 24,
+  MPI_ERR_CONVERSION = 25,
+  MPI_ERR_DISP = 26,
+  MPI_ERR_DUP_DATAREP = 27,
+  MPI_ERR_FILE_EXISTS = 28,
+  MPI_ERR_FILE_IN_USE = 29,
+  MPI_ERR_FILE = 30,
+  MPI_ERR_INFO_KEY = 31,
+  MPI_ERR_INFO_NOKEY = 32,
+  MPI_ERR_INFO_VALUE = 33,
+  MPI_ERR_INFO = 34,
+  MPI_ERR_IO = 35,
+  MPI_ERR_KEYVAL = 36,
+  MPI_ERR_LOCKTYPE = 37,
+  MPI_ERR_NAME = 38,
+  MPI_ERR_NO_MEM = 39,
+  MPI_ERR_NOT_SAME = 40,
+  MPI_ERR_NO_SPACE = 41,
+  MPI_ERR_NO_SUCH_FILE = 42,
+  MPI_ERR_PORT = 43,
+  MPI_ERR_QUOTA = 44,
+  MPI_ERR_READ_ONLY = 45,
+  MPI_ERR_RMA_ATTACH = 46,
+  MPI_ERR_RMA_CONFLICT = 47,
+  MPI_ERR_RMA_RANGE = 48,
+  MPI_ERR_RMA_SHARED = 49,
+  MPI_ERR_RMA_SYNC = 50,
+  MPI_ERR_SERVICE = 51,
+  MPI_ERR_SIZE = 52,
+  MPI_ERR_SPAWN = 53,
+  MPI_ERR_UNSUPPORTED_DATAREP = 54,
+  MPI_ERR_UNSUPPORTED_OPERATION = 55,
+  MPI_ERR_WIN = 56,
+  MPI_ERR_RMA_FLAVOR = 57,
+  MPI_ERR_PROC_ABORTED = 58,
+  MPI_ERR_VALUE_TOO_LARGE = 59,
+  MPI_ERR_SESSION = 60,
+  MPI_ERR_ERRHANDLER = 61,
+  MPI_ERR_LASTCODE = 16383,
+};
+
+/* Wildcards, and ranks that are none. */
+enum {
+  MPI_ANY_SOURCE = -1,
+  MPI_ANY_TAG = -2,
+  MPI_PROC_NULL = -3,
+  MPI_ROOT = -4,
+  MPI_UNDEFINED = -32766,
+};
+
+/* Threads. */
+enum {
+  MPI_THREAD_SINGLE = 0,
+  MPI_THREAD_FUNNELED = 1024,
+  MPI_THREAD_SERIALIZED = 2048,
+  MPI_THREAD_MULTIPLE = 4096,
+};
+
+/* Orders of arrays. */
+enum {
+  MPI_ORDER_C = 12,
+  MPI_ORDER_FORTRAN = 15,
+};
+
+/* Comparisons. */
+enum {
+  MPI_IDENT = 201,
+  MPI_CONGRUENT = 202,
+  MPI_SIMILAR = 203,
+  MPI_UNEQUAL = 204,
+};
+
+/* Kinds of MPI_Comm_split_type(). */
+enum {
+  MPI_COMM_TYPE_SHARED = 221,
+};
+
+/* Keys of attributes. */
+enum {
+  MPI_KEYVAL_INVALID = 0,
+  MPI_TAG_UB = 501,
+  MPI_IO = 502,
+  MPI_HOST = 503,
+  MPI_WTIME_IS_GLOBAL = 504,
+  MPI_UNIVERSE_SIZE = 505,
+};
+
+/* Lengths of texts. */
+enum {
+  MPI_MAX_ERROR_STRING = 512,
+  MPI_MAX_LIBRARY_VERSION_STRING = 8192,
+  MPI_MAX_OBJECT_NAME = 128,
+  MPI_MAX_PROCESSOR_NAME = 256,
+  MPI_BSEND_OVERHEAD = 512,
+};
+
+/* A rank has ended: of the proposal for fault tolerance (ULFM), beyond the numbers of the standard. */
+#define MPIX_ERR_PROC_FAILED 0x4001
+
+/* In place of buffers, statuses and functions. */
+#define MPI_BOTTOM ((void *)0)
+#define MPI_IN_PLACE ((void *)1)
+#define MPI_STATUS_IGNORE ((MPI_Status *)0)
+#define MPI_STATUSES_IGNORE ((MPI_Status *)0)
+#define MPI_COMM_NULL_COPY_FN ((MPI_Comm_copy_attr_function *)0)
+#define MPI_COMM_DUP_FN ((MPI_Comm_copy_attr_function *)1)
+#define MPI_COMM_NULL_DELETE_FN ((MPI_Comm_delete_attr_function *)0)
+
+#define PAMIR_MPI(name) __attribute__((__import_module__("mpi"), __import_name__(#name)))
+
+/* Begin and end (src/c/mpi/environment.ts). */
+PAMIR_MPI(MPI_Init) int MPI_Init(int *argc, char ***argv);
+PAMIR_MPI(MPI_Init_thread) int MPI_Init_thread(int *argc, char ***argv, int required, int *provided);
+PAMIR_MPI(MPI_Initialized) int MPI_Initialized(int *flag);
+PAMIR_MPI(MPI_Finalize) int MPI_Finalize(void);
+PAMIR_MPI(MPI_Finalized) int MPI_Finalized(int *flag);
+PAMIR_MPI(MPI_Query_thread) int MPI_Query_thread(int *provided);
+PAMIR_MPI(MPI_Is_thread_main) int MPI_Is_thread_main(int *flag);
+PAMIR_MPI(MPI_Abort) int MPI_Abort(MPI_Comm comm, int code);
+PAMIR_MPI(MPI_Wtime) double MPI_Wtime(void);
+PAMIR_MPI(MPI_Wtick) double MPI_Wtick(void);
+PAMIR_MPI(MPI_Get_version) int MPI_Get_version(int *version, int *subversion);
+PAMIR_MPI(MPI_Get_library_version) int MPI_Get_library_version(char *text, int *length);
+PAMIR_MPI(MPI_Get_processor_name) int MPI_Get_processor_name(char *name, int *length);
+PAMIR_MPI(MPI_Pcontrol) int MPI_Pcontrol(const int level, ...);
+/* Errors. */
+PAMIR_MPI(MPI_Error_class) int MPI_Error_class(int code, int *error_class);
+PAMIR_MPI(MPI_Error_string) int MPI_Error_string(int code, char *text, int *length);
+PAMIR_MPI(MPI_Comm_set_errhandler) int MPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler handler);
+PAMIR_MPI(MPI_Comm_get_errhandler) int MPI_Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler *handler);
+/* Messages (src/c/mpi/messages.ts). */
+PAMIR_MPI(MPI_Send) int MPI_Send(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm);
+PAMIR_MPI(MPI_Ssend) int MPI_Ssend(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm);
+PAMIR_MPI(MPI_Rsend) int MPI_Rsend(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm);
+PAMIR_MPI(MPI_Bsend) int MPI_Bsend(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm);
+PAMIR_MPI(MPI_Isend)
+int MPI_Isend(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request *request);
+PAMIR_MPI(MPI_Issend)
+int MPI_Issend(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
+               MPI_Request *request);
+PAMIR_MPI(MPI_Irsend)
+int MPI_Irsend(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
+               MPI_Request *request);
+PAMIR_MPI(MPI_Ibsend)
+int MPI_Ibsend(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
+               MPI_Request *request);
+PAMIR_MPI(MPI_Send_init)
+int MPI_Send_init(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
+                  MPI_Request *request);
+PAMIR_MPI(MPI_Ssend_init)
+int MPI_Ssend_init(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
+                   MPI_Request *request);
+PAMIR_MPI(MPI_Rsend_init)
+int MPI_Rsend_init(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
+                   MPI_Request *request);
+PAMIR_MPI(MPI_Bsend_init)
+int MPI_Bsend_init(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
+                   MPI_Request *request);
+PAMIR_MPI(MPI_Recv)
+int MPI_Recv(void *buffer, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Status *status);
+PAMIR_MPI(MPI_Irecv)
+int MPI_Irecv(void *buffer, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Request *request);
+PAMIR_MPI(MPI_Recv_init)
+int MPI_Recv_init(void *buffer, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Request *request);
+PAMIR_MPI(MPI_Sendrecv)
+int MPI_Sendrecv(const void *send_buffer, int send_count, MPI_Datatype send_type, int to, int send_tag, void *buffer,
+                 int count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Status *status);
+PAMIR_MPI(MPI_Sendrecv_replace)
+int MPI_Sendrecv_replace(void *buffer, int count, MPI_Datatype type, int to, int send_tag, int from, int tag,
+                         MPI_Comm comm, MPI_Status *status);
+PAMIR_MPI(MPI_Probe) int MPI_Probe(int from, int tag, MPI_Comm comm, MPI_Status *status);
+PAMIR_MPI(MPI_Iprobe) int MPI_Iprobe(int from, int tag, MPI_Comm comm, int *flag, MPI_Status *status);
+PAMIR_MPI(MPI_Get_count) int MPI_Get_count(const MPI_Status *status, MPI_Datatype type, int *count);
+PAMIR_MPI(MPI_Buffer_attach) int MPI_Buffer_attach(void *buffer, int size);
+PAMIR_MPI(MPI_Buffer_detach) int MPI_Buffer_detach(void *buffer, int *size);
+/* Requests (src/c/mpi/completion.ts). */
+PAMIR_MPI(MPI_Wait) int MPI_Wait(MPI_Request *request, MPI_Status *status);
+PAMIR_MPI(MPI_Waitall) int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[]);
+PAMIR_MPI(MPI_Waitany) int MPI_Waitany(int count, MPI_Request requests[], int *index, MPI_Status *status);
+PAMIR_MPI(MPI_Waitsome)
+int MPI_Waitsome(int count, MPI_Request requests[], int *ended, int indices[], MPI_Status statuses[]);
+PAMIR_MPI(MPI_Test) int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status);
+PAMIR_MPI(MPI_Testall) int MPI_Testall(int count, MPI_Request requests[], int *flag, MPI_Status statuses[]);
+PAMIR_MPI(MPI_Testany) int MPI_Testany(int count, MPI_Request requests[], int *index, int *flag, MPI_Status *status);
+PAMIR_MPI(MPI_Testsome)
+int MPI_Testsome(int count, MPI_Request requests[], int *ended, int indices[], MPI_Status statuses[]);
+PAMIR_MPI(MPI_Request_free) int MPI_Request_free(MPI_Request *request);
+PAMIR_MPI(MPI_Request_get_status) int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status);
+PAMIR_MPI(MPI_Start) int MPI_Start(MPI_Request *request);
+PAMIR_MPI(MPI_Startall) int MPI_Startall(int count, MPI_Request requests[]);
+PAMIR_MPI(MPI_Cancel) int MPI_Cancel(MPI_Request *request);
+PAMIR_MPI(MPI_Test_cancelled) int MPI_Test_cancelled(const MPI_Status *status, int *flag);
+/* Collective operations (src/c/mpi/collectives.ts). */
+PAMIR_MPI(MPI_Barrier) int MPI_Barrier(MPI_Comm comm);
+PAMIR_MPI(MPI_Bcast) int MPI_Bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm);
+PAMIR_MPI(MPI_Reduce)
+int MPI_Reduce(const void *send, void *receive, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm);
+PAMIR_MPI(MPI_Allreduce)
+int MPI_Allreduce(const void *send, void *receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm);
+PAMIR_MPI(MPI_Scan)
+int MPI_Scan(const void *send, void *receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm);
+PAMIR_MPI(MPI_Exscan)
+int MPI_Exscan(const void *send, void *receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm);
+PAMIR_MPI(MPI_Reduce_scatter)
+int MPI_Reduce_scatter(const void *send, void *receive, const int counts[], MPI_Datatype type, MPI_Op op,
+                       MPI_Comm comm);
+PAMIR_MPI(MPI_Reduce_scatter_block)
+int MPI_Reduce_scatter_block(const void *send, void *receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm);
+PAMIR_MPI(MPI_Gather)
+int MPI_Gather(const void *send, int send_count, MPI_Datatype send_type, void *receive, int count, MPI_Datatype type,
+               int root, MPI_Comm comm);
+PAMIR_MPI(MPI_Gatherv)
+int MPI_Gatherv(const void *send, int send_count, MPI_Datatype send_type, void *receive, const int counts[],
+                const int places[], MPI_Datatype type, int root, MPI_Comm comm);
+PAMIR_MPI(MPI_Scatter)
+int MPI_Scatter(const void *send, int send_count, MPI_Datatype send_type, void *receive, int count, MPI_Datatype type,
+                int root, MPI_Comm comm);
+PAMIR_MPI(MPI_Scatterv)
+int MPI_Scatterv(const void *send, const int counts[], const int places[], MPI_Datatype send_type, void *receive,
+                 int count, MPI_Datatype type, int root, MPI_Comm comm);
+PAMIR_MPI(MPI_Allgather)
+int MPI_Allgather(const void *send, int send_count, MPI_Datatype send_type, void *receive, int count,
+                  MPI_Datatype type, MPI_Comm comm);
+PAMIR_MPI(MPI_Allgatherv)
+int MPI_Allgatherv(const void *send, int send_count, MPI_Datatype send_type, void *receive, const int counts[],
+                   const int places[], MPI_Datatype type, MPI_Comm comm);
+PAMIR_MPI(MPI_Alltoall)
+int MPI_Alltoall(const void *send, int send_count, MPI_Datatype send_type, void *receive, int count,
+                 MPI_Datatype type, MPI_Comm comm);
+PAMIR_MPI(MPI_Alltoallv)
+int MPI_Alltoallv(const void *send, const int send_counts[], const int send_places[], MPI_Datatype send_type,
+                  void *receive, const int counts[], const int places[], MPI_Datatype type, MPI_Comm comm);
+PAMIR_MPI(MPI_Op_create) int MPI_Op_create(MPI_User_function *call, int commutes, MPI_Op *op);
+PAMIR_MPI(MPI_Op_free) int MPI_Op_free(MPI_Op *op);
+PAMIR_MPI(MPI_Op_commutative) int MPI_Op_commutative(MPI_Op op, int *commutes);
+/* Communicators and groups (src/c/mpi/communicators.ts). */
+PAMIR_MPI(MPI_Comm_rank) int MPI_Comm_rank(MPI_Comm comm, int *rank);
+PAMIR_MPI(MPI_Comm_size) int MPI_Comm_size(MPI_Comm comm, int *size);
+PAMIR_MPI(MPI_Comm_dup) int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *made);
+PAMIR_MPI(MPI_Comm_split) int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *made);
+PAMIR_MPI(MPI_Comm_split_type) int MPI_Comm_split_type(MPI_Comm comm, int kind, int key, MPI_Info info, MPI_Comm *made);
+PAMIR_MPI(MPI_Comm_create) int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *made);
+PAMIR_MPI(MPI_Comm_free) int MPI_Comm_free(MPI_Comm *comm);
+PAMIR_MPI(MPI_Comm_compare) int MPI_Comm_compare(MPI_Comm one, MPI_Comm other, int *result);
+PAMIR_MPI(MPI_Comm_group) int MPI_Comm_group(MPI_Comm comm, MPI_Group *group);
+PAMIR_MPI(MPI_Comm_test_inter) int MPI_Comm_test_inter(MPI_Comm comm, int *flag);
+PAMIR_MPI(MPI_Comm_set_name) int MPI_Comm_set_name(MPI_Comm comm, const char *name);
+PAMIR_MPI(MPI_Comm_get_name) int MPI_Comm_get_name(MPI_Comm comm, char *name, int *length);
+PAMIR_MPI(MPI_Comm_create_keyval)
+int MPI_Comm_create_keyval(MPI_Comm_copy_attr_function *copy, MPI_Comm_delete_attr_function *remove, int *key,
+                           void *state);
+PAMIR_MPI(MPI_Comm_free_keyval) int MPI_Comm_free_keyval(int *key);
+PAMIR_MPI(MPI_Comm_set_attr) int MPI_Comm_set_attr(MPI_Comm comm, int key, void *value);
+PAMIR_MPI(MPI_Comm_get_attr) int MPI_Comm_get_attr(MPI_Comm comm, int key, void *value, int *flag);
+PAMIR_MPI(MPI_Comm_delete_attr) int MPI_Comm_delete_attr(MPI_Comm comm, int key);
+PAMIR_MPI(MPI_Attr_get) int MPI_Attr_get(MPI_Comm comm, int key, void *value, int *flag);
+PAMIR_MPI(MPI_Attr_put) int MPI_Attr_put(MPI_Comm comm, int key, void *value);
+PAMIR_MPI(MPI_Group_size) int MPI_Group_size(MPI_Group group, int *size);
+PAMIR_MPI(MPI_Group_rank) int MPI_Group_rank(MPI_Group group, int *rank);
+PAMIR_MPI(MPI_Group_incl) int MPI_Group_incl(MPI_Group group, int count, const int ranks[], MPI_Group *made);
+PAMIR_MPI(MPI_Group_excl) int MPI_Group_excl(MPI_Group group, int count, const int ranks[], MPI_Group *made);
+PAMIR_MPI(MPI_Group_range_incl) int MPI_Group_range_incl(MPI_Group group, int count, int ranges[][3], MPI_Group *made);
+PAMIR_MPI(MPI_Group_range_excl) int MPI_Group_range_excl(MPI_Group group, int count, int ranges[][3], MPI_Group *made);
+PAMIR_MPI(MPI_Group_union) int MPI_Group_union(MPI_Group one, MPI_Group other, MPI_Group *made);
+PAMIR_MPI(MPI_Group_intersection) int MPI_Group_intersection(MPI_Group one, MPI_Group other, MPI_Group *made);
+PAMIR_MPI(MPI_Group_difference) int MPI_Group_difference(MPI_Group one, MPI_Group other, MPI_Group *made);
+PAMIR_MPI(MPI_Group_compare) int MPI_Group_compare(MPI_Group one, MPI_Group other, int *result);
+PAMIR_MPI(MPI_Group_translate_ranks)
+int MPI_Group_translate_ranks(MPI_Group one, int count, const int ranks[], MPI_Group other, int other_ranks[]);
+PAMIR_MPI(MPI_Group_free) int MPI_Group_free(MPI_Group *group);
+/* Datatypes (src/c/mpi/type-calls.ts). */
+PAMIR_MPI(MPI_Type_contiguous) int MPI_Type_contiguous(int count, MPI_Datatype type, MPI_Datatype *made);
+PAMIR_MPI(MPI_Type_vector)
+int MPI_Type_vector(int count, int length, int stride, MPI_Datatype type, MPI_Datatype *made);
+PAMIR_MPI(MPI_Type_create_hvector)
+int MPI_Type_create_hvector(int count, int length, MPI_Aint stride, MPI_Datatype type, MPI_Datatype *made);
+PAMIR_MPI(MPI_Type_indexed)
+int MPI_Type_indexed(int count, const int lengths[], const int places[], MPI_Datatype type, MPI_Datatype *made);
+PAMIR_MPI(MPI_Type_create_hindexed)
+int MPI_Type_create_hindexed(int count, const int lengths[], const MPI_Aint places[], MPI_Datatype type,
+                             MPI_Datatype *made);
+PAMIR_MPI(MPI_Type_create_indexed_block)
+int MPI_Type_create_indexed_block(int count, int length, const int places[], MPI_Datatype type, MPI_Datatype *made);
+PAMIR_MPI(MPI_Type_create_hindexed_block)
+int MPI_Type_create_hindexed_block(int count, int length, const MPI_Aint places[], MPI_Datatype type,
+                                   MPI_Datatype *made);
+PAMIR_MPI(MPI_Type_create_struct)
+int MPI_Type_create_struct(int count, const int lengths[], const MPI_Aint places[], const MPI_Datatype types[],
+                           MPI_Datatype *made);
+PAMIR_MPI(MPI_Type_create_subarray)
+int MPI_Type_create_subarray(int dims, const int sizes[], const int subsizes[], const int starts[], int order,
+                             MPI_Datatype type, MPI_Datatype *made);
+PAMIR_MPI(MPI_Type_create_resized)
+int MPI_Type_create_resized(MPI_Datatype type, MPI_Aint lower_bound, MPI_Aint extent, MPI_Datatype *made);
+PAMIR_MPI(MPI_Type_dup) int MPI_Type_dup(MPI_Datatype type, MPI_Datatype *made);
+PAMIR_MPI(MPI_Type_commit) int MPI_Type_commit(MPI_Datatype *type);
+PAMIR_MPI(MPI_Type_free) int MPI_Type_free(MPI_Datatype *type);
+PAMIR_MPI(MPI_Type_size) int MPI_Type_size(MPI_Datatype type, int *size);
+PAMIR_MPI(MPI_Type_get_extent) int MPI_Type_get_extent(MPI_Datatype type, MPI_Aint *lower_bound, MPI_Aint *extent);
+PAMIR_MPI(MPI_Type_get_true_extent)
+int MPI_Type_get_true_extent(MPI_Datatype type, MPI_Aint *lower_bound, MPI_Aint *extent);
+PAMIR_MPI(MPI_Get_address) int MPI_Get_address(const void *place, MPI_Aint *address);
+PAMIR_MPI(MPI_Pack)
+int MPI_Pack(const void *from, int count, MPI_Datatype type, void *to, int size, int *position, MPI_Comm comm);
+PAMIR_MPI(MPI_Unpack)
+int MPI_Unpack(const void *from, int size, int *position, void *to, int count, MPI_Datatype type, MPI_Comm comm);
+PAMIR_MPI(MPI_Pack_size) int MPI_Pack_size(int count, MPI_Datatype type, MPI_Comm comm, int *size);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

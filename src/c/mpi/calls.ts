@@ -1,0 +1,23 @@
+// All calls of MPI that a program may import, by their names.
+import { collectiveCalls } from "./collectives.js";
+import { communicatorCalls } from "./communicators.js";
+import { completionCalls } from "./completion.js";
+import { environmentCalls, freeCalls } from "./environment.js";
+import { Messages, messageCalls } from "./messages.js";
+import type { MpiState } from "./state.js";
+import { typeCalls } from "./type-calls.js";
+
+export function mpiCalls(state: MpiState): Record<string, (...given: number[]) => number> {
+  const messages = new Messages(state);
+  const guarded = {
+    ...messageCalls(state, messages),
+    ...completionCalls(state, messages),
+    ...collectiveCalls(state),
+    ...communicatorCalls(state),
+    ...typeCalls(state),
+    ...environmentCalls(state),
+  };
+  const calls: Record<string, (...given: number[]) => number> = { ...freeCalls(state) };
+  for (const [name, [at, run]] of Object.entries(guarded)) calls[name] = state.guarded(name, at, run);
+  return calls;
+}

@@ -1,0 +1,27 @@
+// MPI for one program: made before the program runs, since geometries are loaded by promises.
+import type { Client, MemRegion } from "../../index.js";
+import { mpiCalls } from "./calls.js";
+import { MpiAbort, MpiState } from "./state.js";
+
+export interface MpiLoaded {
+  /** The functions that the program may import from "mpi". */
+  readonly calls: Record<string, (...given: number[]) => number>;
+  setTable(table: WebAssembly.Table): void;
+  /** The exit code of an error by which MPI ends a program; undefined: another error. */
+  codeOf(error: unknown): number | undefined;
+}
+
+/** @param arena the region in which the program lies */
+export async function loadMpi(client: Client, arena: MemRegion, hostName = "localhost"): Promise<MpiLoaded> {
+  const context = client.createContext();
+  const world = await client.world();
+  const state = new MpiState(client, context, world, arena);
+  state.hostName = hostName;
+  return {
+    calls: mpiCalls(state),
+    setTable(table) {
+      state.table = table;
+    },
+    codeOf: (error) => (error instanceof MpiAbort ? error.code : undefined),
+  };
+}

@@ -1,0 +1,36 @@
+// A request as the program has it.
+import type { MemRegion } from "../../index.js";
+import type { Communicator } from "../../mpi/communicator.js";
+import type { Request } from "../../mpi/engine.js";
+import type { Datatype } from "./types.js";
+
+/** How a request has ended. */
+export interface Outcome {
+  readonly source: number;
+  readonly tag: number;
+  readonly bytes: number;
+  readonly error: number;
+  readonly isCanceled: boolean;
+}
+
+/** A request of the program. */
+export interface OpenRequest {
+  readonly comm: Communicator;
+  readonly isReceive: boolean;
+  /** The rank that has to do something for it, or MPI_ANY_SOURCE. */
+  readonly peer: number;
+  /** 0: it is over. */
+  engine: Request;
+  /** Packed data of a type with gaps, and where the data goes. */
+  readonly scratch?: MemRegion | undefined;
+  readonly type?: Datatype | undefined;
+  readonly buffer?: number;
+  /** Begins a persistent request anew. undefined: the request exists once. */
+  readonly start?: (() => OpenRequest) | undefined;
+  /** Of a persistent one: its current run. */
+  current?: OpenRequest | undefined;
+  /** How it ended, if that is known before it is asked for. */
+  outcome?: Outcome;
+  /** The program has let it go: nothing asks for it. */
+  isForgotten?: boolean;
+}

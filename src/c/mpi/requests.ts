@@ -1,0 +1,111 @@
+// Requests as the program has them: what is left to do once the engine's request is over, and what a status says.
+import * as L from "../../../assembly/layout.js";
+import { PeerEnded } from "../../mpi/engine.js";
+import { ANY_SOURCE, ANY_TAG, ERR, PROC_NULL, REQUEST_NULL, STATUS, SUCCESS } from "./constants.js";
+import { MpiFailure } from "./failure.js";
+import type { OpenRequest, Outcome } from "./open-request.js";
+import type { MpiState } from "./state.js";
+import { unpack } from "./types.js";
+
+/** Of what has no message: sends, and receives from MPI_PROC_NULL. */
+export const NO_MESSAGE: Outcome = { source: ANY_SOURCE, tag: ANY_TAG, bytes: 0, error: SUCCESS, isCanceled: false };
+export const FROM_NOBODY: Outcome = { ...NO_MESSAGE, source: PROC_NULL };
+
+/** Whether a request is over. */
+export function isOver(state: MpiState, request: OpenRequest): boolean {
+  const run = request.start === undefined ? request : request.current;
+  return run === undefined || run.outcome !== undefined || state.engine.isOver(run.engine);
+}
+
+/** Takes the result of a request that is over, and gives back what it has. */
+export function take(state: MpiState, request: OpenRequest): Outcome {
+  if (request.start !== undefined) {
+    const { current } = request;
+    request.current = undefined;
+    return current === undefined ? NO_MESSAGE : take(state, current);
+  }
+  if (request.outcome !== undefined) return request.outcome;
+  const { engine } = state;
+  const { engine: entry, scratch, type, buffer } = request;
+  let outcome = NO_MESSAGE;
+  if (request.isReceive) {
+    const field = (offset: number): number => engine.field(entry, offset);
+    const isCanceled = engine.state(entry) === L.MPI_REQUEST_CANCELED;
+    const capacity = field(L.MPI_REQUEST_CAPACITY_OFFSET) >>> 0;
+    const bytes = Math.min(field(L.MPI_REQUEST_BYTES_OFFSET) >>> 0, capacity);
+    outcome = isCanceled
+      ? { ...NO_MESSAGE, isCanceled }
+      : {
+          source: field(L.MPI_REQUEST_SOURCE_OFFSET),
+          tag: field(L.MPI_REQUEST_TAG_OFFSET),
+          bytes,
+          error: field(L.MPI_REQUEST_ERROR_OFFSET),
+          isCanceled,
+        };
+    if (scratch !== undefined && type !== undefined && !isCanceled) {
+      unpack((to, from, length) => engine.copy(to, from, length), type, scratch.bytes.byteOffset, bytes, buffer ?? 0);
+    }
+  } else if (entry !== 0) {
+    const error = engine.field(entry, L.MPI_REQUEST_ERROR_OFFSET);
+    if (error !== SUCCESS) outcome = { ...NO_MESSAGE, error };
+  }
+  engine.free(entry);
+  if (scratch !== undefined) engine.freeScratch(scratch);
+  request.engine = 0;
+  request.outcome = outcome;
+  return outcome;
+}
+
+/** Waits for a request, and takes its result. @throws MpiFailure MPIX_ERR_PROC_FAILED */
+export function finish(state: MpiState, request: OpenRequest): Outcome {
+  const run = request.start === undefined ? request : request.current;
+  if (run !== undefined && run.outcome === undefined) {
+    try {
+      state.engine.wait(run.engine, run.comm, run.peer);
+    } catch (error) {
+      throw asFailure(error);
+    }
+  }
+  return take(state, request);
+}
+
+/** The error of a request that has failed. */
+export function failureOf({ error, bytes }: Outcome): MpiFailure {
+  return error === ERR.TRUNCATE
+    ? new MpiFailure(error, `the message is longer than the buffer of ${bytes} bytes`)
+    : new MpiFailure(error, "the rank that had to receive has ended");
+}
+
+/** An error of the engine as one of MPI. */
+export function asFailure(error: unknown): unknown {
+  return error instanceof PeerEnded ? new MpiFailure(ERR.PROC_FAILED, error.message) : error;
+}
+
+/** Writes a status; a pointer of 0 is MPI_STATUS_IGNORE. */
+export function writeStatus(state: MpiState, pointer: number, outcome: Outcome, error?: number): void {
+  if (pointer === 0) return;
+  const at = pointer >>> 2;
+  state.words[at + STATUS.SOURCE] = outcome.source;
+  state.words[at + STATUS.TAG] = outcome.tag;
+  state.words[at + STATUS.BYTES] = outcome.bytes;
+  state.words[at + STATUS.CANCELED] = +outcome.isCanceled;
+  if (error !== undefined) state.words[at + STATUS.ERROR] = error;
+}
+
+/** The request behind the handle at a pointer; undefined: MPI_REQUEST_NULL. */
+export function requestAt(state: MpiState, pointer: number): OpenRequest | undefined {
+  const handle = state.word(pointer);
+  return handle === REQUEST_NULL ? undefined : state.requests.get(handle);
+}
+
+/** The request at a pointer is over: its handle becomes MPI_REQUEST_NULL, unless it is persistent. */
+export function dropAt(state: MpiState, pointer: number, request: OpenRequest): void {
+  if (request.start !== undefined) return;
+  state.requests.remove(state.word(pointer));
+  state.setWord(pointer, REQUEST_NULL);
+}
+
+/** Whether a request takes part in Waitany and its kin: neither null nor a persistent one that is not started. */
+export function isActive(request: OpenRequest | undefined): request is OpenRequest {
+  return request !== undefined && (request.start === undefined || request.current !== undefined);
+}

@@ -1,0 +1,260 @@
+// Moves a statically linked program to another address, so that its data, heap and stack lie in a region of the job's memory.
+// Source: "WebAssembly Object File Linking", tool-conventions: the sections "linking" and "reloc.*" (wasm-ld --emit-relocs).
+
+import { PamiError } from "../index.js";
+import { BinaryReader, leb, SECTION, type Section, sectionsOf } from "./binary.js";
+
+/** What a program asks for. */
+export interface ProgramNeeds {
+  /** Bytes of its memory at the start: stack, data, and what the linker left behind them. */
+  readonly bytes: number;
+  /** Whether it can be moved. */
+  readonly movable: boolean;
+  /** Whether it imports its memory. */
+  readonly importsMemory: boolean;
+}
+
+const PAGE = 65_536;
+const I32_CONST = 0x41;
+const I32_MUTABLE = [0x7f, 1] as const;
+
+/** Kinds of relocations that hold an address of the memory, by their numbers. */
+const MEMORY_ADDRESS = { leb: 3, sleb: 4, word: 5 } as const;
+/** Kinds of relocations with an addend: addresses, and offsets in functions and sections. */
+const WITH_ADDEND: ReadonlySet<number> = new Set([3, 4, 5, 8, 9, 11, 14, 15, 16, 17, 21, 22, 23, 25]);
+/** Kinds that a program for 32-bit addresses without threads can't have: 64-bit, thread-local and position-independent ones. */
+const UNKNOWN: ReadonlySet<number> = new Set([11, 14, 15, 16, 17, 21, 23, 25]);
+
+const SYMBOL_TABLE = 8;
+const KIND_DATA = 1;
+const KIND_SECTION = 3;
+const IS_UNDEFINED = 0x10;
+const HAS_OWN_NAME = 0x40;
+
+/** What a program asks for. @throws PAMIR_PROGRAM it is no WebAssembly module */
+export function needsOf(bytes: Uint8Array): ProgramNeeds {
+  const sections = sectionsOf(bytes);
+  const memory = importedMemory(bytes, sections);
+  const isLinked =
+    sections.some(({ name }) => name === "linking") && sections.some(({ name }) => name.startsWith("reloc."));
+  return {
+    bytes: (memory?.pages ?? 0) * PAGE,
+    movable: isLinked && memory !== undefined,
+    importsMemory: memory !== undefined,
+  };
+}
+
+/**
+ * Moves a program: all addresses in its code and data grow by `base`, and its memory is a shared one. Table, functions and types
+ * stay. Addresses of symbols that nothing defines stay 0.
+ * @param base a multiple of 16 @returns a copy of the binary, without what debuggers and linkers read but names
+ * @throws PAMIR_PROGRAM the program has no relocations, or some of a kind that can't be moved
+ */
+export function relocate(program: Uint8Array, base: number): Uint8Array<ArrayBuffer> {
+  const bytes = program.slice();
+  const sections = sectionsOf(bytes);
+  const absent = undefinedData(bytes, sections);
+  for (const section of sections) if (section.name.startsWith("reloc.")) patch(bytes, section, sections, absent, base);
+  const parts: (Uint8Array | number[])[] = [bytes.subarray(0, 8)];
+  for (const section of sections) {
+    if (section.id === SECTION.import) parts.push(withSharedMemory(bytes, section));
+    else if (section.id === SECTION.global) parts.push(withMovedStack(bytes, section, base));
+    else if (section.id === SECTION.data) parts.push(withMovedSegments(bytes, section, base));
+    else if (section.id !== SECTION.custom || section.name === "name")
+      parts.push(bytes.subarray(section.header, section.end));
+  }
+  return joined(parts);
+}
+
+/** Patches what one relocation section lists. */
+function patch(
+  bytes: Uint8Array,
+  section: Section,
+  sections: readonly Section[],
+  absent: ReadonlySet<number>,
+  base: number,
+): void {
+  const reader = new BinaryReader(bytes, section.start);
+  const target = sections[reader.u32()];
+  // Custom sections hold debug information, which is left out.
+  if (target === undefined || target.id === SECTION.custom) return;
+  for (let left = reader.u32(); left > 0; left--) {
+    const kind = reader.byte();
+    const at = target.start + reader.u32();
+    const index = reader.u32();
+    if (WITH_ADDEND.has(kind)) reader.s32();
+    if (UNKNOWN.has(kind)) {
+      throw new PamiError(
+        "PAMIR_PROGRAM",
+        `the program has a relocation of kind ${kind}, which can't be moved: link it for 32-bit addresses, without threads and -fPIC`,
+      );
+    }
+    if (absent.has(index)) continue;
+    if (kind === MEMORY_ADDRESS.leb || kind === MEMORY_ADDRESS.sleb)
+      writeLeb(bytes, at, base, kind === MEMORY_ADDRESS.sleb);
+    else if (kind === MEMORY_ADDRESS.word) {
+      const view = new DataView(bytes.buffer, bytes.byteOffset);
+      view.setUint32(at, view.getUint32(at, true) + base, true);
+    }
+  }
+}
+
+/** Adds to a number that the linker has padded to 5 bytes. */
+function writeLeb(bytes: Uint8Array, at: number, base: number, isSigned: boolean): void {
+  const reader = new BinaryReader(bytes, at);
+  const moved = ((isSigned ? reader.s32() : reader.u32()) + base) | 0;
+  if (reader.at !== at + 5)
+    throw new PamiError(
+      "PAMIR_PROGRAM",
+      `the address at byte ${at} of the program has ${reader.at - at} bytes, not 5: was it changed after it was linked?`,
+    );
+  for (let digit = 0; digit < 4; digit++) bytes[at + digit] = ((moved >>> (7 * digit)) & 0x7f) | 0x80;
+  bytes[at + 4] = isSigned ? (moved >> 28) & 0x7f : (moved >>> 28) & 0x0f;
+}
+
+/** Numbers of the symbols for data that nothing defines: weak ones, whose address is 0. */
+function undefinedData(bytes: Uint8Array, sections: readonly Section[]): ReadonlySet<number> {
+  const found = new Set<number>();
+  const linking = sections.find(({ name }) => name === "linking");
+  if (linking === undefined)
+    throw new PamiError("PAMIR_PROGRAM", "the program can't be moved: it was linked without --emit-relocs");
+  const reader = new BinaryReader(bytes, linking.start);
+  reader.u32(); // version
+  while (reader.at < linking.end) {
+    const kind = reader.byte();
+    const length = reader.u32();
+    const next = reader.at + length;
+    if (kind === SYMBOL_TABLE) readSymbols(reader, found);
+    reader.at = next;
+  }
+  return found;
+}
+
+function readSymbols(reader: BinaryReader, found: Set<number>): void {
+  const symbols = reader.u32();
+  for (let symbol = 0; symbol < symbols; symbol++) {
+    const kind = reader.byte();
+    const flags = reader.u32();
+    const isUndefined = (flags & IS_UNDEFINED) !== 0;
+    if (kind === KIND_DATA) {
+      reader.name();
+      if (isUndefined) found.add(symbol);
+      else for (let field = 0; field < 3; field++) reader.u32();
+    } else if (kind === KIND_SECTION) reader.u32();
+    else {
+      reader.u32();
+      if (!isUndefined || (flags & HAS_OWN_NAME) !== 0) reader.name();
+    }
+  }
+}
+
+/** The memory that a program imports: where its limits stand, and how many pages it has at first. */
+function importedMemory(
+  bytes: Uint8Array,
+  sections: readonly Section[],
+): { at: number; end: number; pages: number } | undefined {
+  const section = sections.find(({ id }) => id === SECTION.import);
+  if (section === undefined) return undefined;
+  const reader = new BinaryReader(bytes, section.start);
+  for (let left = reader.u32(); left > 0; left--) {
+    reader.name();
+    reader.name();
+    const kind = reader.byte();
+    if (kind === 0) reader.u32();
+    else if (kind === 3) reader.at += 2;
+    else {
+      if (kind === 1) reader.byte();
+      const at = reader.at;
+      const flags = reader.byte();
+      const pages = reader.u32();
+      if ((flags & 1) !== 0) reader.u32();
+      if (kind === 2) return { at, end: reader.at, pages };
+    }
+  }
+  return undefined;
+}
+
+/** The import section, with a memory that is shared and may have any length. */
+function withSharedMemory(bytes: Uint8Array, section: Section): number[] {
+  const memory = importedMemory(bytes, [section]);
+  if (memory === undefined)
+    throw new PamiError("PAMIR_PROGRAM", "the program can't be moved: it was linked without --import-memory");
+  const limits = [3, ...leb(0), ...leb(PAGE)];
+  return sectionBytes(section, [
+    ...bytes.subarray(section.start, memory.at),
+    ...limits,
+    ...bytes.subarray(memory.end, section.end),
+  ]);
+}
+
+/** The global section, with the stack's pointer moved: the linker makes it the first one that can change. */
+function withMovedStack(bytes: Uint8Array, section: Section, base: number): number[] {
+  const reader = new BinaryReader(bytes, section.start);
+  reader.u32();
+  const isPointer = I32_MUTABLE.every((byte, index) => bytes[reader.at + index] === byte);
+  reader.at += I32_MUTABLE.length;
+  if (!isPointer || reader.byte() !== I32_CONST) {
+    throw new PamiError(
+      "PAMIR_PROGRAM",
+      "the program can't be moved: its first global variable is not the stack's pointer",
+    );
+  }
+  const at = reader.at;
+  const moved = reader.s32() + base;
+  return sectionBytes(section, [
+    ...bytes.subarray(section.start, at),
+    ...signedLeb(moved),
+    ...bytes.subarray(reader.at, section.end),
+  ]);
+}
+
+/** The data section, with all segments moved. */
+function withMovedSegments(bytes: Uint8Array, section: Section, base: number): Uint8Array {
+  const reader = new BinaryReader(bytes, section.start);
+  const segments = reader.u32();
+  const parts: (Uint8Array | number[])[] = [leb(segments)];
+  for (let left = segments; left > 0; left--) {
+    const flags = reader.u32();
+    if (flags > 1) throw new PamiError("PAMIR_PROGRAM", `the program has a data segment of kind ${flags}, not 0 or 1`);
+    if (flags === 0) {
+      if (reader.byte() !== I32_CONST)
+        throw new PamiError("PAMIR_PROGRAM", "the place of a data segment of the program is no constant");
+      parts.push([0, I32_CONST, ...signedLeb(reader.s32() + base)]);
+      reader.byte(); // end
+      parts.push([0x0b]);
+    } else parts.push([1]);
+    const start = reader.at;
+    const length = reader.u32();
+    reader.at += length;
+    parts.push(bytes.subarray(start, reader.at));
+  }
+  const contents = joined(parts);
+  return joined([[section.id, ...leb(contents.length)], contents]);
+}
+
+function sectionBytes(section: Section, contents: number[]): number[] {
+  return [section.id, ...leb(contents.length), ...contents];
+}
+
+/** The bytes of a 32-bit number as LEB128, signed. */
+function signedLeb(value: number): number[] {
+  const found: number[] = [];
+  let left = value | 0;
+  for (;;) {
+    const digit = left & 0x7f;
+    left >>= 7;
+    const isLast = (left === 0 && (digit & 0x40) === 0) || (left === -1 && (digit & 0x40) !== 0);
+    found.push(isLast ? digit : digit | 0x80);
+    if (isLast) return found;
+  }
+}
+
+function joined(parts: readonly (Uint8Array | number[])[]): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const part of parts) {
+    bytes.set(part, at);
+    at += part.length;
+  }
+  return bytes;
+}

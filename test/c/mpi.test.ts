@@ -1,0 +1,113 @@
+// Programs of MPI in C, as a user runs them: the same lines as by any other MPI, in every placement; and how ranks end.
+import { spawnSync } from "node:child_process";
+import { mkdtempSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { describe, expect, inject, it } from "vitest";
+import { byEffort, sample } from "../support/effort.js";
+import { run } from "../support/run-command.js";
+
+const built = (name: string): string => resolve(import.meta.dirname, `built/${name}.wasm`);
+const source = (name: string): string => resolve(import.meta.dirname, `programs/${name}.c`);
+
+/** Placements, with the number of ranks. */
+const WAYS: readonly (readonly string[])[] = [
+  ["-n", "1"],
+  ["-n", "2"],
+  ["-n", "4"],
+  ["-n", "7"],
+  ["-n", "3", "--nodes", "3"],
+  ["-n", "4", "--nodes", "2"],
+  ...(process.platform === "linux" ? [["-n", "3", "--processes", "3"]] : []),
+];
+const drawn = sample(WAYS, byEffort({ quick: 1, normal: 3, deep: WAYS.length }), "placements of programs in C");
+
+const HAS_MPI = process.env.PAMIR_REQUIRE_LAUNCHERS !== undefined || spawnSync("mpicc", ["--version"]).status === 0;
+if (!HAS_MPI) console.log("not run: the programs in C by another MPI, since there is no mpicc");
+
+/** What a program says. Other lines are errors. */
+function linesOf(name: string, way: readonly string[]): string[] {
+  const { status, stdout, stderr } = run(...way, "--no-labels", built(name));
+  expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+  return stdout.trim().split("\n");
+}
+
+describe.each(["messages", "collectives"])("%s.c", (name) => {
+  it.each(drawn.map((way) => [way.join(" "), way] as const))("keeps the rules of MPI: %s", (_, way) => {
+    const ranks = way[1] as string;
+    const lines = linesOf(name, way);
+    expect(lines.length).toBeGreaterThan(10);
+    for (const line of lines) expect(line).toMatch(new RegExp(`: ${ranks} of ${ranks}$`));
+  });
+
+  it.skipIf(!HAS_MPI)("says the same by the MPI of this machine", () => {
+    const program = join(mkdtempSync(join(inject("folder"), "mpi-")), name);
+    const made = spawnSync("mpicc", ["-O1", source(name), "-o", program], { encoding: "utf8" });
+    expect(made).toMatchObject({ status: 0 });
+    const root = process.getuid?.() === 0 ? ["--allow-run-as-root"] : [];
+    const native = spawnSync("mpirun", [...root, "--oversubscribe", "-n", "3", program], {
+      encoding: "utf8",
+      timeout: 120_000,
+    });
+    expect(native.stdout.trim().split("\n")).toEqual(linesOf(name, ["-n", "3"]));
+  });
+});
+
+describe("a rank that ends", () => {
+  const ends = (how: string, ...more: string[]) => run("-n", "2", "--no-labels", ...more, built("ends"), how);
+
+  it.each([
+    ["exit", 9, /pamir: task 1 exited with code 9/],
+    ["MPI_Abort", 5, /pamir: task 1: MPI_Abort\(5\)/],
+    ["abort", 134, /pamir: task 1: the program called abort\(\)/],
+    ["trap", 1, /pamir: task 1: the program has trapped: unreachable/],
+    ["stack", 1, /pamir: task 1: the program's stack has run over its end/],
+    ["rank", 6, /pamir: task 1: MPI_Send: rank 77 is none of 0 to 1 \(MPI_ERR_RANK\)/],
+  ])("by %s: exit code %i, and a line that says why", (how, code, text) => {
+    const { status, stderr } = ends(how);
+    expect(stderr).toMatch(text);
+    expect(status).toBe(code);
+  });
+
+  it.each(["exit", "abort", "trap", "return"])("by %s: a receive from it fails with an error class", (how) => {
+    const { stdout } = ends(how, "--on-error", "report");
+    expect(stdout).toBe("rank 0: MPIX_ERR_PROC_FAILED\n");
+  });
+
+  it("gets NULL from malloc() beyond its heap", () => {
+    const { status, stdout } = ends("heap");
+    expect({ status, stdout }).toEqual({ status: 0, stdout: "NULL\n" });
+  });
+
+  it("may call nothing but a few before MPI_Init()", () => {
+    const { status, stderr } = ends("before");
+    expect(status).not.toBe(0);
+    expect(stderr).toMatch(/MPI_Comm_rank\(\) was called before MPI_Init\(\)/);
+  });
+});
+
+describe("what is no program", () => {
+  it("runProgram() refuses it", async () => {
+    const { launch } = await import("pamir");
+    const { runProgram } = await import("pamir/c");
+    const job = await launch(null, { tasks: 1, join: true });
+    const options = { args: [], env: {}, folders: [], write: () => {} };
+    for (const [bytes, text] of [
+      [new Uint8Array(0), "it begins with no byte, not 00 61 73 6d"],
+      [Uint8Array.of(1, 2, 3, 4, 5, 6, 7, 8), "it begins with 01 02 03 04"],
+      [Uint8Array.of(0, 0x61, 0x73, 0x6d, 2, 0, 0, 0), "version 2, not a module of version 1"],
+      [Uint8Array.of(0, 0x61, 0x73, 0x6d, 1, 0, 0, 0, 1, 9), "section 1 ends at byte 19 of 10"],
+    ] as const) {
+      await expect(runProgram(job.client, bytes, options)).rejects.toMatchObject({
+        code: "PAMIR_PROGRAM",
+        message: expect.stringContaining(text),
+      });
+    }
+    await job.terminate();
+  });
+
+  it("a binary that can't be moved is refused, and the text says which flag lacks", () => {
+    const { status, stderr } = run("-n", "2", resolve(import.meta.dirname, "../../dist/pamir.wasm"));
+    expect(status).toBe(2);
+    expect(stderr).toMatch(/the program can't be moved: it was linked without --emit-relocs \(PAMIR_PROGRAM\)/);
+  });
+});
