@@ -21,10 +21,13 @@ interface Side {
   end(hasCome: boolean): void;
 }
 
+/** Views of the program's buffers that are kept. */
+const VIEWS_MAX = 64;
 const NOTHING_LEFT = (): void => {};
 
 export class Collectives {
   readonly #state: MpiState;
+  readonly #views = new Map<number, Uint8Array>();
   /** Two places for the vectors of a function of the program, and two words for its arguments. */
   #places: MemRegion | undefined;
 
@@ -46,7 +49,7 @@ export class Collectives {
     const bytes = count * (isPair ? type.extent : type.bytes);
     if (isDense(type) || isPair) {
       if (bytes > 0 && buffer === 0) throw new MpiFailure(ERR.BUFFER, `the buffer of ${bytes} bytes is NULL`);
-      return { view: memory.subarray(buffer, buffer + bytes), end: NOTHING_LEFT };
+      return { view: this.#viewOf(memory, buffer, bytes), end: NOTHING_LEFT };
     }
     const region = engine.scratch(bytes);
     const from = region.bytes.byteOffset;
@@ -59,6 +62,17 @@ export class Collectives {
         engine.freeScratch(region);
       },
     };
+  }
+
+  /** The same view for the same bytes, while there are few: a geometry does not check a call anew that is like one before. */
+  #viewOf(memory: Uint8Array, buffer: number, bytes: number): Uint8Array {
+    const key = buffer + bytes * 2 ** 32;
+    let view = this.#views.get(key);
+    if (view !== undefined) return view;
+    if (this.#views.size >= VIEWS_MAX) this.#views.clear();
+    view = memory.subarray(buffer, buffer + bytes);
+    this.#views.set(key, view);
+    return view;
   }
 
   /** Runs an operation. @throws MpiFailure unless it succeeds */
