@@ -118,7 +118,7 @@ export type { SharedRegion } from "./pami/extensions/shared-region.js";
 export type { Geometry } from "./pami/geometry.js";
 export type { GeometryOptions, GeometryRange, GeometrySyncOptions } from "./pami/make-geometry.js";
 export type { ProgressOptions, WaitOptions } from "./pami/waits.js";
-export type { SendParameters, TypedSendParameters } from "./protocol/eager/sender.js";
+export type { SendParameters, TypedSendParameters } from "./protocol/eager/send-parameters.js";
 export type {
   NotifyWord,
   PutParameters,

@@ -230,7 +230,7 @@ export class ContextGeometries implements ProgressSource, GeometryHost, Creation
 
   /** Whether this context has acknowledged that an endpoint of this memory has ended. */
   #hasEnded(endpoint: Endpoint): boolean {
-    return this.#core.receiver.hasEnded(this.#task.addresses.ordinalOf(endpoint));
+    return this.#core.receiver.ended.has(this.#task.addresses.ordinalOf(endpoint));
   }
 
   /** Whether all members may share this task's memory. */

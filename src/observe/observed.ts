@@ -7,15 +7,16 @@ import * as L from "../../assembly/layout.js";
 import { CompletionQueue } from "../core/completion.js";
 import { contextOf, type Endpoint, nameOf } from "../core/endpoint.js";
 import type { Handler } from "../core/message/dispatch.js";
-import type { Message } from "../core/message/message.js";
 import type { Activity } from "../core/progress.js";
 import { type Callback, type Result, SUCCESS } from "../core/result.js";
 import { WorkQueue } from "../core/work.js";
 
 import type { GivenRegion } from "../memory/regions.js";
 import type { Tracer } from "../node/tracer.js";
-import { Receiver, type Taken } from "../protocol/eager/receiver.js";
-import { Sender, type SendParameters } from "../protocol/eager/sender.js";
+import { Receiver } from "../protocol/eager/receiver.js";
+import type { SendParameters } from "../protocol/eager/send-parameters.js";
+import { Sender } from "../protocol/eager/sender.js";
+import type { Taken } from "../protocol/eager/unexpected.js";
 import type { PutParameters, RmwParameters } from "../protocol/rma/parameters.js";
 import { Rma } from "../protocol/rma/rma.js";
 import type { Debug } from "./debug.js";
@@ -191,6 +192,15 @@ export class ObservedReceiver extends Receiver {
     this.#tracing = tracing;
     this.#debug = debug;
     this.#own = own;
+    if (tracing === undefined) return;
+    const { handlers } = given[0];
+    const { serve } = handlers;
+    // The calls have registered their server: a context makes them before its receiver.
+    handlers.serve = (handler, message) => {
+      tracing.call = message.headerWord(0);
+      serve(handler, message);
+      tracing.call = -1;
+    };
   }
 
   override advance(rounds: number, errors: unknown[]): number {
@@ -199,17 +209,10 @@ export class ObservedReceiver extends Receiver {
     const found = super.advance(rounds, errors);
     this.#tracing?.tracer.settle();
     if (debug === undefined) return found;
-    debug.waitsForHandler(this.#own, this.handlerless);
+    debug.waitsForHandler(this.#own, this.unexpected.handlerless);
     if (found > 0) debug.found(this.#own, start);
     debug.ended(this.#own);
     return found;
-  }
-
-  protected override serve(handler: Handler, message: Message): void {
-    const tracing = this.#tracing;
-    if (tracing !== undefined) tracing.call = message.headerWord(0);
-    super.serve(handler, message);
-    if (tracing !== undefined) tracing.call = -1;
   }
 }
 

@@ -42,8 +42,11 @@ import type { Awaited } from "../node/park.js";
 import type { WaitName } from "../node/wait-kinds.js";
 import { bytesOf, type PendingCall } from "../protocol/call.js";
 import { ContextCore, type CoreOwner } from "../protocol/context-core.js";
-import { checkSendHints, type Receiver, type Taken } from "../protocol/eager/receiver.js";
-import { SEND_KEYS, type Sender, type SendParameters, type TypedSendParameters } from "../protocol/eager/sender.js";
+import type { DispatchIds } from "../protocol/eager/dispatch-ids.js";
+import type { Receiver } from "../protocol/eager/receiver.js";
+import { SEND_KEYS, type SendParameters, type TypedSendParameters } from "../protocol/eager/send-parameters.js";
+import type { Sender } from "../protocol/eager/sender.js";
+import type { Taken } from "../protocol/eager/unexpected.js";
 import {
   PUT_KEYS,
   type PutParameters,
@@ -194,6 +197,7 @@ export class Context {
   /** Parts of the core: here too, one load less for each message. */
   readonly #sender: Sender;
   readonly #receiver: Receiver;
+  readonly #ids: DispatchIds;
   readonly #rma: Rma;
   readonly #waits: Waits;
   readonly #rooms: RoomQueues;
@@ -231,6 +235,7 @@ export class Context {
     this.#core = core;
     this.#sender = core.sender;
     this.#receiver = core.receiver;
+    this.#ids = core.receiver.ids;
     this.#rma = core.rma;
     this.#spin = spin;
     this.#isGuarded = task.observers.isStrict;
@@ -419,10 +424,9 @@ export class Context {
         PARTS.body = undefined;
       }
     }
-    const hints = this.#receiver.hints[dispatch];
-    if (hints !== undefined) {
+    if (this.#ids.hints[dispatch] !== undefined) {
       const headerLength = headerBytes?.length ?? 0;
-      checkSendHints(dispatch, hints, headerLength, bodyBytes(headerLength, payload?.length ?? 0));
+      this.#ids.checkSend(dispatch, headerLength, bodyBytes(headerLength, payload?.length ?? 0));
     }
     if (signal?.aborted) throw this.#waits.canceled(name, signal);
     // What a codec has encoded lies in no region.
@@ -500,13 +504,17 @@ export class Context {
     from: readonly Endpoint[] | undefined,
   ): AsyncGenerator<Received<unknown>, void> {
     this.#checkOpen("messages");
-    const receiver = this.#receiver;
-    receiver.openStream(dispatch);
+    const { unexpected } = this.#receiver;
+    unexpected.open(dispatch);
     const producers = new Producers(this.#task, this.#core, from);
     try {
       while (!producers.isOver(dispatch)) {
-        await this.#waits.until("messages()", () => receiver.hasNext(dispatch) || producers.isOver(dispatch), options);
-        for (let next = receiver.popUnexpected(dispatch); next !== undefined; next = receiver.popUnexpected(dispatch)) {
+        await this.#waits.until(
+          "messages()",
+          () => unexpected.hasNext(dispatch) || producers.isOver(dispatch),
+          options,
+        );
+        for (let next = unexpected.take(dispatch); next !== undefined; next = unexpected.take(dispatch)) {
           this.#core.parts.took(next, dispatch);
           const received = this.#received(next, typed);
           if (received !== undefined) yield received;
@@ -514,7 +522,7 @@ export class Context {
       }
     } finally {
       producers.close();
-      receiver.closeStream(dispatch);
+      unexpected.close(dispatch);
     }
     await Promise.all(producers.endpoints.map((to) => this.#told(to)));
     const failure = producers.failure("messages()");
@@ -599,11 +607,10 @@ export class Context {
     const parameters = given as SendParameters;
     const { type } = parameters;
     if (type !== undefined) return carrierOf("type of send()", type).send(parameters, this);
-    const hints = this.#receiver.hints[parameters.dispatch];
-    if (hints !== undefined) {
+    if (this.#ids.hints[parameters.dispatch] !== undefined) {
       const headerBytes = parameters.header?.byteLength ?? 0;
       const total = bodyBytes(headerBytes, parameters.payload?.byteLength ?? 0);
-      checkSendHints(parameters.dispatch, hints, headerBytes, total);
+      this.#ids.checkSend(parameters.dispatch, headerBytes, total);
     }
     return this.#sender.send(parameters);
   }

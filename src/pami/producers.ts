@@ -46,7 +46,7 @@ export class Producers {
   /** Whether all have ended, and no message of theirs to this dispatch id is under way or unread. */
   isOver(id: number): boolean {
     const all = this.#all;
-    return this.#left === 0 && all !== undefined && !this.#core.receiver.hasFrom(id, all);
+    return this.#left === 0 && all !== undefined && !this.#core.receiver.unexpected.hasFrom(id, all);
   }
 
   /** The error of the first of them whose task failed; undefined: each has closed its context, or has ended well. */

@@ -3,7 +3,7 @@
 import type { Endpoint } from "../core/endpoint.js";
 import { PamiError } from "../core/error.js";
 import { EAGAIN, type Result } from "../core/result.js";
-import type { SendParameters } from "../protocol/eager/sender.js";
+import type { SendParameters } from "../protocol/eager/send-parameters.js";
 import { nextTurn, throwUncaught } from "../support/host.js";
 
 /** What the queues need of their context. */

@@ -28,8 +28,10 @@ import { ContextEngine } from "../node/engine.js";
 import type { Lanes, RemoteAgent } from "../transport/transport.js";
 import type { Tell } from "./base.js";
 import { type CallHost, Calls } from "./call.js";
+import type { EndedOrigins } from "./eager/ended-origins.js";
 import type { Receiver } from "./eager/receiver.js";
 import type { Sender } from "./eager/sender.js";
+import type { UnexpectedQueue } from "./eager/unexpected.js";
 import { LateHandler } from "./late-handler.js";
 import type { ObservedParts } from "./observers.js";
 import { Rendezvous } from "./rendezvous/rendezvous.js";
@@ -107,6 +109,9 @@ export class ContextCore {
   readonly #task: Task;
   readonly #owner: CoreOwner;
   readonly #engine: ContextEngine;
+  /** Parts of the receiver. Fields, which each round reads. */
+  readonly #unexpected: UnexpectedQueue;
+  readonly #endedOrigins: EndedOrigins;
   readonly #kernel: Kernel;
   /** The node's agent, if it runs on this thread. */
   readonly #remote: RemoteAgent | undefined;
@@ -181,8 +186,8 @@ export class ContextCore {
       memory,
       countWord: (block + CONTEXT_CALLS_OFFSET) >>> 2,
       owner,
-      keepsCall: (origin, number) => this.receiver.keepsCall(origin, number),
-      isGone: (to) => this.receiver.isGone(to),
+      keepsCall: (origin, number) => this.receiver.unexpected.hasCall(origin, number),
+      isGone: (to) => this.receiver.ended.isGone(to),
       rejectEnded: (call, text) => {
         const reject = (): void => call.reject(task.shutdownError(text, call.to));
         // No event tells the program of the end while its thread is blocked.
@@ -192,14 +197,16 @@ export class ContextCore {
     };
     this.calls = new Calls(callHost, handlers);
     this.collective = new LateHandler(handlers, DISPATCH_ID_COLLECTIVE);
-    this.receiver = parts.receiver(
-      base,
-      options.unexpectedBytes,
-      this.rendezvous.receiver,
+    this.receiver = parts.receiver({
+      ...base,
+      ...options,
+      rendezvous: this.rendezvous.receiver,
       regions,
-      (to) => this.#endpointGone(to),
-      () => this.isAdvancing,
-    );
+      endpointGone: (to) => this.#endpointGone(to),
+      isAdvancing: () => this.isAdvancing,
+    });
+    this.#unexpected = this.receiver.unexpected;
+    this.#endedOrigins = this.receiver.ended;
     // SYNC context-state (open): stored before the context looks at any region; pairs with the look of a task that frees a
     // region.
     kernel.storeWord(block + CONTEXT_STATE_OFFSET, CONTEXT_OPEN);
@@ -230,7 +237,9 @@ export class ContextCore {
     const found = this.receiver.advance(max, errors);
     // A batch may have emptied the lane of a task that has ended. A handler may have closed this context.
     const unusual =
-      found > ADVANCE_EVENTS_MASK || errors.length > 0 || (found !== 0 && (this.receiver.hasOrphans || this.isClosed));
+      found > ADVANCE_EVENTS_MASK ||
+      errors.length > 0 ||
+      (found !== 0 && (this.#endedOrigins.hasOrphans || this.isClosed));
     if (unusual) return this.#afterRound(found, 0, errors);
     this.isAdvancing = false;
     if (found !== 0) this.events = (this.events + found) | 0;
@@ -243,11 +252,11 @@ export class ContextCore {
     // in a later round. Mostly, only callbacks are due.
     let events = this.activity.busy > this.completions.length ? this.#advanceSources(errors) : 0;
     if (this.completions.length > 0) events += this.completions.run(errors);
-    if (this.receiver.busy > 0) events += this.receiver.deliverUnexpected(errors);
+    if (this.#unexpected.busy > 0) events += this.receiver.deliverUnexpected(errors);
     const found = this.isClosed ? 0 : this.receiver.advance(1, errors);
     if (this.sender.busy > 0 && !this.isClosed) events += this.sender.flush();
     if (this.work.length > 0 && !this.isClosed) events += this.work.run(errors);
-    if (found > ADVANCE_EVENTS_MASK || errors.length > 0 || this.isClosed || this.receiver.hasOrphans) {
+    if (found > ADVANCE_EVENTS_MASK || errors.length > 0 || this.isClosed || this.#endedOrigins.hasOrphans) {
       return this.#afterRound(found, events, errors);
     }
     this.isAdvancing = false;
@@ -272,7 +281,7 @@ export class ContextCore {
     let events = (found & ADVANCE_EVENTS_MASK) + others;
     // An interrupt also moves the notice. An interrupt is no event, but ends the waits.
     if ((found & ADVANCE_NOTICE) !== 0) events += this.#noticed();
-    if (this.receiver.hasOrphans && !this.isClosed) this.receiver.reclaimOrphans();
+    if (this.#endedOrigins.hasOrphans && !this.isClosed) this.#endedOrigins.reclaim();
     this.isAdvancing = false;
     this.events = (this.events + events) | 0;
     if (this.isClosed) this.#end();
@@ -310,7 +319,7 @@ export class ContextCore {
   }
 
   #hasOwnWork(): boolean {
-    if (this.completions.length > 0 || this.work.fresh || this.receiver.hasDeliverable()) return true;
+    if (this.completions.length > 0 || this.work.fresh || this.#unexpected.hasWork) return true;
     return this.#sources.some((source) => source.hasWork) || this.sender.hasRoom();
   }
 
@@ -347,17 +356,17 @@ export class ContextCore {
       this.#taskEnded(task);
       if (this.#endedSeen[task] === 0) this.#tellOfEnd(task);
     }
-    this.receiver.acknowledgeNotice(notice, ended);
+    this.#endedOrigins.acknowledgeNotice(notice, ended);
     for (let ordinal = 0; ordinal < endpointCount(map); ordinal++) {
       const hasTaskEnded = this.#task.hasEnded(taskAt(map, ordinal));
       const hasEnded = hasTaskEnded || isClosed(kernel, map, ordinal);
-      if (!hasEnded || this.receiver.hasEnded(ordinal)) continue;
+      if (!hasEnded || this.#endedOrigins.has(ordinal)) continue;
       count++;
       this.sender.targetEnded(ordinal);
       this.#sourcesEnded(ordinal, hasTaskEnded);
-      this.receiver.originEnded(ordinal);
+      this.#endedOrigins.add(ordinal);
     }
-    this.receiver.reclaimOrphans();
+    this.#endedOrigins.reclaim();
     return count;
   }
 
@@ -377,7 +386,7 @@ export class ContextCore {
     for (let index = 0; index < map.contexts; index++) {
       const ordinal = ordinalOf(map, slot, index);
       this.sender.forget(ordinal);
-      this.receiver.forget(ordinal);
+      this.#endedOrigins.forget(ordinal);
       for (const source of this.#sources) source.forget?.(ordinal);
     }
   }
@@ -403,7 +412,7 @@ export class ContextCore {
 
   /** Calls `callback` with SHUTDOWN once an endpoint has ended, and all its messages are delivered. */
   watch(to: Endpoint, callback: Callback, cookie: unknown): void {
-    if (this.#isUnreachable(to) || this.receiver.isGone(to)) this.completions.push(callback, cookie, SHUTDOWN);
+    if (this.#isUnreachable(to) || this.#endedOrigins.isGone(to)) this.completions.push(callback, cookie, SHUTDOWN);
     else this.#watchers.push({ to, callback, cookie });
   }
 
@@ -434,7 +443,7 @@ export class ContextCore {
   close(): void {
     if (this.isClosed) return;
     this.isClosed = true;
-    this.receiver.stop();
+    this.receiver.paused.stop();
     this.completions.stop();
     if (!this.isAdvancing) this.#end();
   }

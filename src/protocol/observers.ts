@@ -10,8 +10,9 @@ import { WorkQueue } from "../core/work.js";
 import type { RegionObserver } from "../memory/regions.js";
 import type { ParkerWitness } from "../node/park.js";
 import type { WaitName } from "../node/wait-kinds.js";
-import { Receiver, type Taken } from "./eager/receiver.js";
+import { Receiver } from "./eager/receiver.js";
 import { Sender } from "./eager/sender.js";
+import type { Taken } from "./eager/unexpected.js";
 import { Rma } from "./rma/rma.js";
 
 /** The parts of one context. */

@@ -8,7 +8,7 @@ import { generationOf, indexOf, type MemRegion } from "../core/region.js";
 import { type Callback, ERROR, type Result, SUCCESS } from "../core/result.js";
 import { type Carrier, carrierOf } from "../core/transfer-type.js";
 import { isRemote, UNBOUND } from "../node/address.js";
-import type { SendParameters } from "../protocol/eager/sender.js";
+import type { SendParameters } from "../protocol/eager/send-parameters.js";
 import type { PutParameters } from "../protocol/rma/parameters.js";
 import { checkCallbacks } from "../protocol/rma/refusals.js";
 import type { Rma } from "../protocol/rma/rma.js";

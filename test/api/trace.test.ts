@@ -255,7 +255,9 @@ describe("how it is asked for", () => {
       return text;
     };
     const known = /trac(?:e|ed|er|ing)\b|debug/i;
-    for (const name of ["Sender", "Peer", "ShmLanes", "Receiver", "Rma", "CompletionQueue", "Message"]) {
+    const receiving = ["Receiver", "Incoming", "Dispatcher", "DispatchIds", "Arrivals", "PayloadBuffer"];
+    const queues = ["UnexpectedQueue", "PausedOrigins", "EndedOrigins", "CompletionQueue"];
+    for (const name of ["Sender", "Peer", "ShmLanes", "Rma", "Message", ...receiving, ...queues]) {
       expect(classOf(name), name).not.toMatch(known);
     }
     const hot = {

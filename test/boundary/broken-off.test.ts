@@ -11,7 +11,7 @@ import type { Limits } from "../../src/memory/map.js";
 import { makeJobMemory } from "../../src/node/memory.js";
 import type { Client } from "../../src/pami/client.js";
 import type { Context } from "../../src/pami/context.js";
-import type { SendParameters } from "../../src/protocol/eager/sender.js";
+import type { SendParameters } from "../../src/protocol/eager/send-parameters.js";
 import { makeClient } from "../../src/start/client.js";
 import { wasCut } from "../../src/support/copy.js";
 import { engineJob } from "../support/engine.js";

@@ -49,7 +49,7 @@ describe.each(["wasm", "ts"] as const)("%s", (kernel) => {
   };
   /** The parts and their counter agree; so much is the receiver's. */
   const expectBusy = (busy: number): void => {
-    expect([target.receiver.busy, job.activityOf(target).busy]).toEqual([busy, busyParts(target)]);
+    expect([target.receiver.unexpected.busy, job.activityOf(target).busy]).toEqual([busy, busyParts(target)]);
   };
   const word = (offset: number): number => job.task(1).memory.words[(target.block + offset) >>> 2] as number;
 
@@ -65,10 +65,10 @@ describe.each(["wasm", "ts"] as const)("%s", (kernel) => {
     ])("%s", (_, sizes, paused) => {
       for (const bytes of sizes) expect(send(bytes)).toBe(SUCCESS);
       turns();
-      expect(target.receiver.pausedOrigins).toBe(paused);
+      expect(target.receiver.paused.origins.size).toBe(paused);
       const kept = paused === 0 ? sizes : sizes.slice(0, -1);
       const counts = kept.reduce((sum, bytes) => sum + Math.max(bytes, LEAST), 0);
-      expect(target.receiver.unexpectedBytes).toBe(counts);
+      expect(target.receiver.unexpected.bytes).toBe(counts);
       expect(word(CONTEXT_UNEXPECTED_OFFSET)).toBe(counts);
       expect(word(CONTEXT_HANDLERLESS_OFFSET)).toBe(ID + 1);
       expectBusy(0);
@@ -79,7 +79,7 @@ describe.each(["wasm", "ts"] as const)("%s", (kernel) => {
       expect(target.hasWork()).toBe(true);
       turns();
       expect(into).toEqual(sizes);
-      expect([target.receiver.unexpectedBytes, target.receiver.pausedOrigins]).toEqual([0, 0]);
+      expect([target.receiver.unexpected.bytes, target.receiver.paused.origins.size]).toEqual([0, 0]);
       expect(word(CONTEXT_HANDLERLESS_OFFSET)).toBe(0);
       expectBusy(0);
     });
@@ -87,13 +87,13 @@ describe.each(["wasm", "ts"] as const)("%s", (kernel) => {
     it("counts a header padded to 8 bytes", () => {
       origin().sender.sendImmediate(target.endpoint, ID, new Uint8Array(3), new Uint8Array(20), true);
       turns();
-      expect(target.receiver.unexpectedBytes).toBe(28);
-      expect(target.receiver.openStream(ID)).toBe(undefined);
-      expect(target.receiver.popUnexpected(ID)).toMatchObject({
+      expect(target.receiver.unexpected.bytes).toBe(28);
+      expect(target.receiver.unexpected.open(ID)).toBe(undefined);
+      expect(target.receiver.unexpected.take(ID)).toMatchObject({
         header: new Uint8Array(3),
         payload: new Uint8Array(20),
       });
-      expect(target.receiver.unexpectedBytes).toBe(0);
+      expect(target.receiver.unexpected.bytes).toBe(0);
     });
 
     it("holds back its origin alone: what it sends later waits, what others send comes", () => {
@@ -104,13 +104,13 @@ describe.each(["wasm", "ts"] as const)("%s", (kernel) => {
       send(2, OTHER, 1);
       turns();
       expect(into).toEqual([2]);
-      expect(target.receiver.pausedOrigins).toBe(1);
+      expect(target.receiver.paused.origins.size).toBe(1);
       send(3, OTHER, 1);
       send(LIMIT + 2, ID, 1);
       send(4, OTHER, 1);
       turns();
       expect(into).toEqual([2, 3]);
-      expect(target.receiver.pausedOrigins).toBe(2);
+      expect(target.receiver.paused.origins.size).toBe(2);
       handle(into);
       turns();
       // Each origin's are in order.
@@ -126,41 +126,41 @@ describe.each(["wasm", "ts"] as const)("%s", (kernel) => {
       for (let i = 0; i < 5; i++) send(i, OTHER);
       turns();
       expect(into).toEqual([0, 1, 2, 3, 4]);
-      expect(target.receiver.pausedOrigins).toBe(0);
-      expect(target.receiver.unexpectedBytes).toBe(LIMIT);
+      expect(target.receiver.paused.origins.size).toBe(0);
+      expect(target.receiver.unexpected.bytes).toBe(LIMIT);
     });
 
     it("resumes those that it holds back with each message that is delivered or taken", () => {
       for (let i = 0; i < 10; i++) send(300);
       turns();
-      expect(target.receiver.unexpectedBytes).toBe(900);
-      target.receiver.openStream(ID);
+      expect(target.receiver.unexpected.bytes).toBe(900);
+      target.receiver.unexpected.open(ID);
       for (let i = 0; i < 10; i++) {
-        expect(target.receiver.hasNext(ID)).toBe(true);
-        expect(target.receiver.popUnexpected(ID)?.payload.length).toBe(300);
+        expect(target.receiver.unexpected.hasNext(ID)).toBe(true);
+        expect(target.receiver.unexpected.take(ID)?.payload.length).toBe(300);
         turns(2);
-        expect(target.receiver.unexpectedBytes).toBe(Math.min(900, 300 * (9 - i)));
+        expect(target.receiver.unexpected.bytes).toBe(Math.min(900, 300 * (9 - i)));
       }
-      expect(target.receiver.hasNext(ID)).toBe(false);
-      expect(target.receiver.popUnexpected(ID)).toBe(undefined);
-      expect(target.receiver.pausedOrigins).toBe(0);
-      target.receiver.closeStream(ID);
+      expect(target.receiver.unexpected.hasNext(ID)).toBe(false);
+      expect(target.receiver.unexpected.take(ID)).toBe(undefined);
+      expect(target.receiver.paused.origins.size).toBe(0);
+      target.receiver.unexpected.close(ID);
     });
 
     it("gives a stream the next of its messages, whatever else waits", () => {
       send(LIMIT, OTHER);
       turns();
-      target.receiver.openStream(ID);
+      target.receiver.unexpected.open(ID);
       for (let i = 0; i < 3; i++) send(600, ID, 1);
       turns();
-      expect(target.receiver.unexpectedBytes).toBe(LIMIT + 600);
-      expect(target.receiver.pausedOrigins).toBe(1);
+      expect(target.receiver.unexpected.bytes).toBe(LIMIT + 600);
+      expect(target.receiver.paused.origins.size).toBe(1);
       for (let i = 0; i < 3; i++) {
-        expect(target.receiver.popUnexpected(ID)?.payload.length).toBe(600);
+        expect(target.receiver.unexpected.take(ID)?.payload.length).toBe(600);
         turns();
       }
-      expect(target.receiver.popUnexpected(ID)).toBe(undefined);
-      expect(target.receiver.unexpectedBytes).toBe(LIMIT);
+      expect(target.receiver.unexpected.take(ID)).toBe(undefined);
+      expect(target.receiver.unexpected.bytes).toBe(LIMIT);
     });
 
     it.each(["a buffer", "packets"])("keeps a large message that comes in %s, if it fits to the byte", (how) => {
@@ -169,16 +169,16 @@ describe.each(["wasm", "ts"] as const)("%s", (kernel) => {
       const to = { to: wide.endpoint, dispatch: ID, onLocal: () => {} };
       expect(origin().sender.send({ ...to, payload: new Uint8Array(LARGE) })).toBe(SUCCESS);
       turns(40);
-      expect(wide.receiver.unexpectedBytes).toBe(LARGE);
-      expect(wide.receiver.pausedOrigins).toBe(0);
+      expect(wide.receiver.unexpected.bytes).toBe(LARGE);
+      expect(wide.receiver.paused.origins.size).toBe(0);
       expect(origin().sender.send({ ...to, payload: new Uint8Array(LARGE + 1) })).toBe(SUCCESS);
       turns(40);
-      expect(wide.receiver.pausedOrigins).toBe(1);
+      expect(wide.receiver.paused.origins.size).toBe(1);
       const into: number[] = [];
       wide.receiver.dispatch(ID, (message) => void into.push(message.payload.length), {});
       turns(80);
       expect(into).toEqual([LARGE, LARGE + 1]);
-      expect([wide.receiver.unexpectedBytes, busyParts(wide), job.activityOf(wide).busy]).toEqual([0, 0, 0]);
+      expect([wide.receiver.unexpected.bytes, busyParts(wide), job.activityOf(wide).busy]).toEqual([0, 0, 0]);
       giveBack();
     });
 
@@ -196,16 +196,16 @@ describe.each(["wasm", "ts"] as const)("%s", (kernel) => {
       const to = { to: wide.endpoint, dispatch: ID, onLocal: () => {} };
       expect(origin().sender.send({ ...to, payload: new Uint8Array(LARGE) })).toBe(SUCCESS);
       wide.advance(1);
-      expect(wide.receiver.unexpectedBytes).toBe(LARGE);
+      expect(wide.receiver.unexpected.bytes).toBe(LARGE);
       const into: number[] = [];
       wide.receiver.dispatch(ID, (message) => void into.push(message.payload.length), {});
-      expect([wide.receiver.busy, wide.receiver.hasDeliverable()]).toEqual([1, false]);
+      expect([wide.receiver.unexpected.busy, wide.receiver.unexpected.hasWork]).toEqual([1, false]);
       // Something to do, but nothing that could be done: the thread may sleep.
       wide.advance(1);
-      expect([into.length, wide.receiver.busy]).toEqual([0, 1]);
+      expect([into.length, wide.receiver.unexpected.busy]).toEqual([0, 1]);
       turns(60);
       expect(into).toEqual([LARGE]);
-      expect([wide.receiver.busy, job.activityOf(wide).busy]).toEqual([0, 0]);
+      expect([wide.receiver.unexpected.busy, job.activityOf(wide).busy]).toEqual([0, 0]);
       giveBack();
     });
 
@@ -280,11 +280,13 @@ describe.each(["wasm", "ts"] as const)("%s", (kernel) => {
       wide.advance(1);
       const into: number[] = [];
       if (hasHandler) wide.receiver.dispatch(ID, (message) => void into.push(message.payload.length), {});
-      expect(wide.receiver.busy).toBe(hasHandler ? 1 : 0);
+      expect(wide.receiver.unexpected.busy).toBe(hasHandler ? 1 : 0);
       job.die(0);
       turns(20);
-      expect([wide.receiver.unexpectedBytes, wide.receiver.busy, job.activityOf(wide).busy]).toEqual([0, 0, 0]);
-      expect(wide.receiver.isGone(origin().endpoint)).toBe(true);
+      expect([wide.receiver.unexpected.bytes, wide.receiver.unexpected.busy, job.activityOf(wide).busy]).toEqual([
+        0, 0, 0,
+      ]);
+      expect(wide.receiver.ended.isGone(origin().endpoint)).toBe(true);
       expect(into).toEqual([]);
       giveBack();
     });
@@ -293,16 +295,19 @@ describe.each(["wasm", "ts"] as const)("%s", (kernel) => {
       const seen: unknown[] = [];
       for (let i = 1; i <= 4; i++) expect(send(600)).toBe(SUCCESS);
       turns();
-      expect(target.receiver.pausedOrigins).toBe(1);
+      expect(target.receiver.paused.origins.size).toBe(1);
       target.watch(origin().endpoint, (_, result) => void seen.push(result), undefined);
       job.die(0);
       turns();
       expect(seen).toEqual([]);
-      expect(target.receiver.isGone(origin().endpoint)).toBe(false);
+      expect(target.receiver.ended.isGone(origin().endpoint)).toBe(false);
       target.receiver.dispatch(ID, () => void seen.push("message"), {});
       turns();
       expect(seen).toEqual(["message", "message", "message", "message", SHUTDOWN]);
-      expect([target.receiver.hasOrphans, target.receiver.isGone(origin().endpoint)]).toEqual([false, true]);
+      expect([target.receiver.ended.hasOrphans, target.receiver.ended.isGone(origin().endpoint)]).toEqual([
+        false,
+        true,
+      ]);
       expectBusy(0);
     });
   });
@@ -312,11 +317,11 @@ describe.each(["wasm", "ts"] as const)("%s", (kernel) => {
       handle([]);
       const taken = expect.objectContaining({ code: "PAMIR_DISPATCH_TAKEN" });
       expect(() => handle([])).toThrow(taken);
-      expect(() => target.receiver.openStream(ID)).toThrow(taken);
-      target.receiver.openStream(OTHER);
+      expect(() => target.receiver.unexpected.open(ID)).toThrow(taken);
+      target.receiver.unexpected.open(OTHER);
       expect(() => handle([], OTHER)).toThrow(taken);
-      expect(() => target.receiver.openStream(OTHER)).toThrow(taken);
-      target.receiver.closeStream(OTHER);
+      expect(() => target.receiver.unexpected.open(OTHER)).toThrow(taken);
+      target.receiver.unexpected.close(OTHER);
       handle([], OTHER);
       expectBusy(0);
     });
@@ -453,7 +458,7 @@ describe.each(["wasm", "ts"] as const)("%s", (kernel) => {
       for (const bytes of sizes) expect(sendOwn(bytes)).toBe(SUCCESS);
       turns(300);
       expect(into).toEqual(sizes.map((bytes) => [bytes, true, origin().endpoint, OWN, 3]));
-      expect([target.handlers.malformed, target.receiver.unexpectedBytes]).toEqual([0, 0]);
+      expect([target.handlers.malformed, target.receiver.unexpected.bytes]).toEqual([0, 0]);
       expectBusy(0);
       giveBack();
     });
@@ -467,7 +472,7 @@ describe.each(["wasm", "ts"] as const)("%s", (kernel) => {
       send(LIMIT + 1);
       for (const bytes of [0, 1, 2]) expect(sendOwn(bytes, LAST, 1)).toBe(SUCCESS);
       expect(() => target.advance(1)).toThrow("1");
-      expect([into, target.receiver.pausedOrigins]).toEqual([[0, 1, 2], 1]);
+      expect([into, target.receiver.paused.origins.size]).toEqual([[0, 1, 2], 1]);
     });
 
     it("get nothing once the context closes", () => {
@@ -494,7 +499,7 @@ describe.each(["wasm", "ts"] as const)("%s", (kernel) => {
         turns(200);
       }
       expect([into, target.handlers.malformed]).toEqual([[0, 1, 2, 3], 12]);
-      expect([target.receiver.unexpectedBytes, word(CONTEXT_HANDLERLESS_OFFSET)]).toEqual([0, 0]);
+      expect([target.receiver.unexpected.bytes, word(CONTEXT_HANDLERLESS_OFFSET)]).toEqual([0, 0]);
       expectBusy(0);
       expect(origin().drained).toBe(true);
       giveBack();

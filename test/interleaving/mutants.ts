@@ -93,7 +93,7 @@ export const SCENARIOS_OF: Readonly<Record<string, readonly Scenario[]>> = {
   "src/process/pipe-words.ts": PIPE_SCENARIOS,
   "src/transport/net/bells.ts": PARK_SCENARIOS,
   "src/memory/regions.ts": RMA_ENDS_SCENARIOS,
-  "src/protocol/eager/receiver.ts": RMA_ENDS_SCENARIOS,
+  "src/protocol/eager/ended-origins.ts": RMA_ENDS_SCENARIOS,
   "src/node/liveness.ts": RMA_ENDS_SCENARIOS,
   "src/transport/net/agent.ts": FAR_DEATH_SCENARIOS,
 };
@@ -541,7 +541,7 @@ ${COMMIT}`,
   },
   {
     name: "whoever acknowledges last does not look again at what ended tasks had",
-    file: "src/protocol/eager/receiver.ts",
+    file: "src/protocol/eager/ended-origins.ts",
     find: "    for (const task of ended) this.#unreclaimed.add(task);\n",
     replace: "",
   },

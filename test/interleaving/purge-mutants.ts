@@ -184,7 +184,7 @@ const MUTANTS: readonly Mutant[] = [
     name: "a context acknowledges before it looks at slots",
     file: CONTEXT,
     find: LOOK_AT_SLOTS,
-    replace: `    this.receiver.acknowledgeNotice(notice, []);\n${LOOK_AT_SLOTS}`,
+    replace: `    this.#endedOrigins.acknowledgeNotice(notice, []);\n${LOOK_AT_SLOTS}`,
     scenarios: [FORGOTTEN],
   },
   {

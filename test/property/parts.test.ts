@@ -174,7 +174,7 @@ class Life {
     const core = this.#job.open(task, { pendingBytes: 150_000, unexpectedBytes: 30_000, fragment: 8192 });
     const number = this.#cores.length;
     for (const id of [PLAIN, OTHER]) core.receiver.dispatch(id, (message) => this.#take(number, id, message), {});
-    core.receiver.openStream(STREAM);
+    core.receiver.unexpected.open(STREAM);
     const source = core.add((activity) => new Source(activity));
     this.#cores.push(core);
     this.#sources.push(source);
@@ -205,7 +205,7 @@ class Life {
     for (const [number, core] of this.#cores.entries()) {
       if (this.#hasEnded(number)) continue;
       const { completions, work, sender, receiver, rma, rendezvous } = core;
-      const parts = [sender, receiver, rma.fifos, rendezvous].map(({ busy }) => busy);
+      const parts = [sender, receiver.unexpected, rma.fifos, rendezvous].map(({ busy }) => busy);
       const all = [...parts, completions.length, work.length, (this.#sources[number] as Source).busy];
       const { busy } = this.#job.activityOf(core);
       // An expect() of each would take most of the time.
@@ -493,7 +493,7 @@ class Life {
     this.#reserved.set(key, { id, bytes, body, number });
     // It has its place from now on: what is sent meanwhile comes behind it.
     this.#accept(from, to, id, number);
-    expect(sender.openReservations).toBeGreaterThan(0);
+    expect(() => sender.reserve(target, id, bytes, 8)).toThrow(expect.objectContaining({ code: "PAMIR_INVAL" }));
   }
 
   #commit(from: number, to: number, choice: number): void {
@@ -575,8 +575,8 @@ class Life {
 
   #takeStream(number: number): void {
     const { receiver } = this.#core(number);
-    while (receiver.hasNext(STREAM)) {
-      const taken = receiver.popUnexpected(STREAM);
+    while (receiver.unexpected.hasNext(STREAM)) {
+      const taken = receiver.unexpected.take(STREAM);
       if (taken === undefined) break;
       this.#heard(this.#originOf(taken.origin), number, taken.header);
     }
@@ -615,9 +615,8 @@ class Life {
         activity: 0,
       });
       expect(core.drained).toBe(true);
-      expect(core.receiver.unexpectedBytes).toBe(0);
-      expect(core.receiver.pausedOrigins).toBe(0);
-      expect(core.sender.openReservations).toBe(0);
+      expect(core.receiver.unexpected.bytes).toBe(0);
+      expect(core.receiver.paused.origins.size).toBe(0);
       for (const other of this.#cores.keys()) {
         if (this.#hasEnded(other)) expect(source.ends).toContain(this.#core(other).ordinal);
       }

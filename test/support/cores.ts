@@ -202,7 +202,7 @@ export function at(task: number, context = 0): Endpoint {
 
 /** What a part of a context adds to the counter that its parts share. */
 export function busyParts({ completions, work, sender, receiver, rma, rendezvous }: ContextCore): number {
-  return completions.length + work.length + sender.busy + receiver.busy + rma.fifos.busy + rendezvous.busy;
+  return completions.length + work.length + sender.busy + receiver.unexpected.busy + rma.fifos.busy + rendezvous.busy;
 }
 
 /** Takes all that is left of a task's heap. Returns what gives it back. */

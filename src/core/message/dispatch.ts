@@ -26,7 +26,7 @@ export type Server = (handler: Handler, message: Message) => void;
 export const NO_HANDLERS: (Handler | undefined)[] = [...Array<undefined>(META_DISPATCH_MASK + 1)];
 
 /**
- * The handlers of a context. Those up to DISPATCH_ID_MAX are the user's: see Receiver. The ids above are pamir's own: a
+ * The handlers of a context. Those up to DISPATCH_ID_MAX are the user's: see DispatchIds. The ids above are pamir's own: a
  * protocol registers its handlers when it is made.
  */
 export class HandlerTable {
