@@ -42,14 +42,14 @@ export const ENGINE_MUTANTS: readonly Mutant[] = [
     {
       name: "what a dead engine thread had to do is left to nobody",
       file: "src/protocol/rma/engine-progress.ts",
-      find: "      this.#kernel.engineGiveUp(this.#job, this.#pointer);\n",
+      find: "      this.#parts.kernel.engineGiveUp(this.#parts.map.job, this.#pointer);\n",
       replace: "",
     },
     {
       name: "a FIFO of which all is taken is not given up where the engine thread died before it said how far it was",
       file: "src/protocol/rma/engine-progress.ts",
-      find: "      this.#kernel.engineGiveUp(this.#job, this.#pointer);\n",
-      replace: "      if (this.left) this.#kernel.engineGiveUp(this.#job, this.#pointer);\n",
+      find: "      this.#parts.kernel.engineGiveUp(this.#parts.map.job, this.#pointer);\n",
+      replace: "      if (this.left) this.#parts.kernel.engineGiveUp(this.#parts.map.job, this.#pointer);\n",
     },
     {
       name: "nobody hears that the engine thread has died",
