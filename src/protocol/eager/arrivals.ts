@@ -19,11 +19,11 @@ export interface PacketArrival {
    * handler. Without a receive() and a copy, the packets are discarded.
    */
   readonly destination: Destination | undefined;
-  readonly copy: Copy | undefined;
+  readonly copy: MessageCopy | undefined;
 }
 
 /** A copy of a message, or of the part that its handler needs first. */
-export interface Copy extends Bytes {
+export interface MessageCopy extends Bytes {
   words: Int32Array<ArrayBuffer>;
   /** The whole message; beyond the limit, the part that has come, with memory for at most twice as much. */
   bytes: Uint8Array;
@@ -53,7 +53,7 @@ export const KEPT_BYTES_MIN = L.RECORD_GRANULE;
 const SPARE_BYTES_MAX = 4_194_304;
 
 /** Allocates the memory of a copy. */
-export function allocate(size: number): Pick<Copy, "words" | "bytes"> {
+export function allocate(size: number): Pick<MessageCopy, "words" | "bytes"> {
   const words = new Int32Array(Math.ceil(size / 4));
   return { words, bytes: new Uint8Array(words.buffer, 0, size) };
 }
@@ -77,14 +77,14 @@ export class Arrivals {
    * Copies the part of a message that is here, and its payload from a buffer. The rest comes in packets.
    * @param total bytes of the copy
    */
-  copy(message: Incoming, total: number, isQueued: boolean): Copy {
+  copy(message: Incoming, total: number, isQueued: boolean): MessageCopy {
     const { id, isCall, meta, origin, header, here, place, payloadBytes, request } = message;
     const { memory, addresses, unexpectedBytes } = this.#parts;
     // The announced bytes are not here yet. Beyond the limit, memory is allocated only as packets come.
     const room = place !== 0 ? total : Math.max(here, L.RECV_IMMEDIATE_MAX, unexpectedBytes);
     // A header without a payload is padded in the queue, but not in a record.
     const end = Math.min(total, message.end);
-    const copy: Copy = {
+    const copy: MessageCopy = {
       ...((isQueued ? undefined : this.#takeSpare(total)) ?? allocate(Math.min(total, room))),
       counts: Math.max(total, KEPT_BYTES_MIN),
       id,
@@ -103,7 +103,7 @@ export class Arrivals {
   }
 
   /** Packets of an origin are awaited, up to an end. */
-  begin(origin: number, at: number, end: number, destination?: Destination, copy?: Copy): void {
+  begin(origin: number, at: number, end: number, destination?: Destination, copy?: MessageCopy): void {
     this.#arrivals[origin] = { at, end, destination, copy };
   }
 
@@ -140,7 +140,7 @@ export class Arrivals {
   }
 
   /** The kept memory, if a copy fills at least half of it. */
-  #takeSpare(size: number): Pick<Copy, "words" | "bytes"> | undefined {
+  #takeSpare(size: number): Pick<MessageCopy, "words" | "bytes"> | undefined {
     const words = this.#spare;
     if (words === undefined || size > words.byteLength || 2 * size < words.byteLength) return undefined;
     this.#spare = undefined;
@@ -148,13 +148,13 @@ export class Arrivals {
   }
 
   /** The handler of a copy has returned: the next copy may have its memory. */
-  reuse({ words }: Copy): void {
+  reuse({ words }: MessageCopy): void {
     if (words.byteLength <= SPARE_BYTES_MAX) this.#spare = words;
   }
 }
 
 /** Makes room for so many bytes of a copy. */
-function grow(copy: Copy, needed: number): void {
+function grow(copy: MessageCopy, needed: number): void {
   const { bytes, meta, payloadBytes } = copy;
   if (needed <= bytes.length) return;
   const total = headerSpace(meta >>> L.META_HEADER_SHIFT) + payloadBytes;

@@ -8,7 +8,7 @@ import { ERROR, type Result, SHUTDOWN, SUCCESS } from "../../core/result.js";
 import { promised } from "../../support/promise.js";
 import type { ContextParts } from "../base.js";
 import type { PayloadOffer, RendezvousReceiver } from "../rendezvous/receiver.js";
-import type { Arrivals, Copy } from "./arrivals.js";
+import type { Arrivals, MessageCopy } from "./arrivals.js";
 import type { DispatchIds } from "./dispatch-ids.js";
 import type { EndedOrigins } from "./ended-origins.js";
 import type { Incoming } from "./incoming.js";
@@ -40,7 +40,7 @@ export class Dispatcher {
   }
 
   /** Calls the handler for a copy. */
-  deliverCopy(handler: Handler, copy: Copy): void {
+  deliverCopy(handler: Handler, copy: MessageCopy): void {
     const { meta, origin, payloadBytes, isQueued, counts } = copy;
     const { memory, addresses } = this.#parts;
     const message = this.#message;
@@ -56,7 +56,7 @@ export class Dispatcher {
   }
 
   /** Makes a message the current one. @param origin its place in the flyweight's table of endpoints */
-  #point({ id, meta, payloadBytes, request }: Incoming | Copy, header: number, origin: number): void {
+  #point({ id, meta, payloadBytes, request }: Incoming | MessageCopy, header: number, origin: number): void {
     const isHere = request === undefined && this.#parts.ids.isImmediate(id, meta >>> L.META_HEADER_SHIFT, payloadBytes);
     this.#message.set(meta, header, payloadBytes, origin, isHere);
   }
@@ -80,7 +80,7 @@ export class Dispatcher {
   }
 
   /** Calls the handler for the current message. @param comes whether the message's payload comes in packets */
-  #call(handler: Handler, { id, isCall, request }: Incoming | Copy, origin: number, comes: boolean): void {
+  #call(handler: Handler, { id, isCall, request }: Incoming | MessageCopy, origin: number, comes: boolean): void {
     const message = this.#message;
     if (request !== undefined) {
       this.#answer(handler, id, request);

@@ -5,7 +5,7 @@ import type { Endpoint } from "../../core/endpoint.js";
 import { type Result, SHUTDOWN, SUCCESS } from "../../core/result.js";
 import type { ContextParts } from "../base.js";
 import type { PayloadOffer, RendezvousReceiver } from "../rendezvous/receiver.js";
-import { allocate, type Copy } from "./arrivals.js";
+import { allocate, type MessageCopy } from "./arrivals.js";
 import type { DispatchIds } from "./dispatch-ids.js";
 import type { EndedOrigins } from "./ended-origins.js";
 import type { PausedOrigins } from "./paused-origins.js";
@@ -34,7 +34,7 @@ export class UnexpectedQueue {
   bytes = 0;
   readonly #parts: QueueParts;
   readonly #ids: DispatchIds;
-  readonly #queues = new Map<number, Copy[]>();
+  readonly #queues = new Map<number, MessageCopy[]>();
   /** Whether calls that waited before ready() are still to be refused. */
   #isRefusalDue = false;
 
@@ -88,7 +88,7 @@ export class UnexpectedQueue {
     return this.bytes === 0 && this.#parts.ended.has(origin);
   }
 
-  push(copy: Copy): void {
+  push(copy: MessageCopy): void {
     const { id, counts } = copy;
     this.#add(counts);
     const queue = this.#queues.get(id);
@@ -99,9 +99,9 @@ export class UnexpectedQueue {
     }
   }
 
-  #remove(copy: Copy): void {
+  #remove(copy: MessageCopy): void {
     const { id, counts } = copy;
-    const queue = this.#queues.get(id) as Copy[];
+    const queue = this.#queues.get(id) as MessageCopy[];
     if (queue[0] === copy) queue.shift();
     else queue.splice(queue.indexOf(copy), 1);
     this.#add(-counts);
@@ -119,7 +119,7 @@ export class UnexpectedQueue {
   }
 
   /** Takes out, one after the other, the messages whose handler has been set since. */
-  *takeDeliverable(): Generator<Copy> {
+  *takeDeliverable(): Generator<MessageCopy> {
     const { all } = this.#parts.handlers;
     for (const [id, queue] of this.#queues) {
       if (all[id] === undefined) continue;
@@ -137,7 +137,7 @@ export class UnexpectedQueue {
   }
 
   /** Takes out the calls that are refused, if refuseSoon() was called. */
-  takeRefused(): Copy[] {
+  takeRefused(): MessageCopy[] {
     if (!this.#isRefusalDue) return [];
     this.#isRefusalDue = false;
     this.#count(-1);
@@ -149,7 +149,7 @@ export class UnexpectedQueue {
   /** Whether takeRefused() or takeDeliverable() would find something: a message in packets may still be arriving. */
   get hasWork(): boolean {
     const { all } = this.#parts.handlers;
-    const isDue = ([id, queue]: [number, Copy[]]) => all[id] !== undefined && queue[0]?.complete === true;
+    const isDue = ([id, queue]: [number, MessageCopy[]]) => all[id] !== undefined && queue[0]?.complete === true;
     return this.busy > 0 && (this.#isRefusalDue || [...this.#queues].some(isDue));
   }
 
@@ -170,7 +170,7 @@ export class UnexpectedQueue {
     return this.#all.some(({ request }) => request?.origin === ordinal);
   }
 
-  get #all(): Copy[] {
+  get #all(): MessageCopy[] {
     return [...this.#queues.values()].flat();
   }
 
@@ -196,7 +196,7 @@ export class UnexpectedQueue {
   }
 
   /** Moves an offered payload into the unexpected queue. Without memory, it drops the message and throws. */
-  #gather(offered: Copy, request: PayloadOffer): Copy {
+  #gather(offered: MessageCopy, request: PayloadOffer): MessageCopy {
     const { ended, rendezvous, completions } = this.#parts;
     const space = offered.bytes.length;
     const hasEnded = ended.has(request.origin);
@@ -210,7 +210,7 @@ export class UnexpectedQueue {
     }
     room.bytes.set(offered.bytes);
     const counts = offered.counts + request.bytes;
-    const copy: Copy = { ...offered, ...room, counts, complete: false, request: undefined };
+    const copy: MessageCopy = { ...offered, ...room, counts, complete: false, request: undefined };
     this.#add(request.bytes);
     const onComplete = (_: unknown, result: Result) => {
       copy.complete = true;
@@ -224,7 +224,7 @@ export class UnexpectedQueue {
   }
 
   /** Takes a message out, which leaves room for messages of origins that were held back. */
-  drop(copy: Copy): void {
+  drop(copy: MessageCopy): void {
     this.#remove(copy);
     this.#parts.paused.resume();
   }
