@@ -12,7 +12,9 @@ import {
 } from "../../assembly/layout.js";
 import { CANCELED, type Callback, EAGAIN, type Result, SHUTDOWN, SUCCESS } from "../../src/core/result.js";
 import type { ContextCore } from "../../src/protocol/context-core.js";
-import { Peer, PeerSet, type SendRequest } from "../../src/protocol/eager/peer.js";
+import { Peer } from "../../src/protocol/eager/peer.js";
+import { PeerSet } from "../../src/protocol/eager/peer-set.js";
+import type { SendRequest } from "../../src/protocol/eager/pending.js";
 import { Sender } from "../../src/protocol/eager/sender.js";
 import { baseOf, CoresJob, fillHeap, type PartsBase } from "../support/cores.js";
 

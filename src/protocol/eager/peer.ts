@@ -1,60 +1,14 @@
 // The state of an origin's messages to one target endpoint: its reservation, its pending queue, and the waiters for room.
 // Pending messages go before newer ones. The direct path is open while all three are empty.
 import * as L from "../../../assembly/layout.js";
-import type { CompletionQueue } from "../../core/completion.js";
 import type { Endpoint } from "../../core/endpoint.js";
 import { PamiError } from "../../core/error.js";
-import { bodyBytes, headerSpace, prologueBytes } from "../../core/message/message.js";
-import type { Activity } from "../../core/progress.js";
-import type { RegionState } from "../../core/region.js";
+import { bodyBytes } from "../../core/message/message.js";
 import { CANCELED, type Callback, EAGAIN, ENOMEM, ERROR, type Result, SHUTDOWN, SUCCESS } from "../../core/result.js";
-import type { Kernel, Memory } from "../../kernel/kernel.js";
-import type { MemoryMap } from "../../memory/map.js";
-import type { GivenRegion } from "../../memory/regions.js";
-import { isRemote, type SlotTable } from "../../node/address.js";
-import { type Clock, stampOf } from "../../support/clock.js";
-import { wasCut } from "../../support/copy.js";
-import { diagnostics } from "../../support/diagnostics.js";
-import { Queue } from "../../support/queue.js";
-import {
-  type Buffers,
-  LANE_ENDED,
-  LANE_FULL,
-  LANE_LATER,
-  LANE_NO_MEMORY,
-  LANE_READY,
-  type Lanes,
-  TAKE_LATER,
-  type UnreadBuffers,
-} from "../../transport/transport.js";
-import type { ContextParts } from "../base.js";
-import type { Offer, RendezvousSender } from "../rendezvous/sender.js";
-
-/** A message that is on its way: in the pending queue, or being sent. */
-export interface SendRequest {
-  readonly dispatch: number;
-  readonly header: Uint8Array | undefined;
-  /** While pending and not copied, a view of fixed length. The view's length becomes 0 if its buffer is detached or shrunk. */
-  readonly payload: Uint8Array | undefined;
-  /** Bytes of the payload when it was sent. */
-  readonly payloadBytes: number;
-  /** The region that holds the payload, unless that is copied or given away. */
-  readonly region: RegionState | undefined;
-  readonly onLocal: Callback | undefined;
-  readonly onRemote: Callback | undefined;
-  readonly cookie: unknown;
-  /** Copied bytes of the message, which count against the limit of the pending queue. */
-  readonly held: number;
-  /** Bytes of the body sent in packets so far; -1: nothing is sent. */
-  sent: number;
-  /** The payload is to be offered, if there is memory for an offer. Then the offer calls the callbacks. */
-  readonly offer: Offer | undefined;
-  /** The region that holds the payload, if the region is given away with the message. */
-  readonly gift: GivenRegion | undefined;
-}
-
-/** The part of a request that is needed when it ends. */
-export type Ending = Pick<SendRequest, "onLocal" | "cookie"> & Partial<Pick<SendRequest, "onRemote" | "gift">>;
+import { LANE_ENDED, LANE_FULL, LANE_LATER, LANE_NO_MEMORY, LANE_READY } from "../../transport/transport.js";
+import { LANE_BROKEN, LANE_BUSY, LANE_CANCELED, LANE_OFFERED, LANE_UNREAD, MessageWriter } from "./message-writer.js";
+import type { PeerSet } from "./peer-set.js";
+import { nextBytes, PendingQueue, pendingOf, type SendRequest, totalOf } from "./pending.js";
 
 /** A whenRoom() whose callback has not been called. */
 interface RoomWaiter {
@@ -70,190 +24,8 @@ interface RoomWaiter {
   readonly held: number;
 }
 
-/**
- * Most bytes of one packet of a large message: with the headers that nodes add, it fits into one packet of a link on loopback.
- */
-const PACKET_BYTES = 65_280;
-/**
- * Results of #attempt(), beside LANE_…. OFFERED: the payload is offered. BUSY: the target has not taken enough earlier
- * offers.
- */
-const LANE_OFFERED = -1;
-const LANE_BUSY = -2;
-const LANE_CANCELED = -3;
-/** A result of #attempt(): the target has as many unread buffers as it may have. */
-const LANE_UNREAD = -4;
-/**
- * Of #attempt(): the payload's buffer was detached or shrunk. If the message had begun, the target has a KIND_BROKEN record.
- */
-const LANE_BROKEN = -5;
 /** Room that a lane needs to be replaced by a larger one. */
 const SWITCH_BYTES = 8;
-
-/**
- * A request in the form that the pending queue keeps: its caller may reuse the header, and also a copied payload.
- * @param copied bytes of the copies
- */
-export function pendingOf(request: SendRequest, copied: number, copyPayload: boolean): SendRequest {
-  const { header, payload, payloadBytes } = request;
-  return {
-    ...request,
-    header: header?.slice(),
-    payload: copyPayload ? payload?.slice() : payload?.subarray(0, payloadBytes),
-    held: copied,
-  };
-}
-
-/** State that the targets of one context share. */
-export class PeerSet {
-  /** Targets with pending messages or waiters for room: work for the next advance. */
-  busy = 0;
-  /** A message waits for an event for which no task rings the bell: look again soon. */
-  retrySoon = false;
-  /** Bytes of copies in the pending queues. */
-  pendingBytes = 0;
-  /** The lane by a target's ordinal where the direct path is open, else 0. */
-  readonly direct: Uint32Array;
-  readonly kernel: Kernel;
-  readonly memory: Memory;
-  readonly lanes: Lanes;
-  readonly completions: CompletionQueue;
-  readonly rendezvous: RendezvousSender;
-  readonly buffers: Buffers;
-  readonly pendingMax: number;
-  /** See Base. */
-  readonly posted: (() => void) | undefined;
-  readonly #activity: Activity;
-  readonly addresses: SlotTable;
-  readonly #map: MemoryMap;
-  readonly #clock: Clock;
-  /** Pointer to the block of the context. */
-  readonly #block: number;
-  #pendingCount = 0;
-
-  constructor(
-    { kernel, memory, map, addresses, clock, block, lanes, buffers, completions, posted, activity }: ContextParts,
-    rendezvous: RendezvousSender,
-    pendingMax: number,
-  ) {
-    this.rendezvous = rendezvous;
-    this.buffers = buffers;
-    this.#activity = activity;
-    this.addresses = addresses;
-    this.#map = map;
-    this.#block = block;
-    this.#clock = clock;
-    this.kernel = kernel;
-    this.memory = memory;
-    this.lanes = lanes;
-    this.completions = completions;
-    this.pendingMax = pendingMax;
-    this.posted = posted;
-    this.direct = new Uint32Array(lanes.open.length);
-  }
-
-  /** Whether a target is in another node. */
-  isRemote(ordinal: number): boolean {
-    return isRemote(this.#map, ordinal);
-  }
-
-  /** One target more, or one fewer, has pending messages or waiters for room. */
-  count(change: 1 | -1): void {
-    this.busy += change;
-    this.#activity.add(change);
-  }
-
-  /**
-   * One message more, or one fewer, is in the pending queues, with so many copied bytes. Also stored in the context's block.
-   */
-  held(messages: 1 | -1, bytes: number): void {
-    this.#pendingCount += messages;
-    this.pendingBytes += messages * bytes;
-    const { words } = this.memory;
-    words[(this.#block + L.CONTEXT_PENDING_COUNT_OFFSET) >>> 2] = this.#pendingCount;
-    words[(this.#block + L.CONTEXT_PENDING_BYTES_OFFSET) >>> 2] = this.pendingBytes;
-  }
-
-  /** A message is sent, or is not sent any more. @returns `result` */
-  complete({ onLocal, onRemote, cookie, gift }: Ending, result: Result): Result {
-    if (result === SUCCESS) gift?.accept();
-    gift?.drop();
-    if (onLocal !== undefined) this.completions.push(onLocal, cookie, result);
-    if (onRemote !== undefined) this.completions.push(onRemote, cookie, result);
-    return result;
-  }
-
-  /** A lane has no room from now on: stores the time stamp, for the dump. */
-  full(lane: number, target: number, bytes: number): void {
-    this.memory.words[(lane + L.LANE_WANTED_SINCE_OFFSET) >>> 2] = stampOf(this.#clock, this.#clock.now());
-    if (!diagnostics.full.hasSubscribers) return;
-    const { addresses, lanes } = this;
-    const { origin } = lanes;
-    diagnostics.full.publish({ from: addresses.endpointAt(origin), to: addresses.endpointAt(target), bytes });
-  }
-}
-
-/** Bytes of a request's body as one record. */
-function totalOf({ header, payloadBytes }: SendRequest): number {
-  return bodyBytes(header?.length ?? 0, payloadBytes);
-}
-
-/** Whether a request's payload no longer exists: its region was closed, or its buffer detached or shrunk. */
-function isPayloadClosed({ payload, payloadBytes, region }: SendRequest): boolean {
-  return region?.closed === true || (payload !== undefined && wasCut(payload, payloadBytes));
-}
-
-/** Bytes of the body of the record that a request sends next. A record of the request never needs more room. */
-function nextBytes(request: SendRequest, inBuffer: boolean): number {
-  const { sent } = request;
-  if (isPayloadClosed(request)) return 0;
-  if (request.offer !== undefined && sent < 0) return L.RTS_SIZE + (request.header?.length ?? 0);
-  if (inBuffer) return L.BUFFER_SIZE + (request.header?.length ?? 0);
-  const total = totalOf(request);
-  return sent < 0 && total <= L.RECV_IMMEDIATE_MAX ? total : Math.min(total - Math.max(sent, 0), PACKET_BYTES);
-}
-
-/**
- * The pending queue of one target. Messages about transfers that have begun go first: an offer at the head may wait until
- * the target has finished with an earlier payload, which takes such messages.
- */
-class PendingQueue {
-  readonly #ofTransfers = new Queue<SendRequest>();
-  readonly #others = new Queue<SendRequest>();
-
-  /** The queue with the message that goes next. A message of several packets that has begun is finished before. */
-  get #next(): Queue<SendRequest> {
-    const { first } = this.#others;
-    const hasBegun = first !== undefined && first.sent >= 0;
-    return hasBegun || this.#ofTransfers.length === 0 ? this.#others : this.#ofTransfers;
-  }
-
-  get length(): number {
-    return this.#ofTransfers.length + this.#others.length;
-  }
-
-  get first(): SendRequest | undefined {
-    return this.#next.first;
-  }
-
-  push(request: SendRequest): void {
-    (request.dispatch < L.DISPATCH_ID_PULL ? this.#others : this.#ofTransfers).push(request);
-  }
-
-  shift(): void {
-    this.#next.shift();
-  }
-
-  *[Symbol.iterator](): Iterator<SendRequest> {
-    yield* this.#ofTransfers;
-    yield* this.#others;
-  }
-
-  clear(): void {
-    this.#ofTransfers.clear();
-    this.#others.clear();
-  }
-}
 
 export class Peer {
   readonly #peerSet: PeerSet;
@@ -270,10 +42,7 @@ export class Peer {
   #heldRefused = -1;
   /** Bytes of the payload that waits for a buffer; -1: no payload does. */
   #bufferWanted = -1;
-  /** Large payloads on their way to the target. */
-  readonly #flight: UnreadBuffers;
-  /** Whether payloads may go in buffers: not to another memory. */
-  readonly #takesBuffers: boolean;
+  readonly writer: MessageWriter;
   /** Tells an agent without a thread that a record was committed. The direct path is not open then. */
   readonly #posted: (() => void) | undefined;
   /** Whether sends to this target may use the direct path. */
@@ -283,8 +52,7 @@ export class Peer {
   constructor(peerSet: PeerSet, ordinal: number) {
     this.#peerSet = peerSet;
     this.#ordinal = ordinal;
-    this.#flight = peerSet.buffers.flight();
-    this.#takesBuffers = !peerSet.isRemote(ordinal);
+    this.writer = new MessageWriter(peerSet, ordinal);
     this.#posted = peerSet.posted;
     this.#isDirect = this.#posted === undefined && peerSet.addresses.isDirect(ordinal);
     this.#ended = peerSet.lanes.hasEnded(ordinal);
@@ -299,24 +67,15 @@ export class Peer {
     return this.#pending.length > 0 || this.#waiters.length > 0;
   }
 
-  get #lane(): number {
-    return this.#peerSet.lanes.open[this.#ordinal] as number;
-  }
-
   /** Bytes of the largest body that a send certainly accepts now. */
   room(): number {
     if (this.#pending.length > 0 || this.#reserved !== undefined || this.#ended) return 0;
-    if (this.#lane === 0 && this.#ensure(0) !== LANE_READY) return 0;
-    const room = this.#peerSet.kernel.laneRoom(this.#lane);
+    if (this.writer.lane === 0 && this.writer.ensure(0) !== LANE_READY) return 0;
+    const room = this.#peerSet.kernel.laneRoom(this.writer.lane);
     // A payload too short for a buffer goes only in the lane.
-    if (room < L.BUFFER_PAYLOAD_MIN || !this.#takesBuffers) return room;
-    const buffer = this.#peerSet.buffers.room(this.#flight);
+    if (room < L.BUFFER_PAYLOAD_MIN || !this.writer.takesBuffers) return room;
+    const buffer = this.#peerSet.buffers.room(this.writer.flight);
     return buffer < L.BUFFER_PAYLOAD_MIN ? L.BUFFER_PAYLOAD_MIN - 1 : Math.max(room, buffer);
-  }
-
-  /** Whether a payload may go in a buffer, at some time. */
-  fitsBuffer(payloadBytes: number): boolean {
-    return this.#takesBuffers && payloadBytes >= L.BUFFER_PAYLOAD_MIN && this.#peerSet.buffers.fits(payloadBytes);
   }
 
   whenRoom(bytes: number, onRoom: Callback, cookie: unknown): void {
@@ -325,7 +84,7 @@ export class Peer {
       return;
     }
     if (!this.isBusy) this.#peerSet.count(1);
-    const isOffer = this.#isOfferRefused && !this.#mayOffer;
+    const isOffer = this.#isOfferRefused && !this.writer.mayOffer;
     // A message of one record never lacks a buffer: its send returns ENOMEM if no lane takes it.
     const isRecord = bytes <= L.RECV_IMMEDIATE_MAX && this.#heldRefused === Number.POSITIVE_INFINITY;
     this.#waiters.push({ bytes, onRoom, cookie, isOffer, held: isRecord ? -1 : this.#heldRefused });
@@ -337,30 +96,25 @@ export class Peer {
 
   /** Bytes of room in the lane that a waiter waits for. */
   #laneBytes({ bytes, held }: RoomWaiter): number {
-    if (held < 0) return Math.min(bytes, this.fitsBuffer(bytes) ? L.SEND_IMMEDIATE_MAX : L.RECV_IMMEDIATE_MAX);
+    if (held < 0) return Math.min(bytes, this.writer.fitsBuffer(bytes) ? L.SEND_IMMEDIATE_MAX : L.RECV_IMMEDIATE_MAX);
     // A message that lacks memory, or space in the pending queue, goes in a buffer or in packets: through any lane.
     const { lanes } = this.#peerSet;
-    const most = this.#lane === 0 ? lanes.smallBodyMax : lanes.recordBodyMax(this.#lane);
+    const most = this.writer.lane === 0 ? lanes.smallBodyMax : lanes.recordBodyMax(this.writer.lane);
     return Math.min(bytes, L.SEND_IMMEDIATE_MAX, most);
   }
 
   /** Whether a waiter may be called back, given that the lane has room for it. */
   #mayTell({ bytes, held }: RoomWaiter): boolean {
     const { buffers, lanes, pendingBytes, pendingMax } = this.#peerSet;
-    const inBuffer = this.fitsBuffer(bytes);
-    if (held < 0) return !inBuffer || buffers.mayTake(this.#flight, bytes);
+    const inBuffer = this.writer.fitsBuffer(bytes);
+    if (held < 0) return !inBuffer || buffers.mayTake(this.writer.flight, bytes);
     if (pendingBytes + held <= pendingMax) return true;
-    return inBuffer ? buffers.hasMemory(this.#flight, bytes) : bytes <= lanes.recordBodyMax(this.#lane);
+    return inBuffer ? buffers.hasMemory(this.writer.flight, bytes) : bytes <= lanes.recordBodyMax(this.writer.lane);
   }
 
   /** The first waiter that room can help. A waiter with an offer is skipped while the target takes no more offers. */
   get #nextWaiter(): RoomWaiter | undefined {
-    return this.#waiters.find(({ isOffer }) => !isOffer || this.#mayOffer);
-  }
-
-  /** Whether one more payload may be offered to the target now. */
-  get #mayOffer(): boolean {
-    return this.#peerSet.rendezvous.mayBegin(this.#ordinal);
+    return this.#waiters.find(({ isOffer }) => !isOffer || this.writer.mayOffer);
   }
 
   /** Takes back a whenRoom() whose callback has not been called. */
@@ -381,9 +135,9 @@ export class Peer {
     if (this.#ended) return -SHUTDOWN;
     if (this.#pending.length > 0) return -EAGAIN;
     const total = bodyBytes(headerBytes, payloadBytes);
-    const state = this.#ensure(total);
+    const state = this.writer.ensure(total);
     if (state !== LANE_READY) return -this.#refused(state, total);
-    const body = this.#peerSet.kernel.laneReserve(this.#lane, total);
+    const body = this.#peerSet.kernel.laneReserve(this.writer.lane, total);
     if (body === 0) return -this.#refused(LANE_FULL, total);
     this.#reserved = { headerBytes, payloadBytes, meta: (headerBytes << L.META_HEADER_SHIFT) | dispatch };
     this.#settle();
@@ -403,7 +157,7 @@ export class Peer {
     const reserved = this.#reserved;
     if (reserved === undefined) return;
     const { kernel, lanes } = this.#peerSet;
-    const lane = this.#lane;
+    const lane = this.writer.lane;
     this.#reserved = undefined;
     // A target that has ended since gets nothing.
     if (this.#ended) lanes.reclaim(this.#ordinal);
@@ -418,14 +172,14 @@ export class Peer {
   /** Whether a target that had no room still has none. So a caller that tries again and again makes no garbage. */
   isStillFull(total: number, payloadBytes: number): boolean {
     const { lanes, kernel } = this.#peerSet;
-    const lane = this.#lane;
+    const lane = this.writer.lane;
     if (
       this.#bufferWanted >= 0 &&
       !this.#ended &&
       payloadBytes >= this.#bufferWanted &&
-      this.fitsBuffer(payloadBytes)
+      this.writer.fitsBuffer(payloadBytes)
     ) {
-      return !this.#peerSet.buffers.mayTake(this.#flight, payloadBytes);
+      return !this.#peerSet.buffers.mayTake(this.writer.flight, payloadBytes);
     }
     if (this.#wanted < 0 || this.#ended || lane === 0 || total > L.RECV_IMMEDIATE_MAX) return false;
     const needed = total <= lanes.recordBodyMax(lane) ? total : SWITCH_BYTES;
@@ -436,8 +190,8 @@ export class Peer {
 
   /** Sends a message with a large payload now, if no message is before it. False: the caller takes the slow path. */
   sendBuffer(dispatch: number, header: Uint8Array | undefined, payload: Uint8Array): boolean {
-    if (this.#peerSet.direct[this.#ordinal] === 0 || !this.fitsBuffer(payload.length)) return false;
-    return this.#attemptBuffer(dispatch, header, payload, undefined) === LANE_READY;
+    if (this.#peerSet.direct[this.#ordinal] === 0 || !this.writer.fitsBuffer(payload.length)) return false;
+    return this.writer.writeBuffer(dispatch, header, payload, undefined) === LANE_READY;
   }
 
   /**
@@ -455,9 +209,9 @@ export class Peer {
     if (
       this.#pending.length === 0 &&
       this.#reserved === undefined &&
-      (fits || totalOf(request) <= L.RECV_IMMEDIATE_MAX || this.#goesInBuffer(request))
+      (fits || totalOf(request) <= L.RECV_IMMEDIATE_MAX || this.writer.goesInBuffer(request))
     ) {
-      const state = this.#attempt(request, fits);
+      const state = this.writer.write(request, fits);
       if (state === LANE_OFFERED || state === LANE_CANCELED || state === LANE_READY) {
         this.#over(request, state);
         this.#settle();
@@ -478,7 +232,7 @@ export class Peer {
       // A reply, which no caller would send again, waits for its first lane.
       const waits = isOwn && request.dispatch !== L.DISPATCH_ID_CALL;
       // The message would go in packets, once the pending queue has space for it.
-      const comesToFit = this.#lane !== 0 && queue && copied <= peerSet.pendingMax;
+      const comesToFit = this.writer.lane !== 0 && queue && copied <= peerSet.pendingMax;
       if (state === LANE_NO_MEMORY && !fits && comesToFit) this.#heldRefused = held;
       if (state === LANE_NO_MEMORY && !waits && !comesToFit) return this.#refused(state, 0);
       if (state === LANE_LATER || state === LANE_NO_MEMORY) peerSet.retrySoon = true;
@@ -492,7 +246,7 @@ export class Peer {
   /** Queues a message that can't be sent now, or refuses it. */
   #later(request: SendRequest, copied: number, copyPayload: boolean, fits: boolean): Result {
     const peerSet = this.#peerSet;
-    const mayOffer = request.offer === undefined || this.#mayOffer;
+    const mayOffer = request.offer === undefined || this.writer.mayOffer;
     if (!fits) {
       this.#isOfferRefused = !mayOffer;
       if (mayOffer) this.#wantFor(request);
@@ -510,17 +264,11 @@ export class Peer {
     return SUCCESS;
   }
 
-  /** Whether a request of which nothing is sent goes in a buffer, if there is memory for one. */
-  #goesInBuffer({ payload, payloadBytes, sent, offer, gift }: SendRequest): boolean {
-    if (sent >= 0 || offer !== undefined || payload === undefined) return false;
-    return gift === undefined ? this.fitsBuffer(payloadBytes) : this.#takesBuffers;
-  }
-
   /** Asks the target to ring for what a request needs: a buffer, or room in the lane. */
   #wantFor(request: SendRequest): void {
-    const inBuffer = this.#goesInBuffer(request);
+    const inBuffer = this.writer.goesInBuffer(request);
     const bytes = request.payloadBytes;
-    const waits = inBuffer && request.gift === undefined && !this.#peerSet.buffers.mayTake(this.#flight, bytes);
+    const waits = inBuffer && request.gift === undefined && !this.#peerSet.buffers.mayTake(this.writer.flight, bytes);
     if (waits) this.#wantBuffer(bytes);
     else this.#want(nextBytes(request, inBuffer));
   }
@@ -528,7 +276,7 @@ export class Peer {
   /** Asks the target to ring when it has read a buffer. */
   #wantBuffer(bytes: number): void {
     const { buffers, kernel, direct } = this.#peerSet;
-    if (this.#wanted >= 0 && this.#lane !== 0) kernel.laneWantRoom(this.#lane, 0);
+    if (this.#wanted >= 0 && this.writer.lane !== 0) kernel.laneWantRoom(this.writer.lane, 0);
     this.#wanted = -1;
     if (this.#bufferWanted < 0) buffers.want(1);
     this.#bufferWanted = bytes;
@@ -558,7 +306,7 @@ export class Peer {
     if (this.#reserved !== undefined) return 0;
     while (this.#pending.length > 0) {
       const request = this.#pending.first as SendRequest;
-      const state = this.#attempt(request, true);
+      const state = this.writer.write(request, true);
       if (state === LANE_BUSY) return 0;
       if (state === LANE_FULL || state === LANE_UNREAD) {
         this.#wantFor(request); // the lane may be another one by now
@@ -577,12 +325,13 @@ export class Peer {
     for (let waiter = this.#nextWaiter; waiter !== undefined; waiter = this.#nextWaiter) {
       const { onRoom, cookie } = waiter;
       const bytes = this.#laneBytes(waiter);
-      const state = this.#ensure(bytes);
+      const state = this.writer.ensure(bytes);
       // There may be memory now for a lane that takes the message whole.
-      if (bytes < waiter.bytes && waiter.bytes <= L.RECV_IMMEDIATE_MAX && waiter.held >= 0) this.#ensure(waiter.bytes);
+      if (bytes < waiter.bytes && waiter.bytes <= L.RECV_IMMEDIATE_MAX && waiter.held >= 0)
+        this.writer.ensure(waiter.bytes);
       if (state === LANE_LATER) this.#peerSet.retrySoon = true;
       if (state === LANE_LATER) return told;
-      if (state === LANE_FULL || (state === LANE_READY && kernel.laneRoom(this.#lane) < bytes)) {
+      if (state === LANE_FULL || (state === LANE_READY && kernel.laneRoom(this.writer.lane) < bytes)) {
         // A waiter with an offer asks the target to ring only once one more payload may be offered.
         if (this.#wanted < 0) this.#want(bytes);
         return told;
@@ -609,18 +358,19 @@ export class Peer {
     if (this.#reserved !== undefined) return false;
     if (this.#bufferWanted >= 0) {
       const first = this.#pending.length === 0 ? this.#nextWaiter : undefined;
-      if (first === undefined ? !buffers.mayTake(this.#flight, this.#bufferWanted) : !this.#mayTell(first))
+      if (first === undefined ? !buffers.mayTake(this.writer.flight, this.#bufferWanted) : !this.#mayTell(first))
         return false;
       if (!this.isBusy) this.#settle();
       return true;
     }
     if (this.#wanted < 0) return false;
-    const lane = this.#lane;
+    const lane = this.writer.lane;
     const next = this.#pending.first;
-    if (next?.offer !== undefined && !this.#mayOffer) return false;
+    if (next?.offer !== undefined && !this.writer.mayOffer) return false;
     const waiter = this.#nextWaiter;
     const awaited = waiter === undefined ? this.#wanted : this.#laneBytes(waiter);
-    const bytes = next === undefined ? Math.min(this.#wanted, awaited) : nextBytes(next, this.#goesInBuffer(next));
+    const bytes =
+      next === undefined ? Math.min(this.#wanted, awaited) : nextBytes(next, this.writer.goesInBuffer(next));
     if (lane === 0 || kernel.laneRoom(lane) < Math.min(bytes, lanes.recordBodyMax(lane))) return false;
     this.#settle();
     if (waiter !== undefined) this.#wanted = awaited;
@@ -640,7 +390,7 @@ export class Peer {
     this.#pending.clear();
     this.#waiters.length = 0;
     this.#unwantBuffer();
-    peerSet.buffers.end(this.#flight);
+    peerSet.buffers.end(this.writer.flight);
     this.#settle();
   }
 
@@ -656,12 +406,12 @@ export class Peer {
     const { lanes, direct, buffers } = this.#peerSet;
     lanes.open[this.#ordinal] = 0;
     direct[this.#ordinal] = 0;
-    buffers.close(this.#flight);
+    buffers.close(this.writer.flight);
   }
 
   /** Opens the lane, unless there is one. */
   resume(): Result {
-    const state = this.#ensure(0);
+    const state = this.writer.ensure(0);
     this.#settle();
     if (state === LANE_ENDED) return SHUTDOWN;
     if (state === LANE_NO_MEMORY) return ENOMEM;
@@ -677,13 +427,13 @@ export class Peer {
     else lanes.close(this.#ordinal);
     direct[this.#ordinal] = 0;
     this.#unwantBuffer();
-    buffers.close(this.#flight);
+    buffers.close(this.writer.flight);
     for (const { gift } of this.#pending) gift?.drop();
   }
 
   /** After a change: whether the direct path is open. */
   #settle(): void {
-    const lane = this.#lane;
+    const lane = this.writer.lane;
     const free = this.#pending.length === 0 && this.#reserved === undefined && !this.#ended;
     if (free && this.#wanted >= 0 && this.#nextWaiter === undefined && lane !== 0) {
       this.#wanted = -1;
@@ -692,15 +442,6 @@ export class Peer {
     if (free && this.#waiters.length === 0) this.#unwantBuffer();
     this.#peerSet.direct[this.#ordinal] = free && this.#wanted < 0 && this.#isDirect ? lane : 0;
     this.#posted?.();
-  }
-
-  /** See ShmLanes.ensure(). */
-  #ensure(bytes: number): number {
-    const { lanes, direct } = this.#peerSet;
-    const state = lanes.ensure(this.#ordinal, bytes);
-    // The lane may be a new lane, even if it does not take a body of `bytes`.
-    if (direct[this.#ordinal] !== 0) direct[this.#ordinal] = this.#lane;
-    return state;
   }
 
   /** The result of a call for which there is no lane. */
@@ -718,7 +459,7 @@ export class Peer {
 
   /** Asks the target to ring when it frees space. The direct path is closed until the target has freed space. */
   #want(bytes: number): void {
-    const lane = this.#lane;
+    const lane = this.writer.lane;
     // A lane that has replaced the previous lane since has no stamp yet.
     const isStamped = this.#peerSet.memory.words[(lane + L.LANE_WANTED_SINCE_OFFSET) >>> 2] !== 0;
     if (lane !== 0 && (this.#wanted < 0 || !isStamped)) this.#peerSet.full(lane, this.#ordinal, bytes);
@@ -729,149 +470,7 @@ export class Peer {
     this.#peerSet.direct[this.#ordinal] = 0;
   }
 
-  /**
-   * Writes as much of a request as has room. LANE_READY: all of it.
-   * @param mayBegin whether a message of several packets may be begun, and finished later
-   */
-  #attempt(request: SendRequest, mayBegin: boolean): number {
-    const { lanes } = this.#peerSet;
-    const { header, payload, dispatch, sent, offer } = request;
-    const total = totalOf(request);
-    if (isPayloadClosed(request)) return this.#breakOff(request);
-    if (offer !== undefined && sent < 0) {
-      const state = this.#attemptOffer(request, offer);
-      if (state !== LANE_NO_MEMORY) return state;
-    }
-    if (this.#goesInBuffer(request)) {
-      const state = this.#attemptBuffer(dispatch, header, payload as Uint8Array, request.gift);
-      if (state !== LANE_NO_MEMORY) return state;
-      if (!mayBegin && total > L.RECV_IMMEDIATE_MAX) return LANE_NO_MEMORY;
-    }
-    // A message that has begun continues in the lane that there is.
-    const bytes = sent < 0 ? Math.min(total, L.RECV_IMMEDIATE_MAX) : lanes.recordBodyMax(this.#lane);
-    const state = this.#ensure(bytes);
-    const lane = this.#lane;
-    const isTooSmall = state === LANE_NO_MEMORY && lane !== 0;
-    if (state !== LANE_READY && !(isTooSmall && mayBegin)) return state;
-    const meta = ((header?.length ?? 0) << L.META_HEADER_SHIFT) | dispatch;
-    if (isTooSmall || sent >= 0 || total > L.RECV_IMMEDIATE_MAX) return this.#attemptPackets(request, meta, total);
-    return lanes.send(lane, meta, header, payload, total) ? LANE_READY : LANE_FULL;
-  }
-
-  /** Gives up a request whose payload is gone. If the message has begun, the target is told. */
-  #breakOff({ sent }: SendRequest): number {
-    if (sent < 0) return LANE_BROKEN;
-    const { kernel } = this.#peerSet;
-    const state = this.#ensure(0);
-    if (state !== LANE_READY) return state;
-    if (kernel.laneReserve(this.#lane, 0) === 0) return LANE_FULL;
-    kernel.laneCommit(this.#lane, L.KIND_BROKEN, 0, 0);
-    return LANE_BROKEN;
-  }
-
-  /** Writes the RTS of an offer. LANE_NO_MEMORY: there is no memory for the transfer, so the payload goes in packets. */
-  #attemptOffer({ header, dispatch }: SendRequest, offer: Offer): number {
-    const { rendezvous, kernel, lanes } = this.#peerSet;
-    if (offer.signal?.aborted) return LANE_CANCELED;
-    if (!this.#mayOffer) return LANE_BUSY;
-    const headerBytes = header?.length ?? 0;
-    const bytes = L.RTS_SIZE + headerBytes;
-    // This node can't know whether the other memory has a piece for a larger lane.
-    if (bytes > lanes.smallBodyMax && !this.#takesBuffers) return LANE_NO_MEMORY;
-    const state = this.#ensure(bytes);
-    if (state !== LANE_READY) return state;
-    if (!rendezvous.reserve(offer)) return LANE_NO_MEMORY;
-    const body = kernel.laneReserve(this.#lane, bytes);
-    if (body === 0) return LANE_FULL;
-    rendezvous.begin(offer, this.#ordinal, body);
-    if (header !== undefined) lanes.copyIn(header, body + L.RTS_SIZE);
-    kernel.laneCommit(this.#lane, L.KIND_RTS, bytes, (headerBytes << L.META_HEADER_SHIFT) | dispatch);
-    return LANE_OFFERED;
-  }
-
-  /**
-   * Copies a payload into a buffer, and writes its record. A payload that is given away already has its extent.
-   * LANE_NO_MEMORY: the payload goes in the lane, or in packets.
-   */
-  #attemptBuffer(
-    dispatch: number,
-    header: Uint8Array | undefined,
-    payload: Uint8Array,
-    gift: GivenRegion | undefined,
-  ): number {
-    const { kernel, lanes, buffers, memory } = this.#peerSet;
-    const headerBytes = header?.length ?? 0;
-    const state = this.#ensure(L.BUFFER_SIZE + headerBytes);
-    if (state !== LANE_READY) return state;
-    const lane = this.#lane;
-    const body = kernel.laneReserve(lane, L.BUFFER_SIZE + headerBytes);
-    if (body === 0) return LANE_FULL;
-    const slot = gift === undefined ? buffers.take(this.#flight, payload.length) : buffers.give(gift.extent);
-    if (slot < 0) {
-      kernel.laneAbort(lane);
-      return gift === undefined && slot === TAKE_LATER ? LANE_UNREAD : LANE_NO_MEMORY;
-    }
-    const extent = buffers.extentOf(slot);
-    const place = gift === undefined ? extent : payload.byteOffset;
-    if (gift === undefined) lanes.copyIn(payload, extent);
-    const { words } = memory;
-    words[(body + L.BUFFER_SLOT_OFFSET) >>> 2] = buffers.pointerOf(slot);
-    words[(body + L.BUFFER_EXTENT_OFFSET) >>> 2] = extent;
-    words[(body + L.BUFFER_PLACE_OFFSET) >>> 2] = place;
-    words[(body + L.BUFFER_BYTES_OFFSET) >>> 2] = payload.length;
-    words[(body + L.BUFFER_GIVEN_OFFSET) >>> 2] = gift === undefined ? 0 : 1;
-    if (header !== undefined) lanes.copyIn(header, body + L.BUFFER_SIZE);
-    buffers.send(this.#flight, slot);
-    gift?.accept();
-    gift?.pass();
-    kernel.laneCommit(
-      lane,
-      L.KIND_BUFFER,
-      L.BUFFER_SIZE + headerBytes,
-      (headerBytes << L.META_HEADER_SHIFT) | dispatch,
-    );
-    return LANE_READY;
-  }
-
-  #attemptPackets(request: SendRequest, meta: number, total: number): number {
-    const { kernel, lanes, memory } = this.#peerSet;
-    const { header, payloadBytes } = request;
-    const lane = this.#lane;
-    const headerBytes = header?.length ?? 0;
-    const prologue = prologueBytes(headerBytes, payloadBytes);
-    const most = Math.min(PACKET_BYTES, lanes.recordBodyMax(lane));
-    if (request.sent < 0) {
-      const bytes = Math.min(prologue, lanes.recordBodyMax(lane) - L.FIRST_PREFIX_SIZE);
-      const body = kernel.laneReserve(lane, L.FIRST_PREFIX_SIZE + bytes);
-      if (body === 0) return LANE_FULL;
-      memory.words[body >>> 2] = payloadBytes;
-      this.#copyIn(request, 0, bytes, body + L.FIRST_PREFIX_SIZE);
-      kernel.laneCommit(lane, L.KIND_FIRST, L.FIRST_PREFIX_SIZE + bytes, meta);
-      request.sent = bytes;
-    }
-    while (request.sent < total) {
-      const { sent } = request;
-      const bytes = Math.min((sent < prologue ? prologue : total) - sent, most);
-      const body = kernel.laneReserve(lane, bytes);
-      if (body === 0) return LANE_FULL;
-      this.#copyIn(request, sent, sent + bytes, body);
-      kernel.laneCommit(lane, L.KIND_MORE, bytes, 0);
-      request.sent = sent + bytes;
-    }
-    return LANE_READY;
-  }
-
-  /** Copies bytes of a message's body, from `start` to `end`, to `pointer`. */
-  #copyIn({ header, payload }: SendRequest, start: number, end: number, pointer: number): void {
-    const { lanes } = this.#peerSet;
-    const headerBytes = header?.length ?? 0;
-    const space = headerSpace(headerBytes);
-    if (start < headerBytes) lanes.copyIn((header as Uint8Array).subarray(start, end), pointer);
-    const from = Math.max(start, space);
-    if (end > from) lanes.copyIn((payload as Uint8Array).subarray(from - space, end - space), pointer + from - start);
-  }
-
-  /** Completes a request with the result of #attempt(). The callbacks of an offer are called later. */
+  /** Completes a request with the result of MessageWriter.write(). The callbacks of an offer are called later. */
   #over(request: SendRequest, state: number): void {
     if (state === LANE_OFFERED) return;
     let result: Result = SHUTDOWN;

@@ -15,7 +15,9 @@ import { type SlotTable, taskAt } from "../../node/address.js";
 import type { Lanes } from "../../transport/transport.js";
 import type { ContextParts } from "../base.js";
 import type { Offer, RendezvousSender } from "../rendezvous/sender.js";
-import { type Ending, Peer, PeerSet, pendingOf, type SendRequest } from "./peer.js";
+import { Peer } from "./peer.js";
+import { PeerSet } from "./peer-set.js";
+import { type Ending, pendingOf, type SendRequest } from "./pending.js";
 import type { SendParameters } from "./send-parameters.js";
 
 /** Four bytes as a little-endian word. */
@@ -256,7 +258,7 @@ export class Sender {
     const total = bodyBytes(headerBytes, payloadBytes);
     const copied = copiesPayload ? total : headerBytes;
     const isLarge = total > L.RECV_IMMEDIATE_MAX;
-    if (copied > this.#peerSet.pendingMax && isLarge && !target?.fitsBuffer(payloadBytes)) {
+    if (copied > this.#peerSet.pendingMax && isLarge && !target?.writer.fitsBuffer(payloadBytes)) {
       throw new PamiError(
         "PAMIR_TOO_LARGE",
         `a send of ${copied} bytes without onLocal: the pending queue copies at most ${this.#peerSet.pendingMax}`,
