@@ -22,6 +22,8 @@ import { nodesKeepOrder } from "./algorithms/leaders.js";
 import { Check, type CollectiveCall, callIn } from "./calls.js";
 import type { Extension } from "./extension.js";
 import { type Early, EarlyMessages } from "./geometry/early-messages.js";
+import { Ends } from "./geometry/ends.js";
+import { Extensions } from "./geometry/extensions.js";
 import { describeEnd, Failures, failureError, failureIn } from "./geometry/failures.js";
 import type { Membership } from "./geometry/membership.js";
 import { Peers } from "./geometry/peers.js";
@@ -76,12 +78,8 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
   readonly table: Uint8Array | undefined;
   isClosed = false;
   readonly active: ActiveMessages;
-  /** Members that have ended or closed the geometry. */
-  readonly #gone = new Set<number>();
-  /** Gone members that have ended, or closed the geometry, for certain. The rest is only silent. */
-  readonly #certain = new Set<number>();
-  /** Members that share the memory and have ended. Their blocks are copies by now. */
-  readonly #ended = new Set<number>();
+  readonly extensions: Extensions;
+  readonly #ends = new Ends();
   /** Copies of blocks of members that have ended. */
   readonly #copies: Piece[] = [];
   readonly #host: GeometryHost;
@@ -101,8 +99,6 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
   readonly #checks = new Map<number, Check>();
   readonly #failures = new Failures();
   readonly #votes: Votes;
-  /** The extensions of this geometry, by number. */
-  readonly #extensions = new Map<number, Extension>();
 
   constructor(host: GeometryHost, membership: Membership) {
     const { id, rank, endpoints, ids, nodes, isChecked, shared, table, release } = membership;
@@ -117,7 +113,8 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     this.#host = host;
     this.#ids = ids;
     this.#peers = new Peers(host.channel, membership);
-    this.#votes = new Votes(host, membership, this.#peers, { gone: this.#gone, certain: this.#certain });
+    this.#votes = new Votes(host, membership, this.#peers, this.#ends);
+    this.extensions = new Extensions(this.#peers);
     this.#shared = shared;
     this.#release = release;
     this.table = table;
@@ -166,7 +163,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
   }
 
   get goneRanks(): ReadonlySet<number> {
-    return this.#gone;
+    return this.#ends.gone;
   }
 
   /** Begins an operation over messages. @param call in debug mode: this member's call */
@@ -195,7 +192,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
 
   start(execution: Execution, schedule?: Schedule): void {
     execution.begin(schedule);
-    for (const rank of this.#gone) execution.ended(rank);
+    for (const rank of this.#ends.gone) execution.ended(rank);
   }
 
   #deliverEarly(operation: CollectiveOperation): void {
@@ -264,7 +261,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
       this.send(COLLECTIVE_CALL, rank, operation, 0, bytes);
       this.watch(rank);
     }
-    for (const rank of this.#gone) this.#endedFor(operation, rank);
+    for (const rank of this.#ends.gone) this.#endedFor(operation, rank);
     this.#compare(operation);
   }
 
@@ -318,7 +315,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
 
   /** A message of this geometry has come from the member of this rank. */
   came(kind: number, rank: number, number: number, tag: number, signature: number, arrival: Arrival): void {
-    if (kind === COLLECTIVE_EXTENSION) this.#extensions.get(number)?.came(rank, tag, signature, arrival);
+    if (kind === COLLECTIVE_EXTENSION) this.extensions.came(number, rank, tag, signature, arrival);
     else if (kind === COLLECTIVE_CLOSED) {
       this.memberGone(rank);
       this.#host.closedAt(this, arrival.origin);
@@ -370,15 +367,15 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
   }
 
   get hasAnyEnded(): boolean {
-    return this.#gone.size > 0 || this.#ended.size > 0;
+    return this.#ends.hasAny;
   }
 
   isGone(rank: number): boolean {
-    return this.#gone.has(rank);
+    return this.#ends.gone.has(rank);
   }
 
   hasEnded(rank: number): boolean {
-    return this.#gone.has(rank) || this.#ended.has(rank);
+    return this.#ends.has(rank);
   }
 
   watch(rank: number): void {
@@ -401,28 +398,9 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
    */
   extend(extension: Extension): number {
     const number = this.nextNumber;
-    this.#extensions.set(number, extension);
+    this.extensions.add(number, extension);
     for (let rank = 0; rank < this.size; rank++) if (rank !== this.rank) this.watch(rank);
     return number;
-  }
-
-  /** Removes an extension: messages to it are dropped. */
-  unextend(number: number): void {
-    this.#extensions.delete(number);
-  }
-
-  /** Sends a message to another member's extension. The payload may be reused once this returns, or at `onSent`. */
-  sendToExtension(
-    number: number,
-    rank: number,
-    tag: number,
-    word: number,
-    payload?: Uint8Array,
-    onSent?: Callback,
-  ): Result {
-    if (onSent === undefined) return this.#peers.send(COLLECTIVE_EXTENSION, rank, number, tag, word, payload);
-    this.#peers.sendLong(COLLECTIVE_EXTENSION, rank, number, tag, word, payload as Uint8Array, onSent);
-    return SUCCESS;
   }
 
   /** Has a callback called once an operation is over. */
@@ -451,8 +429,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
   }
 
   get #firstEnded(): Endpoint | undefined {
-    const [rank = -1] = [...this.#gone, ...this.#ended];
-    return this.endpoints[rank];
+    return this.endpoints[this.#ends.first ?? -1];
   }
 
   sendActive(kind: number, rank: number, number: number, tag: number, root: number, payload: Uint8Array): void {
@@ -554,7 +531,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
       told.add((this.rank + distance) % this.size).add((this.rank - distance + this.size) % this.size);
     }
     const text = new TextEncoder().encode((why || (result === SHUTDOWN ? this.#failures.lost : "")).slice(0, WHY_MAX));
-    for (const rank of told) if (!this.#gone.has(rank)) this.#tell(COLLECTIVE_FAILED, rank, number, result, text);
+    for (const rank of told) if (!this.#ends.gone.has(rank)) this.#tell(COLLECTIVE_FAILED, rank, number, result, text);
   }
 
   #tell(kind: number, rank: number, number: number, tag: number, payload?: Uint8Array): void {
@@ -578,14 +555,14 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
    * @param isCertain false: the member is only silent, and may go on elsewhere
    */
   memberGone(rank: number, isCertain = true): void {
-    this.#gone.add(rank);
-    if (isCertain) this.#certain.add(rank);
+    this.#ends.gone.add(rank);
+    if (isCertain) this.#ends.certain.add(rank);
     this.active.gone();
     this.#votes.gone();
     for (const operation of this.#active.all()) {
       if (operation.isPolling || !operation.isStopped) this.#endedFor(operation, rank);
     }
-    for (const extension of this.#extensions.values()) extension.gone(rank);
+    this.extensions.gone(rank);
     this.#dropIfUnread();
   }
 
@@ -613,7 +590,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
    * acknowledged the end. So operations read the member's bytes now, and a copy of its block is kept.
    */
   sharedMemberEnded(rank: number): void {
-    if (this.#shared === undefined || this.#ended.has(rank)) return;
+    if (this.#shared === undefined || this.#ends.ended.has(rank)) return;
     if (!this.#failures.isBrokenAt((this.#completed + 1) >>> 0)) {
       const copy = this.scratch.take(4096);
       if (copy !== undefined) {
@@ -623,7 +600,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
       this.advance();
       if (copy === undefined) this.#break(`no memory for what ${nameOf(this.endpoints[rank] as Endpoint)} has left`);
     }
-    this.#ended.add(rank);
+    this.#ends.ended.add(rank);
     // Some of its messages may still come: memberGone() is called once they are delivered.
     for (const operation of this.#active.all()) {
       if (operation.isPolling && operation.check === undefined) operation.ended(rank);
@@ -634,7 +611,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
   /** Begins an agreement on the members that have ended. All members that are left call agree(), equally often. */
   agree(isGood: boolean): Agreement {
     const agreement = this.#votes.agree(isGood);
-    for (let rank = 0; rank < this.size; rank++) if (rank !== this.rank && !this.#gone.has(rank)) this.watch(rank);
+    for (let rank = 0; rank < this.size; rank++) if (rank !== this.rank && !this.#ends.gone.has(rank)) this.watch(rank);
     this.#votes.begin(agreement);
     return agreement;
   }
@@ -654,8 +631,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     for (const operation of this.#active.all()) this.#end(operation, CANCELED, false);
     this.#early.byNumber.clear();
     this.active.close();
-    for (const extension of this.#extensions.values()) extension.gone(this.rank);
-    this.#extensions.clear();
+    this.extensions.close(this.rank);
     // Tell every member: some members wait only for this member and never send to it, so would not learn of the close
     // otherwise. A member that has closed also waits for this member.
     for (let rank = 0; rank < this.size; rank++) this.#tell(COLLECTIVE_CLOSED, rank, 0, 0);

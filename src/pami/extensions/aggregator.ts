@@ -511,7 +511,7 @@ export class Aggregator<View extends ItemArray = ItemArray> {
   close(): void {
     this.#isClosed = true;
     for (let rank = 0; rank < this.#outgoing.length; rank++) this.#close(rank);
-    this.#host.core.unextend(this.#number);
+    this.#host.core.extensions.remove(this.#number);
   }
 
   #checkOpen(call: string): void {
@@ -662,7 +662,7 @@ export class Aggregator<View extends ItemArray = ItemArray> {
     }
     this.#endRun(rank);
     const payload = filled === bytes.length ? bytes : bytes.subarray(0, filled);
-    const result = core.sendToExtension(this.#number, rank, 0, 0, payload);
+    const result = core.extensions.send(this.#number, rank, 0, 0, payload);
     if (result === EAGAIN) return EAGAIN;
     this.#close(rank);
     this.#sent[rank] = (this.#sent[rank] as number) + 1;

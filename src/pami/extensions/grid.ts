@@ -307,7 +307,7 @@ export class Grid<View extends CellArray = Float64Array> {
     try {
       await this.#region.close(options);
     } finally {
-      this.#host.core.unextend(this.#number);
+      this.#host.core.extensions.remove(this.#number);
     }
   }
 
@@ -354,10 +354,10 @@ export class Grid<View extends CellArray = Float64Array> {
     const { core } = this.#host;
     const { bytes } = parcel;
     if (bytes === undefined || bytes.length <= COPIED_BYTES) {
-      return core.sendToExtension(this.#number, rank, direction, this.#begun, bytes);
+      return core.extensions.send(this.#number, rank, direction, this.#begun, bytes);
     }
     parcel.isInUse = true;
-    return core.sendToExtension(this.#number, rank, direction, this.#begun, bytes, () => {
+    return core.extensions.send(this.#number, rank, direction, this.#begun, bytes, () => {
       parcel.isInUse = false;
     });
   }
@@ -390,7 +390,7 @@ export class Grid<View extends CellArray = Float64Array> {
     this.#failed = result;
     const { core, group } = this.#host;
     for (const rank of new Set(this.#links.map((link) => link.rank))) {
-      if (rank !== group.rank && !core.hasEnded(rank)) core.sendToExtension(this.#number, rank, TAG_FAILED, 0);
+      if (rank !== group.rank && !core.hasEnded(rank)) core.extensions.send(this.#number, rank, TAG_FAILED, 0);
     }
   }
 
@@ -506,7 +506,7 @@ async function make<View extends CellArray>(
     });
     grid = new Grid({ host, plan, block, sides, layout, type, number, region });
   } catch (error) {
-    host.core.unextend(number);
+    host.core.extensions.remove(number);
     throw error;
   }
   for (const call of early) call();
