@@ -8,7 +8,7 @@ import { CANCELED, type Callback, EAGAIN, ENOMEM, ERROR, type Result, SHUTDOWN, 
 import { LANE_ENDED, LANE_FULL, LANE_LATER, LANE_NO_MEMORY, LANE_READY } from "../../transport/transport.js";
 import { LANE_BROKEN, LANE_BUSY, LANE_CANCELED, LANE_OFFERED, LANE_UNREAD, MessageWriter } from "./message-writer.js";
 import type { PeerSet } from "./peer-set.js";
-import { nextBytes, PendingQueue, pendingOf, type SendRequest, totalOf } from "./pending.js";
+import { nextBytes, PendingMessages, pendingOf, type SendRequest, totalOf } from "./pending.js";
 
 /** A whenRoom() whose callback has not been called. */
 interface RoomWaiter {
@@ -30,7 +30,7 @@ const SWITCH_BYTES = 8;
 export class Peer {
   readonly #peerSet: PeerSet;
   readonly #ordinal: number;
-  readonly #pending = new PendingQueue();
+  readonly #pending = new PendingMessages();
   readonly #waiters: RoomWaiter[] = [];
   /** Bytes of the open reservation's header and payload, and its meta word; undefined without one. */
   #reserved: { readonly headerBytes: number; readonly payloadBytes: number; readonly meta: number } | undefined;

@@ -76,7 +76,7 @@ export function nextBytes(request: SendRequest, inBuffer: boolean): number {
  * The pending queue of one target. Messages about transfers that have begun go first: an offer at the head may wait until
  * the target has finished with an earlier payload, which takes such messages.
  */
-export class PendingQueue {
+export class PendingMessages {
   readonly #ofTransfers = new Queue<SendRequest>();
   readonly #others = new Queue<SendRequest>();
 
