@@ -29,6 +29,8 @@ export interface ProgramEnd {
 }
 
 const PAGE = 65_536;
+/** Pointers of a program are signed numbers in calls: beyond, they would be negative. */
+const ADDRESSES = 2 ** 31;
 /** The part of a node's heap that programs take; the rest is for lanes, buffers and stored messages. */
 const HEAP_SHARE = 0.75;
 /** The names of a module's imports: WASI, MPI, and where the program's memory ends. */
@@ -96,7 +98,14 @@ function arenaOf(client: Client, bytes: number, heapBytes: number | undefined): 
     const text = `the program needs ${bytes} bytes and a heap, and its task's part of the memory has ${whole}: give the job more heapBytes`;
     throw new PamiError("PAMIR_NO_MEMORY", text);
   }
-  return client.createRegion(whole);
+  const arena = client.createRegion(whole);
+  const end = arena.bytes.byteOffset + whole;
+  if (end <= ADDRESSES) return arena;
+  arena.close();
+  throw new PamiError(
+    "PAMIR_NO_MEMORY",
+    `the program would end at address ${end}, the limit is ${ADDRESSES}: give the job fewer heapBytes`,
+  );
 }
 
 function importsOf(

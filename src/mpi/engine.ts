@@ -36,7 +36,7 @@ const EAGER_MAX = 16_384;
 /** The same to tasks of other nodes, where a place costs a journey there and back. */
 const EAGER_MAX_REMOTE = 65_536;
 /** Communicators that a task may have, those that it has given back included. */
-export const COMMS_MAX = 4096;
+const COMMS_MAX = 4096;
 /** Bytes of the engine's first region, and of each further one. */
 const REGION_BYTES = 1 << 20;
 const HANDLE_INDICES = 2 ** 20;
@@ -100,14 +100,6 @@ export class MessageEngine {
       const endpoint = client.endpoint(other);
       if (other !== client.task) core.watch(endpoint, () => this.#endpointEnded(endpoint), undefined);
     }
-  }
-
-  /** Messages that wait for a receive, and the bytes of their payloads. */
-  get stored(): { readonly messages: number; readonly bytes: number } {
-    return {
-      messages: this.#word(this.#engine + L.MPI_ENGINE_STORED_OFFSET),
-      bytes: this.#word(this.#engine + L.MPI_ENGINE_STORED_BYTES_OFFSET),
-    };
   }
 
   /**

@@ -78,6 +78,12 @@ describe("a rank that ends", () => {
     expect({ status, stdout }).toEqual({ status: 0, stdout: "NULL\n" });
   });
 
+  it("has no memory beyond 2^31, where its pointers would be negative", () => {
+    const { status, stderr } = run("-n", "1", "--heap-bytes", "4000000000", built("ends"), "heap");
+    expect(stderr).toMatch(/would end at address \d+, the limit is 2147483648: .* \(PAMIR_NO_MEMORY\)/);
+    expect(status).toBe(2);
+  });
+
   it("may call nothing but a few before MPI_Init()", () => {
     const { status, stderr } = ends("before");
     expect(status).not.toBe(0);

@@ -9,7 +9,7 @@ import { asFailure, FROM_NOBODY, failureOf, finish, isOver, NO_MESSAGE, take, wr
 import type { Call, MpiState } from "./state.js";
 import { isDense, pack } from "./types.js";
 
-/** Bytes of an attached buffer that one message may take; MPI_Bsend() copies into memory of the engine. */
+/** Polls that find nothing, one behind the other, before a short sleep. */
 const POLLS_BEFORE_SLEEP = 1000;
 
 /** What a send or a receive is called with. */
@@ -257,7 +257,6 @@ export function messageCalls(state: MpiState, messages: Messages): Record<string
 
 /** Lets a send go on without its request. */
 export function forget(state: MpiState, request: OpenRequest): number {
-  request.isForgotten = true;
   if (isOver(state, request)) take(state, request);
   else state.forgotten.add(request);
   return SUCCESS;

@@ -31,6 +31,4 @@ export interface OpenRequest {
   current?: OpenRequest | undefined;
   /** How it ended, if that is known before it is asked for. */
   outcome?: Outcome;
-  /** The program has let it go: nothing asks for it. */
-  isForgotten?: boolean;
 }

@@ -103,7 +103,6 @@ export class MpiState {
   /** Of MPI_Buffer_attach(). */
   attached: { readonly buffer: number; readonly bytes: number } | undefined;
   readonly words: Int32Array;
-  readonly longs: BigInt64Array;
   readonly bytes: Uint8Array;
   /** The program's table of functions, once it runs. */
   table: WebAssembly.Table | undefined;
@@ -123,7 +122,6 @@ export class MpiState {
     this.communicators = new Communicators(client, context, world);
     this.bytes = client.bytes;
     this.words = new Int32Array(client.bytes.buffer);
-    this.longs = new BigInt64Array(client.bytes.buffer);
     this.#predefine(COMM_WORLD, this.communicators.world, "MPI_COMM_WORLD");
     this.#predefine(COMM_SELF, this.communicators.self, "MPI_COMM_SELF");
     this.groups.set(GROUP_EMPTY, []);
