@@ -174,10 +174,12 @@ it("a long transfer has few fragments on their way", async () => {
     const geometries = await geometryOf(given);
     const length = 16 * MIB;
     const buffers = geometries.map(({ rank }) => new Uint8Array(length).fill(7 * (1 - rank)));
-    // When a collector of garbage comes is the host's to say.
+    // When a collector of garbage comes is the host's to say. A second collection waits for the sweeper of the first: a thread
+    // that a busy machine delays, which left up to 7 MiB of dead arrays in the count.
     setFlagsFromString("--expose-gc");
     const gc = runInNewContext("gc") as () => void;
     const taken = (): number => {
+      gc();
       gc();
       return process.memoryUsage().arrayBuffers;
     };
@@ -195,7 +197,7 @@ it("a long transfer has few fragments on their way", async () => {
     expect(buffers[1]?.every((byte) => byte === 7)).toBe(true);
     expect(turns).toBeGreaterThan(16);
     // Each fragment at its origin, in frames, and at its target.
-    expect(peak).toBeLessThan(4 * FRAGMENTS_AHEAD * FRAGMENT_BYTES + 4 * MIB);
+    expect(peak).toBeLessThan(4 * FRAGMENTS_AHEAD * FRAGMENT_BYTES);
   } finally {
     await given.close();
   }
