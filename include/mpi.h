@@ -352,7 +352,7 @@ PAMIR_MPI(MPI_Start) int MPI_Start(MPI_Request *request);
 PAMIR_MPI(MPI_Startall) int MPI_Startall(int count, MPI_Request requests[]);
 PAMIR_MPI(MPI_Cancel) int MPI_Cancel(MPI_Request *request);
 PAMIR_MPI(MPI_Test_cancelled) int MPI_Test_cancelled(const MPI_Status *status, int *flag);
-/* Collective operations (src/c/mpi/collectives.ts). */
+/* Collective operations (src/c/mpi/collective/). */
 PAMIR_MPI(MPI_Barrier) int MPI_Barrier(MPI_Comm comm);
 PAMIR_MPI(MPI_Bcast) int MPI_Bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm);
 PAMIR_MPI(MPI_Reduce)
@@ -392,6 +392,115 @@ int MPI_Alltoall(const void *send, int send_count, MPI_Datatype send_type, void 
 PAMIR_MPI(MPI_Alltoallv)
 int MPI_Alltoallv(const void *send, const int send_counts[], const int send_places[], MPI_Datatype send_type,
                   void *receive, const int counts[], const int places[], MPI_Datatype type, MPI_Comm comm);
+PAMIR_MPI(MPI_Alltoallw)
+int MPI_Alltoallw(const void *send, const int send_counts[], const int send_places[],
+                  const MPI_Datatype send_types[], void *receive, const int counts[], const int places[],
+                  const MPI_Datatype types[], MPI_Comm comm);
+/* Nonblocking collective operations (src/c/mpi/collective/prepared.ts). */
+PAMIR_MPI(MPI_Ibarrier) int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request);
+PAMIR_MPI(MPI_Ibcast)
+int MPI_Ibcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Request *request);
+PAMIR_MPI(MPI_Ireduce)
+int MPI_Ireduce(const void *send, void *receive, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm,
+                MPI_Request *request);
+PAMIR_MPI(MPI_Iallreduce)
+int MPI_Iallreduce(const void *send, void *receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+                   MPI_Request *request);
+PAMIR_MPI(MPI_Iscan)
+int MPI_Iscan(const void *send, void *receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+              MPI_Request *request);
+PAMIR_MPI(MPI_Iexscan)
+int MPI_Iexscan(const void *send, void *receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+                MPI_Request *request);
+PAMIR_MPI(MPI_Ireduce_scatter)
+int MPI_Ireduce_scatter(const void *send, void *receive, const int counts[], MPI_Datatype type, MPI_Op op,
+                        MPI_Comm comm, MPI_Request *request);
+PAMIR_MPI(MPI_Ireduce_scatter_block)
+int MPI_Ireduce_scatter_block(const void *send, void *receive, int count, MPI_Datatype type, MPI_Op op,
+                              MPI_Comm comm, MPI_Request *request);
+PAMIR_MPI(MPI_Igather)
+int MPI_Igather(const void *send, int send_count, MPI_Datatype send_type, void *receive, int count,
+                MPI_Datatype type, int root, MPI_Comm comm, MPI_Request *request);
+PAMIR_MPI(MPI_Igatherv)
+int MPI_Igatherv(const void *send, int send_count, MPI_Datatype send_type, void *receive, const int counts[],
+                 const int places[], MPI_Datatype type, int root, MPI_Comm comm, MPI_Request *request);
+PAMIR_MPI(MPI_Iscatter)
+int MPI_Iscatter(const void *send, int send_count, MPI_Datatype send_type, void *receive, int count,
+                 MPI_Datatype type, int root, MPI_Comm comm, MPI_Request *request);
+PAMIR_MPI(MPI_Iscatterv)
+int MPI_Iscatterv(const void *send, const int counts[], const int places[], MPI_Datatype send_type, void *receive,
+                  int count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Request *request);
+PAMIR_MPI(MPI_Iallgather)
+int MPI_Iallgather(const void *send, int send_count, MPI_Datatype send_type, void *receive, int count,
+                   MPI_Datatype type, MPI_Comm comm, MPI_Request *request);
+PAMIR_MPI(MPI_Iallgatherv)
+int MPI_Iallgatherv(const void *send, int send_count, MPI_Datatype send_type, void *receive, const int counts[],
+                    const int places[], MPI_Datatype type, MPI_Comm comm, MPI_Request *request);
+PAMIR_MPI(MPI_Ialltoall)
+int MPI_Ialltoall(const void *send, int send_count, MPI_Datatype send_type, void *receive, int count,
+                  MPI_Datatype type, MPI_Comm comm, MPI_Request *request);
+PAMIR_MPI(MPI_Ialltoallv)
+int MPI_Ialltoallv(const void *send, const int send_counts[], const int send_places[], MPI_Datatype send_type,
+                   void *receive, const int counts[], const int places[], MPI_Datatype type, MPI_Comm comm,
+                   MPI_Request *request);
+PAMIR_MPI(MPI_Ialltoallw)
+int MPI_Ialltoallw(const void *send, const int send_counts[], const int send_places[],
+                   const MPI_Datatype send_types[], void *receive, const int counts[], const int places[],
+                   const MPI_Datatype types[], MPI_Comm comm, MPI_Request *request);
+/* Persistent collective operations: nothing of the info is used. */
+PAMIR_MPI(MPI_Barrier_init) int MPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request);
+PAMIR_MPI(MPI_Bcast_init)
+int MPI_Bcast_init(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Info info,
+                   MPI_Request *request);
+PAMIR_MPI(MPI_Reduce_init)
+int MPI_Reduce_init(const void *send, void *receive, int count, MPI_Datatype type, MPI_Op op, int root,
+                    MPI_Comm comm, MPI_Info info, MPI_Request *request);
+PAMIR_MPI(MPI_Allreduce_init)
+int MPI_Allreduce_init(const void *send, void *receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+                       MPI_Info info, MPI_Request *request);
+PAMIR_MPI(MPI_Scan_init)
+int MPI_Scan_init(const void *send, void *receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+                  MPI_Info info, MPI_Request *request);
+PAMIR_MPI(MPI_Exscan_init)
+int MPI_Exscan_init(const void *send, void *receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+                    MPI_Info info, MPI_Request *request);
+PAMIR_MPI(MPI_Reduce_scatter_init)
+int MPI_Reduce_scatter_init(const void *send, void *receive, const int counts[], MPI_Datatype type, MPI_Op op,
+                            MPI_Comm comm, MPI_Info info, MPI_Request *request);
+PAMIR_MPI(MPI_Reduce_scatter_block_init)
+int MPI_Reduce_scatter_block_init(const void *send, void *receive, int count, MPI_Datatype type, MPI_Op op,
+                                  MPI_Comm comm, MPI_Info info, MPI_Request *request);
+PAMIR_MPI(MPI_Gather_init)
+int MPI_Gather_init(const void *send, int send_count, MPI_Datatype send_type, void *receive, int count,
+                    MPI_Datatype type, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request);
+PAMIR_MPI(MPI_Gatherv_init)
+int MPI_Gatherv_init(const void *send, int send_count, MPI_Datatype send_type, void *receive, const int counts[],
+                     const int places[], MPI_Datatype type, int root, MPI_Comm comm, MPI_Info info,
+                     MPI_Request *request);
+PAMIR_MPI(MPI_Scatter_init)
+int MPI_Scatter_init(const void *send, int send_count, MPI_Datatype send_type, void *receive, int count,
+                     MPI_Datatype type, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request);
+PAMIR_MPI(MPI_Scatterv_init)
+int MPI_Scatterv_init(const void *send, const int counts[], const int places[], MPI_Datatype send_type,
+                      void *receive, int count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Info info,
+                      MPI_Request *request);
+PAMIR_MPI(MPI_Allgather_init)
+int MPI_Allgather_init(const void *send, int send_count, MPI_Datatype send_type, void *receive, int count,
+                       MPI_Datatype type, MPI_Comm comm, MPI_Info info, MPI_Request *request);
+PAMIR_MPI(MPI_Allgatherv_init)
+int MPI_Allgatherv_init(const void *send, int send_count, MPI_Datatype send_type, void *receive, const int counts[],
+                        const int places[], MPI_Datatype type, MPI_Comm comm, MPI_Info info, MPI_Request *request);
+PAMIR_MPI(MPI_Alltoall_init)
+int MPI_Alltoall_init(const void *send, int send_count, MPI_Datatype send_type, void *receive, int count,
+                      MPI_Datatype type, MPI_Comm comm, MPI_Info info, MPI_Request *request);
+PAMIR_MPI(MPI_Alltoallv_init)
+int MPI_Alltoallv_init(const void *send, const int send_counts[], const int send_places[], MPI_Datatype send_type,
+                       void *receive, const int counts[], const int places[], MPI_Datatype type, MPI_Comm comm,
+                       MPI_Info info, MPI_Request *request);
+PAMIR_MPI(MPI_Alltoallw_init)
+int MPI_Alltoallw_init(const void *send, const int send_counts[], const int send_places[],
+                       const MPI_Datatype send_types[], void *receive, const int counts[], const int places[],
+                       const MPI_Datatype types[], MPI_Comm comm, MPI_Info info, MPI_Request *request);
 PAMIR_MPI(MPI_Op_create) int MPI_Op_create(MPI_User_function *call, int commutes, MPI_Op *op);
 PAMIR_MPI(MPI_Op_free) int MPI_Op_free(MPI_Op *op);
 PAMIR_MPI(MPI_Op_commutative) int MPI_Op_commutative(MPI_Op op, int *commutes);

@@ -1,5 +1,18 @@
 // Communicators: groups of ranks with a number of their own, and the geometry that does their collective operations.
-import { type Client, type Context, type Endpoint, type Geometry, PamiError, SUCCESS } from "../index.js";
+import {
+  type Callback,
+  type Client,
+  type CollectiveParameters,
+  type CollectiveParametersOf,
+  type CollectiveType,
+  type Context,
+  EAGAIN,
+  type Endpoint,
+  type Geometry,
+  PamiError,
+  type Result,
+  SUCCESS,
+} from "../index.js";
 import type { RankGroup } from "./engine.js";
 
 /** What a task knows of all its communicators. */
@@ -23,6 +36,7 @@ export class Communicators {
   agree(parent: Communicator): number {
     const largest = Int32Array.of(this.#next);
     if (parent.size > 1) {
+      parent.settle();
       const result = parent.geometry.allreduceSync({ send: null, receive: largest, operation: "max" });
       if (result !== SUCCESS) throw parent.failure("a new communicator");
     }
@@ -38,6 +52,8 @@ export class Communicator implements RankGroup {
   readonly rank: number;
   readonly #all: Communicators;
   #geometry: Geometry | undefined;
+  /** Operations that wait for room: a geometry has at most 64 under way. */
+  readonly #waiting: (() => Result)[] = [];
 
   constructor(
     all: Communicators,
@@ -61,6 +77,26 @@ export class Communicator implements RankGroup {
   get geometry(): Geometry {
     this.#geometry ??= this.#all.client.createGeometrySync(this.endpoints);
     return this.#geometry;
+  }
+
+  /** Begins an operation behind those that were begun before. `onDone` gets its result while this task advances. */
+  begin(type: CollectiveType, parameters: CollectiveParameters & { readonly onDone: Callback }): void {
+    const { geometry } = this;
+    const { onDone } = parameters;
+    const all = {
+      ...parameters,
+      onDone: (cookie: unknown, result: Result): void => {
+        onDone(cookie, result);
+        while (this.#waiting.length > 0 && this.#waiting[0]?.() !== EAGAIN) this.#waiting.shift();
+      },
+    } as CollectiveParametersOf[CollectiveType];
+    const start = (): Result => geometry.collective(type, all);
+    if (this.#waiting.length > 0 || start() === EAGAIN) this.#waiting.push(start);
+  }
+
+  /** Advances until each operation is under way: a blocking one comes behind them. Blocks the thread. */
+  settle(): void {
+    if (this.#waiting.length > 0) this.#all.context.advanceUntil(() => this.#waiting.length === 0);
   }
 
   /** Why the last collective operation has failed. */
@@ -89,6 +125,7 @@ export class Communicator implements RankGroup {
     all.set([color ?? -1, key], 2 * this.rank);
     if (this.size > 1) {
       const own = Int32Array.of(color ?? -1, key);
+      this.settle();
       if (this.geometry.allgatherSync({ send: own, receive: all }) !== SUCCESS) throw this.failure("MPI_Comm_split");
     }
     if (color === undefined) return this.create(undefined);

@@ -1,5 +1,5 @@
 // All calls of MPI that a program may import, by their names.
-import { collectiveCalls } from "./collectives.js";
+import { collectiveCalls } from "./collective/calls.js";
 import { communicatorCalls } from "./communicators.js";
 import { completionCalls } from "./completion.js";
 import { environmentCalls, freeCalls } from "./environment.js";

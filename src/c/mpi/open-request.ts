@@ -11,6 +11,15 @@ export interface Outcome {
   readonly bytes: number;
   readonly error: number;
   readonly isCanceled: boolean;
+  /** What has failed, where the error class does not say it. */
+  readonly why?: string;
+}
+
+/** What a request stands for that is no message: a collective operation, for one. */
+export interface Work {
+  isOver(): boolean;
+  /** How it has ended. Called once it is over. */
+  take(): Outcome;
 }
 
 /** A request of the program. */
@@ -21,6 +30,8 @@ export interface OpenRequest {
   readonly peer: number;
   /** 0: it is over. */
   engine: Request;
+  /** Of a request that is none of the engine. */
+  readonly work?: Work;
   /** Packed data of a type with gaps, and where the data goes. */
   readonly scratch?: MemRegion | undefined;
   readonly type?: Datatype | undefined;

@@ -14,7 +14,8 @@ export const FROM_NOBODY: Outcome = { ...NO_MESSAGE, source: PROC_NULL };
 /** Whether a request is over. */
 export function isOver(state: MpiState, request: OpenRequest): boolean {
   const run = request.start === undefined ? request : request.current;
-  return run === undefined || run.outcome !== undefined || state.engine.isOver(run.engine);
+  if (run === undefined || run.outcome !== undefined) return true;
+  return run.work === undefined ? state.engine.isOver(run.engine) : run.work.isOver();
 }
 
 /** Takes the result of a request that is over, and gives back what it has. */
@@ -25,6 +26,10 @@ export function take(state: MpiState, request: OpenRequest): Outcome {
     return current === undefined ? NO_MESSAGE : take(state, current);
   }
   if (request.outcome !== undefined) return request.outcome;
+  if (request.work !== undefined) {
+    request.outcome = request.work.take();
+    return request.outcome;
+  }
   const { engine } = state;
   const { engine: entry, scratch, type, buffer } = request;
   let outcome = NO_MESSAGE;
@@ -60,8 +65,10 @@ export function take(state: MpiState, request: OpenRequest): Outcome {
 export function finish(state: MpiState, request: OpenRequest): Outcome {
   const run = request.start === undefined ? request : request.current;
   if (run !== undefined && run.outcome === undefined) {
+    const { work } = run;
     try {
-      state.engine.wait(run.engine, run.comm, run.peer);
+      if (work === undefined) state.engine.wait(run.engine, run.comm, run.peer);
+      else if (!work.isOver()) state.engine.waitUntil(() => work.isOver());
     } catch (error) {
       throw asFailure(error);
     }
@@ -70,7 +77,8 @@ export function finish(state: MpiState, request: OpenRequest): Outcome {
 }
 
 /** The error of a request that has failed. */
-export function failureOf({ error, bytes }: Outcome): MpiFailure {
+export function failureOf({ error, bytes, why }: Outcome): MpiFailure {
+  if (why !== undefined) return new MpiFailure(error, why);
   return error === ERR.TRUNCATE
     ? new MpiFailure(error, `the message is longer than the buffer of ${bytes} bytes`)
     : new MpiFailure(error, "the rank that had to receive has ended");

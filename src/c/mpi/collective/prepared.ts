@@ -1,0 +1,84 @@
+// A collective operation with checked arguments, and its forms: blocking, nonblocking, persistent.
+import { type CollectiveType, type Geometry, SUCCESS as OK, type Result, SHUTDOWN } from "../../../index.js";
+import type { Communicator } from "../../../mpi/communicator.js";
+import { ANY_SOURCE, ERR, SUCCESS } from "../constants.js";
+import { MpiFailure } from "../failure.js";
+import type { OpenRequest, Outcome, Work } from "../open-request.js";
+import { NO_MESSAGE } from "../requests.js";
+import type { Call, MpiState } from "../state.js";
+
+/** What a collective operation is called with, as its geometry takes it. */
+export interface Prepared {
+  readonly comm: Communicator;
+  readonly type: CollectiveType;
+  readonly parameters: object;
+  /** Copies what has come into the program's buffers, and gives places back. */
+  readonly end?: (hasCome: boolean) => void;
+}
+
+/** An operation: its last argument is the communicator. */
+export interface CollectiveRow {
+  /** "Bcast" */
+  readonly name: string;
+  /** How many arguments the blocking form has. */
+  readonly arity: number;
+  prepare(...given: number[]): Prepared;
+  /** The blocking call of the geometry: a function for each row, so that V8 finds the method without a lookup. */
+  run(geometry: Geometry, parameters: object): Result;
+}
+
+/** Runs an operation. @throws MpiFailure unless it succeeds */
+function run(name: string, row: CollectiveRow, { comm, parameters, end }: Prepared): number {
+  comm.settle();
+  const result = row.run(comm.geometry, parameters);
+  end?.(result === OK);
+  if (result === OK) return SUCCESS;
+  const error = comm.failure(name);
+  const hasEnded = (error as { code?: string }).code === "PAMIR_SHUTDOWN";
+  throw new MpiFailure(hasEnded ? ERR.PROC_FAILED : ERR.OTHER, error.message);
+}
+
+/** Begins an operation. @returns its request, which is over once the results are in the program's buffers */
+export function begin(name: string, { comm, type, parameters, end }: Prepared): OpenRequest {
+  let outcome: Outcome | undefined;
+  const work: Work = { isOver: () => outcome !== undefined, take: () => outcome as Outcome };
+  const onDone = (_cookie: unknown, result: Result): void => {
+    end?.(result === OK);
+    outcome = result === OK ? NO_MESSAGE : failed(name, result);
+  };
+  comm.begin(type, { ...parameters, onDone });
+  return { comm, isReceive: false, peer: ANY_SOURCE, engine: 0, work };
+}
+
+function failed(name: string, result: Result): Outcome {
+  return result === SHUTDOWN
+    ? { ...NO_MESSAGE, error: ERR.PROC_FAILED, why: `${name}: a member of the communicator has ended` }
+    : { ...NO_MESSAGE, error: ERR.OTHER, why: `${name} has failed at a member of the communicator` };
+}
+
+/** The calls of an operation: MPI_Bcast, MPI_Ibcast and MPI_Bcast_init. */
+export function formsOf(state: MpiState, row: CollectiveRow): Record<string, readonly [number, Call]> {
+  const { arity, prepare } = row;
+  const comm = arity - 1;
+  const name = `MPI_${row.name}`;
+  const nonblocking = `MPI_I${row.name[0]?.toLowerCase()}${row.name.slice(1)}`;
+  const persistent = `${name}_init`;
+  const opened = (request: OpenRequest, pointer: number): number => {
+    state.setWord(pointer, state.requests.add(request));
+    return SUCCESS;
+  };
+  return {
+    [name]: [comm, (...given) => run(name, row, prepare(...given))],
+    [nonblocking]: [comm, (...given) => opened(begin(nonblocking, prepare(...given)), given[arity] as number)],
+    // Behind the communicator stands an info, of which nothing is used.
+    [persistent]: [
+      comm,
+      (...given) => {
+        const { comm: members } = state.comms.get(given[comm] as number);
+        const start = (): OpenRequest => begin(persistent, prepare(...given));
+        const request = { comm: members, isReceive: false, peer: ANY_SOURCE, engine: 0, start };
+        return opened(request, given[arity + 1] as number);
+      },
+    ],
+  };
+}

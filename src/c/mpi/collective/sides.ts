@@ -1,0 +1,155 @@
+// Buffers of collective operations as bytes without gaps: views of the program's memory, or packed copies of types with gaps.
+import { ERR } from "../constants.js";
+import { MpiFailure } from "../failure.js";
+import type { MpiState } from "../state.js";
+import { type Copy, type Datatype, isDense, pack, unpack } from "../types.js";
+
+/** Elements of a buffer as bytes without gaps. */
+export interface Side {
+  readonly view: Uint8Array;
+  /** Copies what has come into the program's buffer, and gives the place back. */
+  end(hasCome: boolean): void;
+}
+
+/** Blocks of several lengths, in bytes of the view. */
+export interface Blocks extends Side {
+  readonly counts: number[];
+  readonly displacements: number[];
+}
+
+/** A block of a buffer. */
+export interface Part {
+  /** Address of its first element. */
+  readonly at: number;
+  readonly count: number;
+  readonly type: Datatype;
+}
+
+export function viewOf(side: Side | undefined): Uint8Array | null {
+  return side === undefined ? null : side.view;
+}
+
+/** What ends both sides. */
+export function endOf(send: Side | undefined, receive: Side | undefined): (hasCome: boolean) => void {
+  return (hasCome) => {
+    send?.end(false);
+    receive?.end(hasCome);
+  };
+}
+
+/** Views of the program's buffers that are kept. */
+const VIEWS_MAX = 64;
+const NOTHING_LEFT = (): void => {};
+
+export class Sides {
+  readonly #state: MpiState;
+  readonly #views = new Map<number, Uint8Array>();
+  readonly #copy: Copy;
+
+  constructor(state: MpiState) {
+    this.#state = state;
+    this.#copy = (to, from, bytes) => state.engine.copy(to, from, bytes);
+  }
+
+  /**
+   * A buffer of `count` elements.
+   * @param isGiven whether its contents count @param isReduced whether its elements are reduced
+   */
+  side(buffer: number, count: number, typeHandle: number, isGiven: boolean, isReduced = false): Side {
+    const type = this.#state.types.committed(typeHandle);
+    if (count < 0) throw new MpiFailure(ERR.COUNT, `the count is ${count}, not a number from 0`);
+    // A double and an int have four bytes of padding, which are moved too: reductions take whole pairs.
+    const isPair =
+      isReduced && type.runs.length === 2 && type.runs[0] === 0 && type.lowerBound === 0 && type.element === "f64_i32";
+    if (isPair || isDense(type)) {
+      const bytes = count * type.extent;
+      if (bytes > 0 && buffer === 0) throw new MpiFailure(ERR.BUFFER, `the buffer of ${bytes} bytes is NULL`);
+      return { view: this.#viewOf(buffer, bytes), end: NOTHING_LEFT };
+    }
+    return this.#packed([{ at: buffer, count, type }], isGiven);
+  }
+
+  /** Blocks of one type. @param counts pointer to `size` counts @param places pointer to the places, in elements */
+  blocks(buffer: number, counts: number, places: number, typeHandle: number, size: number, isGiven: boolean): Blocks {
+    const type = this.#state.types.committed(typeHandle);
+    const at = this.#state.array(places, size);
+    const parts = this.#state.array(counts, size).map((count, rank) => ({
+      at: buffer + (at[rank] as number) * type.extent,
+      count,
+      type,
+    }));
+    return this.ofParts(parts, isGiven);
+  }
+
+  /** Blocks of several types. @param places pointer to the places, in bytes @param types pointer to the types */
+  typedBlocks(buffer: number, counts: number, places: number, types: number, size: number, isGiven: boolean): Blocks {
+    const at = this.#state.array(places, size);
+    const handles = this.#state.array(types, size);
+    const parts = this.#state.array(counts, size).map((count, rank) => ({
+      at: buffer + (at[rank] as number),
+      count,
+      type: this.#state.types.committed(handles[rank] as number),
+    }));
+    return this.ofParts(parts, isGiven);
+  }
+
+  /** @throws MpiFailure MPI_ERR_COUNT */
+  ofParts(parts: readonly Part[], isGiven: boolean): Blocks {
+    const negative = parts.findIndex(({ count }) => count < 0);
+    if (negative >= 0)
+      throw new MpiFailure(ERR.COUNT, `the count for rank ${negative} is ${(parts[negative] as Part).count}`);
+    if (!parts.every(({ type }) => isDense(type))) return this.#packed(parts, isGiven);
+    const counts = parts.map(({ count, type }) => count * type.bytes);
+    // The view begins at the first block that has any elements: the others may be anywhere.
+    let first = Number.POSITIVE_INFINITY;
+    let end = 0;
+    parts.forEach(({ at }, rank) => {
+      const bytes = counts[rank] as number;
+      if (bytes === 0) return;
+      first = Math.min(first, at);
+      end = Math.max(end, at + bytes);
+    });
+    if (end === 0) first = 0;
+    const displacements = parts.map(({ at }, rank) => (counts[rank] === 0 ? 0 : at - first));
+    return { view: this.#state.bytes.subarray(first, end), counts, displacements, end: NOTHING_LEFT };
+  }
+
+  /** Copies of blocks, one behind the other. */
+  #packed(parts: readonly Part[], isGiven: boolean): Blocks {
+    const { engine, bytes: memory } = this.#state;
+    const counts = parts.map(({ count, type }) => count * type.bytes);
+    const displacements: number[] = [];
+    let total = 0;
+    for (const bytes of counts) {
+      displacements.push(total);
+      total += bytes;
+    }
+    const region = engine.scratch(total);
+    const from = region.bytes.byteOffset;
+    const placeOf = (index: number): number => from + (displacements[index] as number);
+    if (isGiven)
+      for (const [index, { at, count, type }] of parts.entries()) pack(this.#copy, type, at, count, placeOf(index));
+    return {
+      view: memory.subarray(from, from + total),
+      counts,
+      displacements,
+      end: (hasCome) => {
+        if (hasCome)
+          for (const [index, { at, type }] of parts.entries())
+            unpack(this.#copy, type, placeOf(index), counts[index] as number, at);
+        engine.freeScratch(region);
+      },
+    };
+  }
+
+  /** The same view for the same bytes, while there are few: a geometry does not check a call anew that is like one before. */
+  #viewOf(buffer: number, bytes: number): Uint8Array {
+    const key = buffer + bytes * 2 ** 32;
+    let view = this.#views.get(key);
+    if (view !== undefined) return view;
+    if (this.#views.size >= VIEWS_MAX) this.#views.clear();
+    view = this.#state.bytes.subarray(buffer, buffer + bytes);
+    this.#views.set(key, view);
+    return view;
+  }
+}
