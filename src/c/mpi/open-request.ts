@@ -16,7 +16,7 @@ export interface Outcome {
 }
 
 /** What a request stands for that is no message: a collective operation, for one. */
-export interface Work {
+export interface RequestWork {
   isOver(): boolean;
   /** How it has ended. Called once it is over. */
   take(): Outcome;
@@ -31,7 +31,7 @@ export interface OpenRequest {
   /** 0: it is over. */
   engine: Request;
   /** Of a request that is none of the engine. */
-  readonly work?: Work;
+  readonly work?: RequestWork;
   /** Packed data of a type with gaps, and where the data goes. */
   readonly scratch?: MemRegion | undefined;
   readonly type?: Datatype | undefined;

@@ -2,16 +2,16 @@
 import type { BroadcastParameters, ExchangeParameters, RootedParameters } from "../../../index.js";
 import type { Communicator } from "../../../mpi/communicator.js";
 import { IN_PLACE } from "../constants.js";
-import type { Collectives } from "./calls.js";
-import type { CollectiveRow, Prepared } from "./prepared.js";
+import type { Collectives } from "./collectives.js";
+import type { CollectiveRow, PreparedCollective } from "./prepared.js";
 import { endOf, viewOf } from "./sides.js";
 
 const NOTHING = {};
 
 export function evenRows(all: Collectives): CollectiveRow[] {
   type Numbers = [number, number, number, number, number, number];
-  /** Blocks of all to all, or to one. */
-  const gathers = (given: readonly number[], comm: Communicator, root: number | undefined): Prepared => {
+  /** DenseBlocks of all to all, or to one. */
+  const gathers = (given: readonly number[], comm: Communicator, root: number | undefined): PreparedCollective => {
     const [from, sendCount, sendType, to, count, type] = given as Numbers;
     const isReceiver = root === undefined || root === comm.rank;
     const send = from === IN_PLACE ? undefined : all.side(from, sendCount, sendType, true);

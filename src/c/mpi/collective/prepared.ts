@@ -3,12 +3,12 @@ import { type CollectiveType, type Geometry, SUCCESS as OK, type Result, SHUTDOW
 import type { Communicator } from "../../../mpi/communicator.js";
 import { ANY_SOURCE, ERR, SUCCESS } from "../constants.js";
 import { MpiFailure } from "../failure.js";
-import type { OpenRequest, Outcome, Work } from "../open-request.js";
+import type { OpenRequest, Outcome, RequestWork } from "../open-request.js";
 import { NO_MESSAGE } from "../requests.js";
 import type { Call, MpiState } from "../state.js";
 
 /** What a collective operation is called with, as its geometry takes it. */
-export interface Prepared {
+export interface PreparedCollective {
   readonly comm: Communicator;
   readonly type: CollectiveType;
   readonly parameters: object;
@@ -22,13 +22,13 @@ export interface CollectiveRow {
   readonly name: string;
   /** How many arguments the blocking form has. */
   readonly arity: number;
-  prepare(...given: number[]): Prepared;
+  prepare(...given: number[]): PreparedCollective;
   /** The blocking call of the geometry: a function for each row, so that V8 finds the method without a lookup. */
   run(geometry: Geometry, parameters: object): Result;
 }
 
 /** Runs an operation. @throws MpiFailure unless it succeeds */
-function run(name: string, row: CollectiveRow, { comm, parameters, end }: Prepared): number {
+function run(name: string, row: CollectiveRow, { comm, parameters, end }: PreparedCollective): number {
   comm.settle();
   const result = row.run(comm.geometry, parameters);
   end?.(result === OK);
@@ -39,9 +39,9 @@ function run(name: string, row: CollectiveRow, { comm, parameters, end }: Prepar
 }
 
 /** Begins an operation. @returns its request, which is over once the results are in the program's buffers */
-export function begin(name: string, { comm, type, parameters, end }: Prepared): OpenRequest {
+export function begin(name: string, { comm, type, parameters, end }: PreparedCollective): OpenRequest {
   let outcome: Outcome | undefined;
-  const work: Work = { isOver: () => outcome !== undefined, take: () => outcome as Outcome };
+  const work: RequestWork = { isOver: () => outcome !== undefined, take: () => outcome as Outcome };
   const onDone = (_cookie: unknown, result: Result): void => {
     end?.(result === OK);
     outcome = result === OK ? NO_MESSAGE : failed(name, result);

@@ -2,8 +2,8 @@
 import type { ReduceParameters, ReduceScatterParameters, ReductionParameters, ScanParameters } from "../../../index.js";
 import { IN_PLACE } from "../constants.js";
 import type { MpiState } from "../state.js";
-import type { Collectives } from "./calls.js";
-import type { CollectiveRow, Prepared } from "./prepared.js";
+import type { Collectives } from "./collectives.js";
+import type { CollectiveRow, PreparedCollective } from "./prepared.js";
 import { Reductions } from "./reduction.js";
 import { endOf, viewOf } from "./sides.js";
 
@@ -32,7 +32,7 @@ export function reductionRows(state: MpiState, all: Collectives): CollectiveRow[
       return { comm, type: "scan", parameters, end: (hasCome) => end(hasCome && !isFirst) };
     },
   });
-  const scattered = (given: readonly number[], counts: readonly number[]): Prepared => {
+  const scattered = (given: readonly number[], counts: readonly number[]): PreparedCollective => {
     const [from, to, , typeHandle, op, handle] = given as [...Numbers, number];
     const comm = all.comm(handle);
     const isInPlace = from === IN_PLACE;

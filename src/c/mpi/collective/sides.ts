@@ -5,14 +5,14 @@ import type { MpiState } from "../state.js";
 import { type Copy, type Datatype, isDense, pack, unpack } from "../types.js";
 
 /** Elements of a buffer as bytes without gaps. */
-export interface Side {
+export interface DenseBuffer {
   readonly view: Uint8Array;
   /** Copies what has come into the program's buffer, and gives the place back. */
   end(hasCome: boolean): void;
 }
 
-/** Blocks of several lengths, in bytes of the view. */
-export interface Blocks extends Side {
+/** DenseBlocks of several lengths, in bytes of the view. */
+export interface DenseBlocks extends DenseBuffer {
   readonly counts: number[];
   readonly displacements: number[];
 }
@@ -25,12 +25,12 @@ export interface Part {
   readonly type: Datatype;
 }
 
-export function viewOf(side: Side | undefined): Uint8Array | null {
+export function viewOf(side: DenseBuffer | undefined): Uint8Array | null {
   return side === undefined ? null : side.view;
 }
 
 /** What ends both sides. */
-export function endOf(send: Side | undefined, receive: Side | undefined): (hasCome: boolean) => void {
+export function endOf(send: DenseBuffer | undefined, receive: DenseBuffer | undefined): (hasCome: boolean) => void {
   return (hasCome) => {
     send?.end(false);
     receive?.end(hasCome);
@@ -55,7 +55,7 @@ export class Sides {
    * A buffer of `count` elements.
    * @param isGiven whether its contents count @param isReduced whether its elements are reduced
    */
-  side(buffer: number, count: number, typeHandle: number, isGiven: boolean, isReduced = false): Side {
+  side(buffer: number, count: number, typeHandle: number, isGiven: boolean, isReduced = false): DenseBuffer {
     const type = this.#state.types.committed(typeHandle);
     if (count < 0) throw new MpiFailure(ERR.COUNT, `the count is ${count}, not a number from 0`);
     // A double and an int have four bytes of padding, which are moved too: reductions take whole pairs.
@@ -69,8 +69,15 @@ export class Sides {
     return this.#packed([{ at: buffer, count, type }], isGiven);
   }
 
-  /** Blocks of one type. @param counts pointer to `size` counts @param places pointer to the places, in elements */
-  blocks(buffer: number, counts: number, places: number, typeHandle: number, size: number, isGiven: boolean): Blocks {
+  /** DenseBlocks of one type. @param counts pointer to `size` counts @param places pointer to the places, in elements */
+  blocks(
+    buffer: number,
+    counts: number,
+    places: number,
+    typeHandle: number,
+    size: number,
+    isGiven: boolean,
+  ): DenseBlocks {
     const type = this.#state.types.committed(typeHandle);
     const at = this.#state.array(places, size);
     const parts = this.#state.array(counts, size).map((count, rank) => ({
@@ -81,8 +88,15 @@ export class Sides {
     return this.ofParts(parts, isGiven);
   }
 
-  /** Blocks of several types. @param places pointer to the places, in bytes @param types pointer to the types */
-  typedBlocks(buffer: number, counts: number, places: number, types: number, size: number, isGiven: boolean): Blocks {
+  /** DenseBlocks of several types. @param places pointer to the places, in bytes @param types pointer to the types */
+  typedBlocks(
+    buffer: number,
+    counts: number,
+    places: number,
+    types: number,
+    size: number,
+    isGiven: boolean,
+  ): DenseBlocks {
     const at = this.#state.array(places, size);
     const handles = this.#state.array(types, size);
     const parts = this.#state.array(counts, size).map((count, rank) => ({
@@ -94,7 +108,7 @@ export class Sides {
   }
 
   /** @throws MpiFailure MPI_ERR_COUNT */
-  ofParts(parts: readonly Part[], isGiven: boolean): Blocks {
+  ofParts(parts: readonly Part[], isGiven: boolean): DenseBlocks {
     const negative = parts.findIndex(({ count }) => count < 0);
     if (negative >= 0)
       throw new MpiFailure(ERR.COUNT, `the count for rank ${negative} is ${(parts[negative] as Part).count}`);
@@ -115,7 +129,7 @@ export class Sides {
   }
 
   /** Copies of blocks, one behind the other. */
-  #packed(parts: readonly Part[], isGiven: boolean): Blocks {
+  #packed(parts: readonly Part[], isGiven: boolean): DenseBlocks {
     const { engine, bytes: memory } = this.#state;
     const counts = parts.map(({ count, type }) => count * type.bytes);
     const displacements: number[] = [];

@@ -2,11 +2,11 @@
 import type { AllgathervParameters, AlltoallvParameters, GathervParameters } from "../../../index.js";
 import type { Communicator } from "../../../mpi/communicator.js";
 import { IN_PLACE } from "../constants.js";
-import type { Collectives } from "./calls.js";
-import type { CollectiveRow, Prepared } from "./prepared.js";
-import { type Blocks, endOf, viewOf } from "./sides.js";
+import type { Collectives } from "./collectives.js";
+import type { CollectiveRow, PreparedCollective } from "./prepared.js";
+import { type DenseBlocks, endOf, viewOf } from "./sides.js";
 
-function alltoallv(comm: Communicator, send: Blocks | undefined, receive: Blocks): Prepared {
+function alltoallv(comm: Communicator, send: DenseBlocks | undefined, receive: DenseBlocks): PreparedCollective {
   const given = send ?? receive;
   const parameters = {
     send: viewOf(send),
