@@ -57,6 +57,21 @@ const TOPICS = {
     ["Within a call", ["currentCall", "proxy", "move"]],
   ],
   "pamir/c": [
+    [
+      "A job of a program",
+      [
+        ...[
+          "launchProgram",
+          "programTask",
+          "LaunchProgramOptions",
+          "ProgramSource",
+          "ProgramLine",
+          "ProgramJobEnd",
+          "RankEnd",
+        ],
+        "ResponseLike",
+      ],
+    ],
     ["Programs", ["runProgram", "checkProgram", "ProgramOptions", "ProgramEnd"]],
     ["Files", ["hostFolder", "memoryFiles", "MemoryFiles", "MemoryTree", "Preopen", "Folder", "ProgramFile"]],
   ],

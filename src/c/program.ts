@@ -1,8 +1,9 @@
 // Runs a program of WebAssembly in a task: places it in a region of the job's memory, gives it WASI and MPI, and says how it
 // ended.
-import { type Client, type MemRegion, PamiError } from "../index.js";
+import { type Client, info, type MemRegion, PamiError } from "../index.js";
 import { sleep } from "../kernel/atomics.js";
 import { systemClock } from "../support/clock.js";
+import { mayBlock } from "../support/host.js";
 import { isAbort, ProgramExit } from "./exit.js";
 import { loadMpi, type MpiLoaded } from "./mpi/load.js";
 import { needsOf, relocate } from "./relocate.js";
@@ -48,8 +49,9 @@ export function checkProgram(binary: Uint8Array): number {
 }
 
 /**
- * Runs a program to its end. Blocks the thread, which must be allowed to block if the program does.
- * @throws PAMIR_PROGRAM the binary is no program, can't be moved, or imports what is not there; PAMIR_NO_MEMORY
+ * Runs a program to its end. Blocks the thread, which must not be a page's own.
+ * @throws PAMIR_PROGRAM the binary is no program, can't be moved, or imports what is not there; PAMIR_NO_MEMORY;
+ *   PAMIR_WOULD_BLOCK on a page's own thread; PAMIR_NOT_ISOLATED
  */
 export async function runProgram(client: Client, binary: Uint8Array, options: ProgramOptions): Promise<ProgramEnd> {
   const memory = memoryOf(client);
@@ -81,13 +83,27 @@ function hostOf({
   return { args, env, folders, write, read, now, wallTime: () => systemClock.origin + now(), sleep };
 }
 
-/** @throws PAMIR_PROGRAM the task has no wasm kernels */
+/**
+ * The node's memory.
+ * @throws PAMIR_PROGRAM the task has no wasm kernels; PAMIR_WOULD_BLOCK a page's own thread; PAMIR_NOT_ISOLATED threads share none
+ */
 function memoryOf(client: Client): WebAssembly.Memory {
+  if (!mayBlock()) {
+    const text = "a program blocks its thread, which a page's own must not: launchProgram() runs it in workers";
+    throw new PamiError("PAMIR_WOULD_BLOCK", text);
+  }
   const memory = client.linearMemory;
   if (memory === undefined) {
     throw new PamiError("PAMIR_PROGRAM", `programs of WebAssembly run with the kernel wasm, not ${client.kernel}`);
   }
+  checkShared();
   return memory;
+}
+
+/** @throws PAMIR_NOT_ISOLATED threads of this page share no memory: a program that waits would get no messages */
+export function checkShared(): void {
+  const { mode, why } = info();
+  if (mode === "messages") throw new PamiError("PAMIR_NOT_ISOLATED", `a program would get no messages: ${why}`);
 }
 
 /** The region of a program: its stack and data, then its heap. */

@@ -114,6 +114,8 @@ describe.skipIf(!HAS_CLANG)("with clang", () => {
   it("the document's program does what the document says", () => {
     const text = readFileSync("docs/c.md", "utf8");
     const source = /^```c\n([\s\S]*?)^```$/m.exec(text)?.[1] as string;
+    // The program that test/pages/bundles.test.ts runs in a page.
+    expect(readFileSync("test/c/programs/hello.c", "utf8")).toBe(source);
     const program = join(inject("folder"), "hello.wasm");
     expect(compile("cc", ["-O2", file("hello.c", [source]), "-o", program])).toMatchObject({ status: 0 });
     const { status, stdout } = run("-n", "4", program);

@@ -1,6 +1,6 @@
 // A tiny app that uses the packed package, built by the bundlers that people use, and run in a browser on an isolated page.
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -61,9 +61,10 @@ await client.close({ drain: true });
   result: { sum: 86, mode: "shared", kernel: "wasm", codes: [0, 0] },
 };
 
-/** The first two blocks under a heading of the document about pools. */
+/** The first two blocks of JavaScript under a heading of the documents about pools and programs in C. */
 function recipe(heading: string): [main: string, worker: string] {
-  const section = readFileSync("docs/recipes/pool.md", "utf8").split(`# ${heading}\n`)[1] ?? expect.fail(heading);
+  const text = ["recipes/pool", "c"].map((name) => readFileSync(`docs/${name}.md`, "utf8")).join("");
+  const section = text.split(`# ${heading}\n`)[1] ?? expect.fail(heading);
   const [main, worker] = [...section.matchAll(/^```js\n([\s\S]*?)^```$/gm)].map(([, code]) => code as string);
   return [main as string, worker as string];
 }
@@ -79,6 +80,19 @@ const POOL: Program = {
   },
   worker: POOL_WORKER,
   result: "144 4950",
+};
+const [C_MAIN, C_WORKER] = recipe("Ranks in a page");
+/** A program in C; hello.wasm lies beside the page. */
+const IN_C: Program = {
+  name: "c",
+  extension: "js",
+  main: (entry) => {
+    const [, start] = /^const start = (.*);$/m.exec(C_MAIN) ?? expect.fail("no worker is made");
+    const text = "document.body.textContent.trim().split(/\\n+/).sort()";
+    return `${C_MAIN.replace(start as string, () => entry)}globalThis.result = { code, lines: ${text} };\n`;
+  },
+  worker: C_WORKER,
+  result: { code: 0, lines: [0, 1, 2, 3].map((rank) => `[${rank}] rank ${rank} of 4, sum 6`) },
 };
 const TYPED: Program = {
   ...POOL,
@@ -110,7 +124,10 @@ afterAll(async () => {
 function app(bundler: string, program: Program, entry: string): string {
   const { name, extension, main, worker } = program;
   const folder = join(root, `${bundler}-${name}`);
-  mkdirSync(join(folder, "dist"), { recursive: true });
+  for (const output of ["dist", "public"]) {
+    mkdirSync(join(folder, output), { recursive: true });
+    copyFileSync("test/c/built/hello.wasm", join(folder, output, "hello.wasm"));
+  }
   writeFileSync(join(folder, `main.${extension}`), main(entry));
   writeFileSync(join(folder, `worker.${extension}`), worker);
   const page = (script: string) =>
@@ -153,6 +170,7 @@ it.each([
   { program: JOB, entry: URL_ENTRY },
   { program: POOL, entry: URL_ENTRY },
   { program: TYPED, entry: WORKER_ENTRY },
+  { program: IN_C, entry: URL_ENTRY },
 ])("esbuild: $program.name by $entry", async ({ program, entry }) => {
   const folder = app("esbuild", program, entry);
   const { metafile } = await esbuild.build({
@@ -174,6 +192,7 @@ it.each([
 it.each([
   { program: JOB, entry: URL_ENTRY },
   { program: POOL, entry: WORKER_ENTRY },
+  { program: IN_C, entry: WORKER_ENTRY },
 ])("rollup: $program.name by $entry", async ({ program, entry }) => {
   const folder = app("rollup", program, entry);
   const input = { main: join(folder, "main.js"), worker: join(folder, "worker.js") };
@@ -188,7 +207,7 @@ it.each([
   expect(await runFiles(join(folder, "dist"))).toEqual(program.result);
 });
 
-it.each([JOB, TYPED])("webpack: $name", async (program) => {
+it.each([JOB, TYPED, IN_C])("webpack: $name", async (program) => {
   const { extension } = program;
   const folder = app("webpack", program, WORKER_ENTRY.replace(".js", `.${extension}`));
   // What ts-loader does, without its checks.
@@ -218,7 +237,7 @@ it.each([JOB, TYPED])("webpack: $name", async (program) => {
   expect(await runFiles(join(folder, "dist"))).toEqual(program.result);
 });
 
-it.each([JOB, TYPED])("Vite, dev and build: $name", async (program) => {
+it.each([JOB, TYPED, IN_C])("Vite, dev and build: $name", async (program) => {
   const folder = app("vite", program, WORKER_ENTRY.replace(".js", `.${program.extension}`));
   // As the document prints it.
   const vitePart = /^```js\n(\/\/ vite\.config\.js\n[\s\S]*?)^```/m.exec(readFileSync("docs/headers.md", "utf8"));

@@ -72,6 +72,11 @@ export class MemoryFolder implements Folder {
     return node instanceof FileNode ? copyOf(node.bytes) : undefined;
   }
 
+  /** Copies of all files below, without links. */
+  tree(): MemoryTree {
+    return treeOf(this.#node);
+  }
+
   status(name: string): FileStatus | undefined {
     return this.#find(name)?.status();
   }
@@ -187,4 +192,13 @@ function fill(folder: FolderNode, tree: MemoryTree): void {
       folder.add(name, inner);
     }
   }
+}
+
+function treeOf(folder: FolderNode): MemoryTree {
+  const found: Record<string, MemoryTree[string]> = {};
+  for (const [name, node] of folder.entries) {
+    if (node instanceof FolderNode) found[name] = treeOf(node);
+    else if (node instanceof FileNode) found[name] = copyOf(node.bytes);
+  }
+  return found;
 }

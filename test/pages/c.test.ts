@@ -1,0 +1,4 @@
+import { cSuite } from "./c-suite.js";
+import { openBrowser } from "./support.js";
+
+cSuite(openBrowser);

@@ -1,0 +1,3 @@
+import { programTask } from "pamir/c";
+
+await programTask();
