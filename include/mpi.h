@@ -232,6 +232,13 @@ enum {
   MPI_UNEQUAL = 204,
 };
 
+/* Topologies. */
+enum {
+  MPI_CART = 211,
+  MPI_GRAPH = 212,
+  MPI_DIST_GRAPH = 213,
+};
+
 /* Kinds of MPI_Comm_split_type(). */
 enum {
   MPI_COMM_TYPE_SHARED = 221,
@@ -262,6 +269,8 @@ enum {
 /* In place of buffers, statuses and functions. */
 #define MPI_BOTTOM ((void *)0)
 #define MPI_IN_PLACE ((void *)1)
+#define MPI_UNWEIGHTED ((int *)10)
+#define MPI_WEIGHTS_EMPTY ((int *)11)
 #define MPI_STATUS_IGNORE ((MPI_Status *)0)
 #define MPI_STATUSES_IGNORE ((MPI_Status *)0)
 #define MPI_COMM_NULL_COPY_FN ((MPI_Comm_copy_attr_function *)0)
@@ -539,6 +548,94 @@ PAMIR_MPI(MPI_Group_compare) int MPI_Group_compare(MPI_Group one, MPI_Group othe
 PAMIR_MPI(MPI_Group_translate_ranks)
 int MPI_Group_translate_ranks(MPI_Group one, int count, const int ranks[], MPI_Group other, int other_ranks[]);
 PAMIR_MPI(MPI_Group_free) int MPI_Group_free(MPI_Group *group);
+/* Topologies (src/c/mpi/topology/). */
+PAMIR_MPI(MPI_Topo_test) int MPI_Topo_test(MPI_Comm comm, int *kind);
+PAMIR_MPI(MPI_Cart_create)
+int MPI_Cart_create(MPI_Comm comm, int dims_count, const int dims[], const int periods[], int reorder,
+                    MPI_Comm *made);
+PAMIR_MPI(MPI_Cart_sub) int MPI_Cart_sub(MPI_Comm comm, const int remain[], MPI_Comm *made);
+PAMIR_MPI(MPI_Cart_map)
+int MPI_Cart_map(MPI_Comm comm, int dims_count, const int dims[], const int periods[], int *rank);
+PAMIR_MPI(MPI_Cart_coords) int MPI_Cart_coords(MPI_Comm comm, int rank, int most, int coords[]);
+PAMIR_MPI(MPI_Cart_rank) int MPI_Cart_rank(MPI_Comm comm, const int coords[], int *rank);
+PAMIR_MPI(MPI_Cart_shift) int MPI_Cart_shift(MPI_Comm comm, int dim, int steps, int *from, int *to);
+PAMIR_MPI(MPI_Cart_get) int MPI_Cart_get(MPI_Comm comm, int most, int dims[], int periods[], int coords[]);
+PAMIR_MPI(MPI_Cartdim_get) int MPI_Cartdim_get(MPI_Comm comm, int *dims_count);
+PAMIR_MPI(MPI_Dims_create) int MPI_Dims_create(int ranks, int dims_count, int dims[]);
+PAMIR_MPI(MPI_Graph_create)
+int MPI_Graph_create(MPI_Comm comm, int ranks, const int index[], const int edges[], int reorder, MPI_Comm *made);
+PAMIR_MPI(MPI_Graph_map) int MPI_Graph_map(MPI_Comm comm, int ranks, const int index[], const int edges[], int *rank);
+PAMIR_MPI(MPI_Graphdims_get) int MPI_Graphdims_get(MPI_Comm comm, int *ranks, int *edges_count);
+PAMIR_MPI(MPI_Graph_get) int MPI_Graph_get(MPI_Comm comm, int most_index, int most_edges, int index[], int edges[]);
+PAMIR_MPI(MPI_Graph_neighbors_count) int MPI_Graph_neighbors_count(MPI_Comm comm, int rank, int *count);
+PAMIR_MPI(MPI_Graph_neighbors) int MPI_Graph_neighbors(MPI_Comm comm, int rank, int most, int neighbors[]);
+PAMIR_MPI(MPI_Dist_graph_create)
+int MPI_Dist_graph_create(MPI_Comm comm, int count, const int sources[], const int degrees[],
+                          const int destinations[], const int weights[], MPI_Info info, int reorder, MPI_Comm *made);
+PAMIR_MPI(MPI_Dist_graph_create_adjacent)
+int MPI_Dist_graph_create_adjacent(MPI_Comm comm, int sources_count, const int sources[], const int source_weights[],
+                                   int destinations_count, const int destinations[], const int destination_weights[],
+                                   MPI_Info info, int reorder, MPI_Comm *made);
+PAMIR_MPI(MPI_Dist_graph_neighbors_count)
+int MPI_Dist_graph_neighbors_count(MPI_Comm comm, int *sources, int *destinations, int *is_weighted);
+PAMIR_MPI(MPI_Dist_graph_neighbors)
+int MPI_Dist_graph_neighbors(MPI_Comm comm, int most_sources, int sources[], int source_weights[],
+                             int most_destinations, int destinations[], int destination_weights[]);
+PAMIR_MPI(MPI_Neighbor_allgather)
+int MPI_Neighbor_allgather(const void *send, int send_count, MPI_Datatype send_type, void *receive, int count,
+                           MPI_Datatype type, MPI_Comm comm);
+PAMIR_MPI(MPI_Ineighbor_allgather)
+int MPI_Ineighbor_allgather(const void *send, int send_count, MPI_Datatype send_type, void *receive, int count,
+                            MPI_Datatype type, MPI_Comm comm, MPI_Request *request);
+PAMIR_MPI(MPI_Neighbor_allgather_init)
+int MPI_Neighbor_allgather_init(const void *send, int send_count, MPI_Datatype send_type, void *receive, int count,
+                                MPI_Datatype type, MPI_Comm comm, MPI_Info info, MPI_Request *request);
+PAMIR_MPI(MPI_Neighbor_allgatherv)
+int MPI_Neighbor_allgatherv(const void *send, int send_count, MPI_Datatype send_type, void *receive,
+                            const int counts[], const int places[], MPI_Datatype type, MPI_Comm comm);
+PAMIR_MPI(MPI_Ineighbor_allgatherv)
+int MPI_Ineighbor_allgatherv(const void *send, int send_count, MPI_Datatype send_type, void *receive,
+                             const int counts[], const int places[], MPI_Datatype type, MPI_Comm comm,
+                             MPI_Request *request);
+PAMIR_MPI(MPI_Neighbor_allgatherv_init)
+int MPI_Neighbor_allgatherv_init(const void *send, int send_count, MPI_Datatype send_type, void *receive,
+                                 const int counts[], const int places[], MPI_Datatype type, MPI_Comm comm,
+                                 MPI_Info info, MPI_Request *request);
+PAMIR_MPI(MPI_Neighbor_alltoall)
+int MPI_Neighbor_alltoall(const void *send, int send_count, MPI_Datatype send_type, void *receive, int count,
+                          MPI_Datatype type, MPI_Comm comm);
+PAMIR_MPI(MPI_Ineighbor_alltoall)
+int MPI_Ineighbor_alltoall(const void *send, int send_count, MPI_Datatype send_type, void *receive, int count,
+                           MPI_Datatype type, MPI_Comm comm, MPI_Request *request);
+PAMIR_MPI(MPI_Neighbor_alltoall_init)
+int MPI_Neighbor_alltoall_init(const void *send, int send_count, MPI_Datatype send_type, void *receive, int count,
+                               MPI_Datatype type, MPI_Comm comm, MPI_Info info, MPI_Request *request);
+PAMIR_MPI(MPI_Neighbor_alltoallv)
+int MPI_Neighbor_alltoallv(const void *send, const int send_counts[], const int send_places[],
+                           MPI_Datatype send_type, void *receive, const int counts[], const int places[],
+                           MPI_Datatype type, MPI_Comm comm);
+PAMIR_MPI(MPI_Ineighbor_alltoallv)
+int MPI_Ineighbor_alltoallv(const void *send, const int send_counts[], const int send_places[],
+                            MPI_Datatype send_type, void *receive, const int counts[], const int places[],
+                            MPI_Datatype type, MPI_Comm comm, MPI_Request *request);
+PAMIR_MPI(MPI_Neighbor_alltoallv_init)
+int MPI_Neighbor_alltoallv_init(const void *send, const int send_counts[], const int send_places[],
+                                MPI_Datatype send_type, void *receive, const int counts[], const int places[],
+                                MPI_Datatype type, MPI_Comm comm, MPI_Info info, MPI_Request *request);
+PAMIR_MPI(MPI_Neighbor_alltoallw)
+int MPI_Neighbor_alltoallw(const void *send, const int send_counts[], const MPI_Aint send_places[],
+                           const MPI_Datatype send_types[], void *receive, const int counts[],
+                           const MPI_Aint places[], const MPI_Datatype types[], MPI_Comm comm);
+PAMIR_MPI(MPI_Ineighbor_alltoallw)
+int MPI_Ineighbor_alltoallw(const void *send, const int send_counts[], const MPI_Aint send_places[],
+                            const MPI_Datatype send_types[], void *receive, const int counts[],
+                            const MPI_Aint places[], const MPI_Datatype types[], MPI_Comm comm,
+                            MPI_Request *request);
+PAMIR_MPI(MPI_Neighbor_alltoallw_init)
+int MPI_Neighbor_alltoallw_init(const void *send, const int send_counts[], const MPI_Aint send_places[],
+                                const MPI_Datatype send_types[], void *receive, const int counts[],
+                                const MPI_Aint places[], const MPI_Datatype types[], MPI_Comm comm, MPI_Info info,
+                                MPI_Request *request);
 /* Datatypes (src/c/mpi/type-calls.ts). */
 PAMIR_MPI(MPI_Type_contiguous) int MPI_Type_contiguous(int count, MPI_Datatype type, MPI_Datatype *made);
 PAMIR_MPI(MPI_Type_vector)

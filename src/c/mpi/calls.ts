@@ -5,6 +5,9 @@ import { completionCalls } from "./completion.js";
 import { environmentCalls, freeCalls } from "./environment.js";
 import { Messages, messageCalls } from "./messages.js";
 import type { MpiState } from "./state.js";
+import { cartCalls } from "./topology/cart.js";
+import { graphCalls } from "./topology/graph.js";
+import { neighborCalls } from "./topology/neighbors.js";
 import { typeCalls } from "./type-calls.js";
 
 export function mpiCalls(state: MpiState): Record<string, (...given: number[]) => number> {
@@ -14,6 +17,9 @@ export function mpiCalls(state: MpiState): Record<string, (...given: number[]) =
     ...completionCalls(state, messages),
     ...collectiveCalls(state),
     ...communicatorCalls(state),
+    ...cartCalls(state),
+    ...graphCalls(state),
+    ...neighborCalls(state),
     ...typeCalls(state),
     ...environmentCalls(state),
   };

@@ -15,6 +15,7 @@ import {
 } from "./constants.js";
 import { MpiFailure } from "./failure.js";
 import type { Call, MpiState } from "./state.js";
+import { addWithTopology } from "./topology/objects.js";
 
 /** How two lists of members compare. */
 function compared(one: readonly Endpoint[], other: readonly Endpoint[]): number {
@@ -37,7 +38,11 @@ export function communicatorCalls(state: MpiState): Record<string, readonly [num
       0,
       (handle, pointer) => {
         const parent = comms.get(handle as number);
-        return store(pointer as number, state.addComm(parent.comm.duplicate(), parent));
+        const comm = parent.comm.duplicate();
+        const { topology } = parent;
+        const made =
+          topology === undefined ? state.addComm(comm, parent) : addWithTopology(state, parent, comm, topology.shape);
+        return store(pointer as number, made);
       },
     ],
     MPI_Comm_split: [

@@ -16,6 +16,7 @@ import {
 } from "./constants.js";
 import { MpiFailure, nameOfClass } from "./failure.js";
 import type { OpenRequest } from "./open-request.js";
+import type { CommTopology } from "./topology/topology.js";
 import { Datatypes } from "./types.js";
 
 /** A communicator as the program has it. */
@@ -26,6 +27,7 @@ export interface CommObject {
   name: string;
   /** Attributes, by their keys. */
   readonly attributes: Map<number, number>;
+  topology?: CommTopology;
 }
 
 /** An operation of the program's own. */

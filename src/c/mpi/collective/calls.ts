@@ -2,7 +2,7 @@
 import type { Call, MpiState } from "../state.js";
 import { Collectives } from "./collectives.js";
 import { evenRows } from "./even.js";
-import { type CollectiveRow, formsOf } from "./prepared.js";
+import { type CollectiveRow, callsOf } from "./prepared.js";
 import { reductionRows } from "./reduction-rows.js";
 import { unevenRows } from "./uneven.js";
 
@@ -10,5 +10,5 @@ import { unevenRows } from "./uneven.js";
 export function collectiveCalls(state: MpiState): Record<string, readonly [number, Call]> {
   const all = new Collectives(state);
   const rows: readonly CollectiveRow[] = [...evenRows(all), ...unevenRows(all), ...reductionRows(state, all)];
-  return Object.assign({}, ...rows.map((row) => formsOf(state, row)));
+  return Object.assign({}, ...rows.map((row) => callsOf(state, row)));
 }

@@ -1,4 +1,4 @@
-// A collective operation with checked arguments, and its forms: blocking, nonblocking, persistent.
+// A collective operation with checked arguments, run by its geometry, or begun.
 import { type CollectiveType, type Geometry, SUCCESS as OK, type Result, SHUTDOWN } from "../../../index.js";
 import type { Communicator } from "../../../mpi/communicator.js";
 import { ANY_SOURCE, ERR, SUCCESS } from "../constants.js";
@@ -6,6 +6,7 @@ import { MpiFailure } from "../failure.js";
 import type { OpenRequest, Outcome, RequestWork } from "../open-request.js";
 import { NO_MESSAGE } from "../requests.js";
 import type { Call, MpiState } from "../state.js";
+import { formsOf } from "./forms.js";
 
 /** What a collective operation is called with, as its geometry takes it. */
 export interface PreparedCollective {
@@ -39,7 +40,7 @@ function run(name: string, row: CollectiveRow, { comm, parameters, end }: Prepar
 }
 
 /** Begins an operation. @returns its request, which is over once the results are in the program's buffers */
-export function begin(name: string, { comm, type, parameters, end }: PreparedCollective): OpenRequest {
+function begin(name: string, { comm, type, parameters, end }: PreparedCollective): OpenRequest {
   let outcome: Outcome | undefined;
   const work: RequestWork = { isOver: () => outcome !== undefined, take: () => outcome as Outcome };
   const onDone = (_cookie: unknown, result: Result): void => {
@@ -56,29 +57,14 @@ function failed(name: string, result: Result): Outcome {
     : { ...NO_MESSAGE, error: ERR.OTHER, why: `${name} has failed at a member of the communicator` };
 }
 
-/** The calls of an operation: MPI_Bcast, MPI_Ibcast and MPI_Bcast_init. */
-export function formsOf(state: MpiState, row: CollectiveRow): Record<string, readonly [number, Call]> {
+/** The calls of an operation over its geometry. */
+export function callsOf(state: MpiState, row: CollectiveRow): Record<string, readonly [number, Call]> {
   const { arity, prepare } = row;
-  const comm = arity - 1;
   const name = `MPI_${row.name}`;
-  const nonblocking = `MPI_I${row.name[0]?.toLowerCase()}${row.name.slice(1)}`;
-  const persistent = `${name}_init`;
-  const opened = (request: OpenRequest, pointer: number): number => {
-    state.setWord(pointer, state.requests.add(request));
-    return SUCCESS;
-  };
-  return {
-    [name]: [comm, (...given) => run(name, row, prepare(...given))],
-    [nonblocking]: [comm, (...given) => opened(begin(nonblocking, prepare(...given)), given[arity] as number)],
-    // Behind the communicator stands an info, of which nothing is used.
-    [persistent]: [
-      comm,
-      (...given) => {
-        const { comm: members } = state.comms.get(given[comm] as number);
-        const start = (): OpenRequest => begin(persistent, prepare(...given));
-        const request = { comm: members, isReceive: false, peer: ANY_SOURCE, engine: 0, start };
-        return opened(request, given[arity + 1] as number);
-      },
-    ],
-  };
+  return formsOf(state, {
+    name: row.name,
+    arity,
+    run: (...given) => run(name, row, prepare(...given)),
+    begin: (call, given) => begin(call, prepare(...given)),
+  });
 }
