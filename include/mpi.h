@@ -44,6 +44,8 @@ typedef struct {
 typedef void(MPI_User_function)(void *in, void *inout, int *length, MPI_Datatype *type);
 typedef int(MPI_Comm_copy_attr_function)(MPI_Comm comm, int key, void *state, void *value, void *copy, int *flag);
 typedef int(MPI_Comm_delete_attr_function)(MPI_Comm comm, int key, void *value, void *state);
+typedef int(MPI_Win_copy_attr_function)(MPI_Win win, int key, void *state, void *value, void *copy, int *flag);
+typedef int(MPI_Win_delete_attr_function)(MPI_Win win, int key, void *value, void *state);
 
 /* Operations. */
 #define MPI_OP_NULL ((MPI_Op)0x20)
@@ -218,6 +220,27 @@ enum {
   MPI_THREAD_MULTIPLE = 4096,
 };
 
+/* Assertions about windows. */
+enum {
+  MPI_MODE_NOCHECK = 1024,
+  MPI_MODE_NOPRECEDE = 2048,
+  MPI_MODE_NOPUT = 4096,
+  MPI_MODE_NOSTORE = 8192,
+  MPI_MODE_NOSUCCEED = 16384,
+};
+
+/* Windows: kinds of locks, how they came about, how their memory behaves. */
+enum {
+  MPI_LOCK_EXCLUSIVE = 301,
+  MPI_LOCK_SHARED = 302,
+  MPI_WIN_FLAVOR_CREATE = 311,
+  MPI_WIN_FLAVOR_ALLOCATE = 312,
+  MPI_WIN_FLAVOR_DYNAMIC = 313,
+  MPI_WIN_FLAVOR_SHARED = 314,
+  MPI_WIN_UNIFIED = 321,
+  MPI_WIN_SEPARATE = 322,
+};
+
 /* Orders of arrays. */
 enum {
   MPI_ORDER_C = 12,
@@ -252,6 +275,11 @@ enum {
   MPI_HOST = 503,
   MPI_WTIME_IS_GLOBAL = 504,
   MPI_UNIVERSE_SIZE = 505,
+  MPI_WIN_BASE = 601,
+  MPI_WIN_DISP_UNIT = 602,
+  MPI_WIN_SIZE = 603,
+  MPI_WIN_CREATE_FLAVOR = 604,
+  MPI_WIN_MODEL = 605,
 };
 
 /* Lengths of texts. */
@@ -276,6 +304,9 @@ enum {
 #define MPI_COMM_NULL_COPY_FN ((MPI_Comm_copy_attr_function *)0)
 #define MPI_COMM_DUP_FN ((MPI_Comm_copy_attr_function *)1)
 #define MPI_COMM_NULL_DELETE_FN ((MPI_Comm_delete_attr_function *)0)
+#define MPI_WIN_NULL_COPY_FN ((MPI_Win_copy_attr_function *)0)
+#define MPI_WIN_DUP_FN ((MPI_Win_copy_attr_function *)1)
+#define MPI_WIN_NULL_DELETE_FN ((MPI_Win_delete_attr_function *)0)
 
 #define PAMIR_MPI(name) __attribute__((__import_module__("mpi"), __import_name__(#name)))
 
@@ -636,6 +667,52 @@ int MPI_Neighbor_alltoallw_init(const void *send, const int send_counts[], const
                                 const MPI_Datatype send_types[], void *receive, const int counts[],
                                 const MPI_Aint places[], const MPI_Datatype types[], MPI_Comm comm, MPI_Info info,
                                 MPI_Request *request);
+/* Windows (src/c/mpi/windows/). */
+PAMIR_MPI(MPI_Win_create)
+int MPI_Win_create(void *base, MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, MPI_Win *win);
+PAMIR_MPI(MPI_Win_allocate)
+int MPI_Win_allocate(MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void *base, MPI_Win *win);
+PAMIR_MPI(MPI_Win_allocate_shared)
+int MPI_Win_allocate_shared(MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void *base, MPI_Win *win);
+PAMIR_MPI(MPI_Win_shared_query) int MPI_Win_shared_query(MPI_Win win, int rank, MPI_Aint *size, int *unit, void *base);
+PAMIR_MPI(MPI_Win_create_dynamic) int MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win *win);
+PAMIR_MPI(MPI_Win_attach) int MPI_Win_attach(MPI_Win win, void *base, MPI_Aint size);
+PAMIR_MPI(MPI_Win_detach) int MPI_Win_detach(MPI_Win win, const void *base);
+PAMIR_MPI(MPI_Win_free) int MPI_Win_free(MPI_Win *win);
+PAMIR_MPI(MPI_Win_get_group) int MPI_Win_get_group(MPI_Win win, MPI_Group *group);
+PAMIR_MPI(MPI_Win_set_name) int MPI_Win_set_name(MPI_Win win, const char *name);
+PAMIR_MPI(MPI_Win_get_name) int MPI_Win_get_name(MPI_Win win, char *name, int *length);
+PAMIR_MPI(MPI_Win_set_errhandler) int MPI_Win_set_errhandler(MPI_Win win, MPI_Errhandler handler);
+PAMIR_MPI(MPI_Win_get_errhandler) int MPI_Win_get_errhandler(MPI_Win win, MPI_Errhandler *handler);
+PAMIR_MPI(MPI_Win_call_errhandler) int MPI_Win_call_errhandler(MPI_Win win, int code);
+PAMIR_MPI(MPI_Win_create_keyval)
+int MPI_Win_create_keyval(MPI_Win_copy_attr_function *copy, MPI_Win_delete_attr_function *remove, int *key,
+                          void *state);
+PAMIR_MPI(MPI_Win_free_keyval) int MPI_Win_free_keyval(int *key);
+PAMIR_MPI(MPI_Win_set_attr) int MPI_Win_set_attr(MPI_Win win, int key, void *value);
+PAMIR_MPI(MPI_Win_get_attr) int MPI_Win_get_attr(MPI_Win win, int key, void *value, int *flag);
+PAMIR_MPI(MPI_Win_delete_attr) int MPI_Win_delete_attr(MPI_Win win, int key);
+PAMIR_MPI(MPI_Win_fence) int MPI_Win_fence(int assertions, MPI_Win win);
+PAMIR_MPI(MPI_Win_start) int MPI_Win_start(MPI_Group group, int assertions, MPI_Win win);
+PAMIR_MPI(MPI_Win_complete) int MPI_Win_complete(MPI_Win win);
+PAMIR_MPI(MPI_Win_post) int MPI_Win_post(MPI_Group group, int assertions, MPI_Win win);
+PAMIR_MPI(MPI_Win_wait) int MPI_Win_wait(MPI_Win win);
+PAMIR_MPI(MPI_Win_test) int MPI_Win_test(MPI_Win win, int *flag);
+PAMIR_MPI(MPI_Win_lock) int MPI_Win_lock(int kind, int rank, int assertions, MPI_Win win);
+PAMIR_MPI(MPI_Win_unlock) int MPI_Win_unlock(int rank, MPI_Win win);
+PAMIR_MPI(MPI_Win_lock_all) int MPI_Win_lock_all(int assertions, MPI_Win win);
+PAMIR_MPI(MPI_Win_unlock_all) int MPI_Win_unlock_all(MPI_Win win);
+PAMIR_MPI(MPI_Win_flush) int MPI_Win_flush(int rank, MPI_Win win);
+PAMIR_MPI(MPI_Win_flush_all) int MPI_Win_flush_all(MPI_Win win);
+PAMIR_MPI(MPI_Win_flush_local) int MPI_Win_flush_local(int rank, MPI_Win win);
+PAMIR_MPI(MPI_Win_flush_local_all) int MPI_Win_flush_local_all(MPI_Win win);
+PAMIR_MPI(MPI_Win_sync) int MPI_Win_sync(MPI_Win win);
+PAMIR_MPI(MPI_Put)
+int MPI_Put(const void *from, int count, MPI_Datatype type, int rank, MPI_Aint place, int target_count,
+            MPI_Datatype target_type, MPI_Win win);
+PAMIR_MPI(MPI_Get)
+int MPI_Get(void *to, int count, MPI_Datatype type, int rank, MPI_Aint place, int target_count,
+            MPI_Datatype target_type, MPI_Win win);
 /* Datatypes (src/c/mpi/type-calls.ts). */
 PAMIR_MPI(MPI_Type_contiguous) int MPI_Type_contiguous(int count, MPI_Datatype type, MPI_Datatype *made);
 PAMIR_MPI(MPI_Type_vector)

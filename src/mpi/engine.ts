@@ -61,7 +61,7 @@ export class MessageEngine {
   readonly words: Int32Array<SharedArrayBuffer>;
   readonly bytes: Uint8Array<SharedArrayBuffer>;
   /** The region in which the program's buffers lie, and others with buffers that hold packed data. */
-  readonly #arena: MemRegion;
+  readonly arena: MemRegion;
   readonly #scratch = new Set<MemRegion>();
   readonly #kernel: MpiKernel;
   readonly #copyBytes: (to: number, from: number, bytes: number) => void;
@@ -86,7 +86,7 @@ export class MessageEngine {
     const { core, task } = context.host;
     this.client = client;
     this.context = context;
-    this.#arena = arena;
+    this.arena = arena;
     this.bytes = client.bytes;
     this.words = new Int32Array(client.bytes.buffer);
     this.#kernel = selectMpiKernel(client.kernel, task.memory);
@@ -118,7 +118,7 @@ export class MessageEngine {
       return 0;
     }
     const request = this.#newRequest(() => this.#kernel.mpiSent(this.#engine));
-    const { handle, bytes: whole } = this.#regionOf(buffer);
+    const { handle, bytes: whole } = this.regionOf(buffer);
     this.#place[L.MPI_RTS_INDEX_OFFSET >>> 2] = handle % HANDLE_INDICES;
     this.#place[L.MPI_RTS_GENERATION_OFFSET >>> 2] = Math.floor(handle / HANDLE_INDICES);
     this.#place[L.MPI_RTS_OFFSET_OFFSET >>> 2] = buffer - whole.byteOffset;
@@ -301,10 +301,11 @@ export class MessageEngine {
     region.close();
   }
 
-  #regionOf(buffer: number): MemRegion {
+  /** The region in which a buffer lies. @throws PAMIR_BOUNDS it lies in another task's memory */
+  regionOf(buffer: number): MemRegion {
     const holds = ({ bytes: { byteOffset, length } }: MemRegion): boolean =>
       buffer >= byteOffset && buffer <= byteOffset + length;
-    if (holds(this.#arena)) return this.#arena;
+    if (holds(this.arena)) return this.arena;
     for (const region of this.#scratch) if (holds(region)) return region;
     throw new PamiError("PAMIR_BOUNDS", `the buffer at ${buffer} lies outside of the program's memory`);
   }
@@ -373,7 +374,7 @@ export class MessageEngine {
       return;
     }
     const buffer = this.field(request, L.MPI_REQUEST_BUFFER_OFFSET) >>> 0;
-    const local = this.#regionOf(buffer);
+    const local = this.regionOf(buffer);
     this.context.get({
       to: origin,
       local,

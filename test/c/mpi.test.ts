@@ -31,7 +31,7 @@ function linesOf(name: string, way: readonly string[]): string[] {
   return stdout.trim().split("\n");
 }
 
-describe.each(["messages", "collectives", "nonblocking", "topologies"])("%s.c", (name) => {
+describe.each(["messages", "collectives", "nonblocking", "topologies", "windows"])("%s.c", (name) => {
   it.each(drawn.map((way) => [way.join(" "), way] as const))("keeps the rules of MPI: %s", (_, way) => {
     const ranks = way[1] as string;
     const lines = linesOf(name, way);

@@ -9,6 +9,7 @@ import { cartCalls } from "./topology/cart.js";
 import { graphCalls } from "./topology/graph.js";
 import { neighborCalls } from "./topology/neighbors.js";
 import { typeCalls } from "./type-calls.js";
+import { windowCalls } from "./windows/calls.js";
 
 export function mpiCalls(state: MpiState): Record<string, (...given: number[]) => number> {
   const messages = new Messages(state);
@@ -22,6 +23,7 @@ export function mpiCalls(state: MpiState): Record<string, (...given: number[]) =
     ...neighborCalls(state),
     ...typeCalls(state),
     ...environmentCalls(state),
+    ...windowCalls(state),
   };
   const calls: Record<string, (...given: number[]) => number> = { ...freeCalls(state) };
   for (const [name, [at, run]] of Object.entries(guarded)) calls[name] = state.guarded(name, at, run);

@@ -23,8 +23,18 @@ export const ERR = {
   OTHER: 16,
   INTERN: 17,
   IN_STATUS: 19,
+  DISP: 26,
+  KEYVAL: 36,
+  LOCKTYPE: 37,
   NO_MEM: 39,
+  RMA_ATTACH: 46,
+  RMA_RANGE: 48,
+  RMA_SHARED: 49,
+  RMA_SYNC: 50,
+  SIZE: 52,
   UNSUPPORTED_OPERATION: 55,
+  WIN: 56,
+  RMA_FLAVOR: 57,
   ERRHANDLER: 61,
   /** Of the proposal for fault tolerance (ULFM), beyond the numbers of the standard. */
   PROC_FAILED: 0x4001,
@@ -45,6 +55,7 @@ export const COMM_WORLD = 0x101;
 export const COMM_SELF = 0x102;
 export const GROUP_NULL = 0x108;
 export const GROUP_EMPTY = 0x109;
+export const WIN_NULL = 0x110;
 export const ERRORS_ARE_FATAL = 0x141;
 export const ERRORS_RETURN = 0x142;
 export const ERRORS_ABORT = 0x143;
@@ -59,6 +70,14 @@ export const IDENT = 201;
 export const CONGRUENT = 202;
 export const SIMILAR = 203;
 export const UNEQUAL = 204;
+
+/** Windows: kinds of locks, how they came about, how their memory behaves, assertions. */
+export const LOCK_EXCLUSIVE = 301;
+export const LOCK_SHARED = 302;
+export const FLAVOR = { CREATE: 311, ALLOCATE: 312, DYNAMIC: 313, SHARED: 314 } as const;
+export const WIN_UNIFIED = 321;
+export const MODE_NOPRECEDE = 2048;
+export const MODE_NOSUCCEED = 16384;
 
 /** Levels of thread support. */
 export const THREAD_FUNNELED = 1024;
