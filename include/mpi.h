@@ -713,6 +713,32 @@ int MPI_Put(const void *from, int count, MPI_Datatype type, int rank, MPI_Aint p
 PAMIR_MPI(MPI_Get)
 int MPI_Get(void *to, int count, MPI_Datatype type, int rank, MPI_Aint place, int target_count,
             MPI_Datatype target_type, MPI_Win win);
+PAMIR_MPI(MPI_Accumulate)
+int MPI_Accumulate(const void *from, int count, MPI_Datatype type, int rank, MPI_Aint place, int target_count,
+                   MPI_Datatype target_type, MPI_Op op, MPI_Win win);
+PAMIR_MPI(MPI_Get_accumulate)
+int MPI_Get_accumulate(const void *from, int count, MPI_Datatype type, void *result, int result_count,
+                       MPI_Datatype result_type, int rank, MPI_Aint place, int target_count, MPI_Datatype target_type,
+                       MPI_Op op, MPI_Win win);
+PAMIR_MPI(MPI_Fetch_and_op)
+int MPI_Fetch_and_op(const void *from, void *result, MPI_Datatype type, int rank, MPI_Aint place, MPI_Op op,
+                     MPI_Win win);
+PAMIR_MPI(MPI_Compare_and_swap)
+int MPI_Compare_and_swap(const void *from, const void *compare, void *result, MPI_Datatype type, int rank,
+                         MPI_Aint place, MPI_Win win);
+PAMIR_MPI(MPI_Rput)
+int MPI_Rput(const void *from, int count, MPI_Datatype type, int rank, MPI_Aint place, int target_count,
+             MPI_Datatype target_type, MPI_Win win, MPI_Request *request);
+PAMIR_MPI(MPI_Rget)
+int MPI_Rget(void *to, int count, MPI_Datatype type, int rank, MPI_Aint place, int target_count,
+             MPI_Datatype target_type, MPI_Win win, MPI_Request *request);
+PAMIR_MPI(MPI_Raccumulate)
+int MPI_Raccumulate(const void *from, int count, MPI_Datatype type, int rank, MPI_Aint place, int target_count,
+                    MPI_Datatype target_type, MPI_Op op, MPI_Win win, MPI_Request *request);
+PAMIR_MPI(MPI_Rget_accumulate)
+int MPI_Rget_accumulate(const void *from, int count, MPI_Datatype type, void *result, int result_count,
+                        MPI_Datatype result_type, int rank, MPI_Aint place, int target_count,
+                        MPI_Datatype target_type, MPI_Op op, MPI_Win win, MPI_Request *request);
 /* Datatypes (src/c/mpi/type-calls.ts). */
 PAMIR_MPI(MPI_Type_contiguous) int MPI_Type_contiguous(int count, MPI_Datatype type, MPI_Datatype *made);
 PAMIR_MPI(MPI_Type_vector)

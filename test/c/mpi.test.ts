@@ -31,7 +31,7 @@ function linesOf(name: string, way: readonly string[]): string[] {
   return stdout.trim().split("\n");
 }
 
-describe.each(["messages", "collectives", "nonblocking", "topologies", "windows"])("%s.c", (name) => {
+describe.each(["messages", "collectives", "nonblocking", "topologies", "windows", "accumulates"])("%s.c", (name) => {
   it.each(drawn.map((way) => [way.join(" "), way] as const))("keeps the rules of MPI: %s", (_, way) => {
     const ranks = way[1] as string;
     const lines = linesOf(name, way);
@@ -47,6 +47,8 @@ describe.each(["messages", "collectives", "nonblocking", "topologies", "windows"
     const native = spawnSync("mpirun", [...root, "--oversubscribe", "-n", "3", program], {
       encoding: "utf8",
       timeout: 120_000,
+      // Its windows over RDMA crash in MPI_Compare_and_swap() (Open MPI 4.1.4, vader without CMA).
+      env: { ...process.env, OMPI_MCA_osc: "^rdma" },
     });
     expect(native.stdout.trim().split("\n")).toEqual(linesOf(name, ["-n", "3"]));
   });

@@ -61,6 +61,7 @@ export const ERRORS_RETURN = 0x142;
 export const ERRORS_ABORT = 0x143;
 export const REQUEST_NULL = 0x180;
 export const OP_NULL = 0x20;
+export const OP_NO_OP = 61;
 export const DATATYPE_NULL = 0x200;
 /** The standard reserves the smaller ones. */
 export const FIRST_OWN = 0x1000;

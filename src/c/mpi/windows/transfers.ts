@@ -10,6 +10,7 @@ import type { RankMemory, Window } from "./window.js";
 
 /** An operation that is under way to one rank. */
 export interface OpenTransfer {
+  readonly rank: number;
   /** Parts of it that are not over. */
   left: number;
   hasFailed: boolean;
@@ -108,6 +109,7 @@ export class Transfers {
   begin(window: Window, rank: number, onEnd: (operation: OpenTransfer) => void): OpenTransfer {
     (window.pending[rank] as number)++;
     return {
+      rank,
       left: 1,
       hasFailed: false,
       onEnd: (operation) => {

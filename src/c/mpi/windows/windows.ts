@@ -1,5 +1,6 @@
 // All windows of a program: how they are made and freed together, and messages between their ranks.
 import {
+  EAGAIN,
   type Endpoint,
   type Geometry,
   type MemRegion,
@@ -20,7 +21,7 @@ const WINDOW_DISPATCH = MPI_DISPATCH - 1;
 /** Words of a message's header: what it is, the number of the window, the rank that sends it, and five that depend on the first. */
 const HEADER_WORDS = 8;
 /** What messages are. */
-export const MESSAGE = { POST: 1, COMPLETE: 2 } as const;
+export const MESSAGE = { POST: 1, COMPLETE: 2, ACCUMULATE: 3, ANSWER: 4 } as const;
 /** Handles and addresses of a rank's part, as it tells them to the others: eight numbers. */
 const TOLD = 8;
 /** Pointers of a program are signed numbers. */
@@ -32,6 +33,15 @@ export interface GivenMemory {
   readonly size: number;
   readonly unit: number;
   readonly region: MemRegion | undefined;
+}
+
+/** What a message has beside its kind. */
+interface Contents {
+  /** Default: the endpoint of the rank. */
+  readonly to?: Endpoint;
+  /** Up to five. */
+  readonly words?: readonly number[];
+  readonly payload?: Uint8Array;
 }
 
 /** What is done with a message, once it is known to whose window it belongs. */
@@ -144,12 +154,20 @@ export class WindowSet {
   }
 
   /** Sends a message to a rank of a window. @throws MpiFailure MPIX_ERR_PROC_FAILED */
-  tell(window: Window, rank: number, kind: number): void {
-    const header = new Int32Array(HEADER_WORDS);
-    header.set([kind, window.number, window.rank]);
-    const to = window.endpoints[rank] as Endpoint;
-    const result = this.state.context.sendSync({ to, dispatch: WINDOW_DISPATCH, header });
+  tell(window: Window, rank: number, kind: number, more: Contents = {}): void {
+    const { to = window.endpoints[rank] as Endpoint, payload } = more;
+    const header = headerOf(window, kind, more.words);
+    const result = this.state.context.sendSync({ to, dispatch: WINDOW_DISPATCH, header, payload });
     if (result !== OK) throw ended(rank);
+  }
+
+  /** Sends a message from a handler, which can't wait for room. */
+  answer(window: Window, to: Endpoint, kind: number, words: readonly number[], payload: Uint8Array): void {
+    const { context } = this.state;
+    const header = headerOf(window, kind, words);
+    const send = (): Result => context.send({ to, dispatch: WINDOW_DISPATCH, header, payload });
+    // Without room, the context calls it again.
+    if (send() === EAGAIN) context.post(send);
   }
 
   #arrived(message: Message): void {
@@ -159,6 +177,12 @@ export class WindowSet {
     if (window === undefined || window.endpoints[origin] !== message.origin) return;
     this.#handlers.get(message.headerWord(0))?.(window, origin, message);
   }
+}
+
+function headerOf(window: Window, kind: number, words: readonly number[] = []): Int32Array {
+  const header = new Int32Array(HEADER_WORDS);
+  header.set([kind, window.number, window.rank, ...words]);
+  return header;
 }
 
 /** The memory that a window frees with itself. */
