@@ -46,6 +46,15 @@ typedef int(MPI_Comm_copy_attr_function)(MPI_Comm comm, int key, void *state, vo
 typedef int(MPI_Comm_delete_attr_function)(MPI_Comm comm, int key, void *value, void *state);
 typedef int(MPI_Win_copy_attr_function)(MPI_Win win, int key, void *state, void *value, void *copy, int *flag);
 typedef int(MPI_Win_delete_attr_function)(MPI_Win win, int key, void *value, void *state);
+typedef int(MPI_Copy_function)(MPI_Comm comm, int key, void *state, void *value, void *copy, int *flag);
+typedef int(MPI_Delete_function)(MPI_Comm comm, int key, void *value, void *state);
+typedef int(MPI_Type_copy_attr_function)(MPI_Datatype type, int key, void *state, void *value, void *copy, int *flag);
+typedef int(MPI_Type_delete_attr_function)(MPI_Datatype type, int key, void *value, void *state);
+typedef void(MPI_Comm_errhandler_function)(MPI_Comm *comm, int *code, ...);
+typedef MPI_Comm_errhandler_function MPI_Comm_errhandler_fn;
+typedef int(MPI_Grequest_query_function)(void *state, MPI_Status *status);
+typedef int(MPI_Grequest_free_function)(void *state);
+typedef int(MPI_Grequest_cancel_function)(void *state, int is_complete);
 
 /* Operations. */
 #define MPI_OP_NULL ((MPI_Op)0x20)
@@ -247,6 +256,35 @@ enum {
   MPI_ORDER_FORTRAN = 15,
 };
 
+/* How the elements of a dimension are dealt out. */
+enum {
+  MPI_DISTRIBUTE_NONE = 16,
+  MPI_DISTRIBUTE_BLOCK = 17,
+  MPI_DISTRIBUTE_CYCLIC = 18,
+  MPI_DISTRIBUTE_DFLT_DARG = 19,
+};
+
+/* How a datatype was made. */
+enum {
+  MPI_COMBINER_NAMED = 101,
+  MPI_COMBINER_DUP = 102,
+  MPI_COMBINER_CONTIGUOUS = 103,
+  MPI_COMBINER_VECTOR = 104,
+  MPI_COMBINER_HVECTOR = 105,
+  MPI_COMBINER_INDEXED = 106,
+  MPI_COMBINER_HINDEXED = 107,
+  MPI_COMBINER_INDEXED_BLOCK = 108,
+  MPI_COMBINER_HINDEXED_BLOCK = 109,
+  MPI_COMBINER_STRUCT = 110,
+  MPI_COMBINER_SUBARRAY = 111,
+  MPI_COMBINER_DARRAY = 112,
+  MPI_COMBINER_F90_INTEGER = 113,
+  MPI_COMBINER_F90_REAL = 114,
+  MPI_COMBINER_F90_COMPLEX = 115,
+  MPI_COMBINER_RESIZED = 116,
+  MPI_COMBINER_VALUE_INDEX = 117,
+};
+
 /* Comparisons. */
 enum {
   MPI_IDENT = 201,
@@ -275,6 +313,8 @@ enum {
   MPI_HOST = 503,
   MPI_WTIME_IS_GLOBAL = 504,
   MPI_UNIVERSE_SIZE = 505,
+  MPI_APPNUM = 506,
+  MPI_LASTUSEDCODE = 507,
   MPI_WIN_BASE = 601,
   MPI_WIN_DISP_UNIT = 602,
   MPI_WIN_SIZE = 603,
@@ -285,6 +325,8 @@ enum {
 /* Lengths of texts. */
 enum {
   MPI_MAX_ERROR_STRING = 512,
+  MPI_MAX_INFO_KEY = 256,
+  MPI_MAX_INFO_VAL = 1024,
   MPI_MAX_LIBRARY_VERSION_STRING = 8192,
   MPI_MAX_OBJECT_NAME = 128,
   MPI_MAX_PROCESSOR_NAME = 256,
@@ -302,11 +344,18 @@ enum {
 #define MPI_STATUS_IGNORE ((MPI_Status *)0)
 #define MPI_STATUSES_IGNORE ((MPI_Status *)0)
 #define MPI_COMM_NULL_COPY_FN ((MPI_Comm_copy_attr_function *)0)
-#define MPI_COMM_DUP_FN ((MPI_Comm_copy_attr_function *)1)
 #define MPI_COMM_NULL_DELETE_FN ((MPI_Comm_delete_attr_function *)0)
 #define MPI_WIN_NULL_COPY_FN ((MPI_Win_copy_attr_function *)0)
-#define MPI_WIN_DUP_FN ((MPI_Win_copy_attr_function *)1)
+#define MPI_WIN_DUP_FN ((MPI_Win_copy_attr_function *)-1)
 #define MPI_WIN_NULL_DELETE_FN ((MPI_Win_delete_attr_function *)0)
+#define MPI_NULL_COPY_FN ((MPI_Copy_function *)0)
+#define MPI_NULL_DELETE_FN ((MPI_Delete_function *)0)
+#define MPI_TYPE_NULL_COPY_FN ((MPI_Type_copy_attr_function *)0)
+#define MPI_TYPE_NULL_DELETE_FN ((MPI_Type_delete_attr_function *)0)
+/* The standard has 1 here, which is a function of the program in WebAssembly's table of functions. */
+#define MPI_COMM_DUP_FN ((MPI_Comm_copy_attr_function *)-1)
+#define MPI_DUP_FN ((MPI_Copy_function *)-1)
+#define MPI_TYPE_DUP_FN ((MPI_Type_copy_attr_function *)-1)
 
 #define PAMIR_MPI(name) __attribute__((__import_module__("mpi"), __import_name__(#name)))
 
@@ -330,6 +379,29 @@ PAMIR_MPI(MPI_Error_class) int MPI_Error_class(int code, int *error_class);
 PAMIR_MPI(MPI_Error_string) int MPI_Error_string(int code, char *text, int *length);
 PAMIR_MPI(MPI_Comm_set_errhandler) int MPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler handler);
 PAMIR_MPI(MPI_Comm_get_errhandler) int MPI_Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler *handler);
+PAMIR_MPI(MPI_Comm_create_errhandler)
+int MPI_Comm_create_errhandler(MPI_Comm_errhandler_function *call, MPI_Errhandler *handler);
+PAMIR_MPI(MPI_Comm_call_errhandler) int MPI_Comm_call_errhandler(MPI_Comm comm, int code);
+PAMIR_MPI(MPI_Errhandler_free) int MPI_Errhandler_free(MPI_Errhandler *handler);
+PAMIR_MPI(MPI_Add_error_class) int MPI_Add_error_class(int *error_class);
+PAMIR_MPI(MPI_Add_error_code) int MPI_Add_error_code(int error_class, int *code);
+PAMIR_MPI(MPI_Add_error_string) int MPI_Add_error_string(int code, const char *text);
+/* Memory, from malloc() (include/lib/arena.c). */
+int MPI_Alloc_mem(MPI_Aint size, MPI_Info info, void *pointer);
+int MPI_Free_mem(void *memory);
+/* Infos (src/c/mpi/objects/info.ts). */
+PAMIR_MPI(MPI_Info_create) int MPI_Info_create(MPI_Info *info);
+PAMIR_MPI(MPI_Info_create_env) int MPI_Info_create_env(int argc, char **argv, MPI_Info *info);
+PAMIR_MPI(MPI_Info_dup) int MPI_Info_dup(MPI_Info info, MPI_Info *made);
+PAMIR_MPI(MPI_Info_free) int MPI_Info_free(MPI_Info *info);
+PAMIR_MPI(MPI_Info_set) int MPI_Info_set(MPI_Info info, const char *key, const char *value);
+PAMIR_MPI(MPI_Info_delete) int MPI_Info_delete(MPI_Info info, const char *key);
+PAMIR_MPI(MPI_Info_get) int MPI_Info_get(MPI_Info info, const char *key, int length, char *value, int *flag);
+PAMIR_MPI(MPI_Info_get_string)
+int MPI_Info_get_string(MPI_Info info, const char *key, int *length, char *value, int *flag);
+PAMIR_MPI(MPI_Info_get_valuelen) int MPI_Info_get_valuelen(MPI_Info info, const char *key, int *length, int *flag);
+PAMIR_MPI(MPI_Info_get_nkeys) int MPI_Info_get_nkeys(MPI_Info info, int *count);
+PAMIR_MPI(MPI_Info_get_nthkey) int MPI_Info_get_nthkey(MPI_Info info, int index, char *key);
 /* Messages (src/c/mpi/messages.ts). */
 PAMIR_MPI(MPI_Send) int MPI_Send(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm);
 PAMIR_MPI(MPI_Ssend) int MPI_Ssend(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm);
@@ -372,7 +444,18 @@ int MPI_Sendrecv_replace(void *buffer, int count, MPI_Datatype type, int to, int
                          MPI_Comm comm, MPI_Status *status);
 PAMIR_MPI(MPI_Probe) int MPI_Probe(int from, int tag, MPI_Comm comm, MPI_Status *status);
 PAMIR_MPI(MPI_Iprobe) int MPI_Iprobe(int from, int tag, MPI_Comm comm, int *flag, MPI_Status *status);
+PAMIR_MPI(MPI_Mprobe) int MPI_Mprobe(int from, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status);
+PAMIR_MPI(MPI_Improbe)
+int MPI_Improbe(int from, int tag, MPI_Comm comm, int *flag, MPI_Message *message, MPI_Status *status);
+PAMIR_MPI(MPI_Mrecv)
+int MPI_Mrecv(void *buffer, int count, MPI_Datatype type, MPI_Message *message, MPI_Status *status);
+PAMIR_MPI(MPI_Imrecv)
+int MPI_Imrecv(void *buffer, int count, MPI_Datatype type, MPI_Message *message, MPI_Request *request);
 PAMIR_MPI(MPI_Get_count) int MPI_Get_count(const MPI_Status *status, MPI_Datatype type, int *count);
+PAMIR_MPI(MPI_Get_elements) int MPI_Get_elements(const MPI_Status *status, MPI_Datatype type, int *count);
+PAMIR_MPI(MPI_Get_elements_x) int MPI_Get_elements_x(const MPI_Status *status, MPI_Datatype type, MPI_Count *count);
+PAMIR_MPI(MPI_Status_set_elements) int MPI_Status_set_elements(MPI_Status *status, MPI_Datatype type, int count);
+PAMIR_MPI(MPI_Status_set_cancelled) int MPI_Status_set_cancelled(MPI_Status *status, int flag);
 PAMIR_MPI(MPI_Buffer_attach) int MPI_Buffer_attach(void *buffer, int size);
 PAMIR_MPI(MPI_Buffer_detach) int MPI_Buffer_detach(void *buffer, int *size);
 /* Requests (src/c/mpi/completion.ts). */
@@ -392,6 +475,10 @@ PAMIR_MPI(MPI_Start) int MPI_Start(MPI_Request *request);
 PAMIR_MPI(MPI_Startall) int MPI_Startall(int count, MPI_Request requests[]);
 PAMIR_MPI(MPI_Cancel) int MPI_Cancel(MPI_Request *request);
 PAMIR_MPI(MPI_Test_cancelled) int MPI_Test_cancelled(const MPI_Status *status, int *flag);
+PAMIR_MPI(MPI_Grequest_start)
+int MPI_Grequest_start(MPI_Grequest_query_function *query, MPI_Grequest_free_function *release,
+                       MPI_Grequest_cancel_function *cancel, void *state, MPI_Request *request);
+PAMIR_MPI(MPI_Grequest_complete) int MPI_Grequest_complete(MPI_Request request);
 /* Collective operations (src/c/mpi/collective/). */
 PAMIR_MPI(MPI_Barrier) int MPI_Barrier(MPI_Comm comm);
 PAMIR_MPI(MPI_Bcast) int MPI_Bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm);
@@ -436,6 +523,7 @@ PAMIR_MPI(MPI_Alltoallw)
 int MPI_Alltoallw(const void *send, const int send_counts[], const int send_places[],
                   const MPI_Datatype send_types[], void *receive, const int counts[], const int places[],
                   const MPI_Datatype types[], MPI_Comm comm);
+PAMIR_MPI(MPI_Reduce_local) int MPI_Reduce_local(const void *in, void *inout, int count, MPI_Datatype type, MPI_Op op);
 /* Nonblocking collective operations (src/c/mpi/collective/prepared.ts). */
 PAMIR_MPI(MPI_Ibarrier) int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request);
 PAMIR_MPI(MPI_Ibcast)
@@ -548,9 +636,14 @@ PAMIR_MPI(MPI_Op_commutative) int MPI_Op_commutative(MPI_Op op, int *commutes);
 PAMIR_MPI(MPI_Comm_rank) int MPI_Comm_rank(MPI_Comm comm, int *rank);
 PAMIR_MPI(MPI_Comm_size) int MPI_Comm_size(MPI_Comm comm, int *size);
 PAMIR_MPI(MPI_Comm_dup) int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *made);
+PAMIR_MPI(MPI_Comm_idup) int MPI_Comm_idup(MPI_Comm comm, MPI_Comm *made, MPI_Request *request);
+PAMIR_MPI(MPI_Comm_dup_with_info) int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *made);
+PAMIR_MPI(MPI_Comm_set_info) int MPI_Comm_set_info(MPI_Comm comm, MPI_Info info);
+PAMIR_MPI(MPI_Comm_get_info) int MPI_Comm_get_info(MPI_Comm comm, MPI_Info *info);
 PAMIR_MPI(MPI_Comm_split) int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *made);
 PAMIR_MPI(MPI_Comm_split_type) int MPI_Comm_split_type(MPI_Comm comm, int kind, int key, MPI_Info info, MPI_Comm *made);
 PAMIR_MPI(MPI_Comm_create) int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *made);
+PAMIR_MPI(MPI_Comm_create_group) int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *made);
 PAMIR_MPI(MPI_Comm_free) int MPI_Comm_free(MPI_Comm *comm);
 PAMIR_MPI(MPI_Comm_compare) int MPI_Comm_compare(MPI_Comm one, MPI_Comm other, int *result);
 PAMIR_MPI(MPI_Comm_group) int MPI_Comm_group(MPI_Comm comm, MPI_Group *group);
@@ -566,6 +659,17 @@ PAMIR_MPI(MPI_Comm_get_attr) int MPI_Comm_get_attr(MPI_Comm comm, int key, void 
 PAMIR_MPI(MPI_Comm_delete_attr) int MPI_Comm_delete_attr(MPI_Comm comm, int key);
 PAMIR_MPI(MPI_Attr_get) int MPI_Attr_get(MPI_Comm comm, int key, void *value, int *flag);
 PAMIR_MPI(MPI_Attr_put) int MPI_Attr_put(MPI_Comm comm, int key, void *value);
+PAMIR_MPI(MPI_Attr_delete) int MPI_Attr_delete(MPI_Comm comm, int key);
+PAMIR_MPI(MPI_Keyval_create)
+int MPI_Keyval_create(MPI_Copy_function *copy, MPI_Delete_function *remove, int *key, void *state);
+PAMIR_MPI(MPI_Keyval_free) int MPI_Keyval_free(int *key);
+PAMIR_MPI(MPI_Type_create_keyval)
+int MPI_Type_create_keyval(MPI_Type_copy_attr_function *copy, MPI_Type_delete_attr_function *remove, int *key,
+                           void *state);
+PAMIR_MPI(MPI_Type_free_keyval) int MPI_Type_free_keyval(int *key);
+PAMIR_MPI(MPI_Type_set_attr) int MPI_Type_set_attr(MPI_Datatype type, int key, void *value);
+PAMIR_MPI(MPI_Type_get_attr) int MPI_Type_get_attr(MPI_Datatype type, int key, void *value, int *flag);
+PAMIR_MPI(MPI_Type_delete_attr) int MPI_Type_delete_attr(MPI_Datatype type, int key);
 PAMIR_MPI(MPI_Group_size) int MPI_Group_size(MPI_Group group, int *size);
 PAMIR_MPI(MPI_Group_rank) int MPI_Group_rank(MPI_Group group, int *rank);
 PAMIR_MPI(MPI_Group_incl) int MPI_Group_incl(MPI_Group group, int count, const int ranks[], MPI_Group *made);
@@ -761,6 +865,10 @@ int MPI_Type_create_struct(int count, const int lengths[], const MPI_Aint places
 PAMIR_MPI(MPI_Type_create_subarray)
 int MPI_Type_create_subarray(int dims, const int sizes[], const int subsizes[], const int starts[], int order,
                              MPI_Datatype type, MPI_Datatype *made);
+PAMIR_MPI(MPI_Type_create_darray)
+int MPI_Type_create_darray(int ranks, int rank, int dims, const int sizes[], const int distributions[],
+                           const int arguments[], const int grid[], int order, MPI_Datatype type,
+                           MPI_Datatype *made);
 PAMIR_MPI(MPI_Type_create_resized)
 int MPI_Type_create_resized(MPI_Datatype type, MPI_Aint lower_bound, MPI_Aint extent, MPI_Datatype *made);
 PAMIR_MPI(MPI_Type_dup) int MPI_Type_dup(MPI_Datatype type, MPI_Datatype *made);
@@ -770,7 +878,19 @@ PAMIR_MPI(MPI_Type_size) int MPI_Type_size(MPI_Datatype type, int *size);
 PAMIR_MPI(MPI_Type_get_extent) int MPI_Type_get_extent(MPI_Datatype type, MPI_Aint *lower_bound, MPI_Aint *extent);
 PAMIR_MPI(MPI_Type_get_true_extent)
 int MPI_Type_get_true_extent(MPI_Datatype type, MPI_Aint *lower_bound, MPI_Aint *extent);
+PAMIR_MPI(MPI_Type_get_envelope)
+int MPI_Type_get_envelope(MPI_Datatype type, int *integers, int *addresses, int *types, int *combiner);
+PAMIR_MPI(MPI_Type_get_contents)
+int MPI_Type_get_contents(MPI_Datatype type, int most_integers, int most_addresses, int most_types, int integers[],
+                          MPI_Aint addresses[], MPI_Datatype types[]);
+PAMIR_MPI(MPI_Type_set_name) int MPI_Type_set_name(MPI_Datatype type, const char *name);
+PAMIR_MPI(MPI_Type_get_name) int MPI_Type_get_name(MPI_Datatype type, char *name, int *length);
+PAMIR_MPI(MPI_Type_size_x) int MPI_Type_size_x(MPI_Datatype type, MPI_Count *size);
+PAMIR_MPI(MPI_Type_get_extent_x)
+int MPI_Type_get_extent_x(MPI_Datatype type, MPI_Count *lower_bound, MPI_Count *extent);
 PAMIR_MPI(MPI_Get_address) int MPI_Get_address(const void *place, MPI_Aint *address);
+PAMIR_MPI(MPI_Aint_add) MPI_Aint MPI_Aint_add(MPI_Aint base, MPI_Aint shift);
+PAMIR_MPI(MPI_Aint_diff) MPI_Aint MPI_Aint_diff(MPI_Aint one, MPI_Aint other);
 PAMIR_MPI(MPI_Pack)
 int MPI_Pack(const void *from, int count, MPI_Datatype type, void *to, int size, int *position, MPI_Comm comm);
 PAMIR_MPI(MPI_Unpack)

@@ -119,6 +119,15 @@ export class Communicator implements RankGroup {
     return undefined;
   }
 
+  /** Makes a communicator of some members, which alone call it. */
+  createGroup(members: readonly Endpoint[]): Communicator {
+    const rank = members.indexOf(this.#all.context.endpoint);
+    // The number is that of a communicator which is there only to agree on it.
+    const geometry = members.length > 1 ? this.#all.client.createGeometrySync(members) : undefined;
+    const number = this.#all.agree(new Communicator(this.#all, this.number, members, rank, geometry));
+    return new Communicator(this.#all, number, members, rank, geometry);
+  }
+
   /** Makes a communicator of the members with the same color. @param color from 0; undefined: none */
   split(color: number | undefined, key: number): Communicator | undefined {
     const all = new Int32Array(2 * this.size);

@@ -198,6 +198,18 @@ export class MessageEngine {
     return this.#kernel.mpiProbe(this.#engine, group.number, from, tag);
   }
 
+  /** As probe(), but no other receive gets the message: only receiveTaken(). */
+  take(group: RankGroup, from: number, tag: number): number {
+    return this.#kernel.mpiTake(this.#engine, group.number, from, tag);
+  }
+
+  /** Receives a message of take() into `capacity` bytes at `buffer`. */
+  receiveTaken(stored: number, buffer: number, capacity: number): Request {
+    const request = this.#newRequest(() => this.#kernel.mpiMatched(this.#engine, stored, buffer, capacity));
+    if (this.state(request) === L.MPI_REQUEST_MATCHED) this.#pull(request);
+    return request;
+  }
+
   /** Takes back a receive. @returns whether it is over without a message; else it completes */
   cancel(request: Request): boolean {
     return this.#kernel.mpiCancel(this.#engine, request) === 1;

@@ -31,28 +31,31 @@ function linesOf(name: string, way: readonly string[]): string[] {
   return stdout.trim().split("\n");
 }
 
-describe.each(["messages", "collectives", "nonblocking", "topologies", "windows", "accumulates"])("%s.c", (name) => {
-  it.each(drawn.map((way) => [way.join(" "), way] as const))("keeps the rules of MPI: %s", (_, way) => {
-    const ranks = way[1] as string;
-    const lines = linesOf(name, way);
-    expect(lines.length).toBeGreaterThan(6);
-    for (const line of lines) expect(line).toMatch(new RegExp(`: ${ranks} of ${ranks}$`));
-  });
-
-  it.skipIf(!HAS_MPI)("says the same by the MPI of this machine", () => {
-    const program = join(mkdtempSync(join(inject("folder"), "mpi-")), name);
-    const made = spawnSync("mpicc", ["-O1", source(name), "-o", program], { encoding: "utf8" });
-    expect(made).toMatchObject({ status: 0 });
-    const root = process.getuid?.() === 0 ? ["--allow-run-as-root"] : [];
-    const native = spawnSync("mpirun", [...root, "--oversubscribe", "-n", "3", program], {
-      encoding: "utf8",
-      timeout: 120_000,
-      // Its windows over RDMA crash in MPI_Compare_and_swap() (Open MPI 4.1.4, vader without CMA).
-      env: { ...process.env, OMPI_MCA_osc: "^rdma" },
+describe.each(["messages", "collectives", "nonblocking", "topologies", "objects", "windows", "accumulates"])(
+  "%s.c",
+  (name) => {
+    it.each(drawn.map((way) => [way.join(" "), way] as const))("keeps the rules of MPI: %s", (_, way) => {
+      const ranks = way[1] as string;
+      const lines = linesOf(name, way);
+      expect(lines.length).toBeGreaterThan(6);
+      for (const line of lines) expect(line).toMatch(new RegExp(`: ${ranks} of ${ranks}$`));
     });
-    expect(native.stdout.trim().split("\n")).toEqual(linesOf(name, ["-n", "3"]));
-  });
-});
+
+    it.skipIf(!HAS_MPI)("says the same by the MPI of this machine", () => {
+      const program = join(mkdtempSync(join(inject("folder"), "mpi-")), name);
+      const made = spawnSync("mpicc", ["-O1", source(name), "-o", program], { encoding: "utf8" });
+      expect(made).toMatchObject({ status: 0 });
+      const root = process.getuid?.() === 0 ? ["--allow-run-as-root"] : [];
+      const native = spawnSync("mpirun", [...root, "--oversubscribe", "-n", "3", program], {
+        encoding: "utf8",
+        timeout: 120_000,
+        // Its windows over RDMA crash in MPI_Compare_and_swap() (Open MPI 4.1.4, vader without CMA).
+        env: { ...process.env, OMPI_MCA_osc: "^rdma" },
+      });
+      expect(native.stdout.trim().split("\n")).toEqual(linesOf(name, ["-n", "3"]));
+    });
+  },
+);
 
 describe("a rank that ends", () => {
   const ends = (how: string, ...more: string[]) => run("-n", "2", "--no-labels", ...more, built("ends"), how);

@@ -1,9 +1,17 @@
 // All calls of MPI that a program may import, by their names.
 import { collectiveCalls } from "./collective/calls.js";
+import { localCalls } from "./collective/local.js";
 import { communicatorCalls } from "./communicators.js";
 import { completionCalls } from "./completion.js";
+import { withContents } from "./datatypes/contents.js";
+import { elementCalls } from "./datatypes/elements.js";
 import { environmentCalls, freeCalls } from "./environment.js";
+import { matchedCalls } from "./matched.js";
 import { Messages, messageCalls } from "./messages.js";
+import { attributeCalls, ObjectAttributes } from "./objects/attributes.js";
+import { errorCalls } from "./objects/error-calls.js";
+import { grequestCalls } from "./objects/grequests.js";
+import { Infos, infoCalls } from "./objects/info.js";
 import type { MpiState } from "./state.js";
 import { cartCalls } from "./topology/cart.js";
 import { graphCalls } from "./topology/graph.js";
@@ -13,16 +21,24 @@ import { windowCalls } from "./windows/calls.js";
 
 export function mpiCalls(state: MpiState): Record<string, (...given: number[]) => number> {
   const messages = new Messages(state);
+  const attributes = new ObjectAttributes(state);
   const guarded = {
     ...messageCalls(state, messages),
+    ...matchedCalls(state, messages),
     ...completionCalls(state, messages),
     ...collectiveCalls(state),
-    ...communicatorCalls(state),
+    ...localCalls(state),
+    ...communicatorCalls(state, attributes),
     ...cartCalls(state),
     ...graphCalls(state),
     ...neighborCalls(state),
-    ...typeCalls(state),
-    ...environmentCalls(state),
+    ...withContents(state, typeCalls(state, attributes)),
+    ...elementCalls(state),
+    ...attributeCalls(state, attributes),
+    ...infoCalls(state, new Infos(state), attributes),
+    ...errorCalls(state),
+    ...grequestCalls(state),
+    ...environmentCalls(state, attributes),
     ...windowCalls(state),
   };
   const calls: Record<string, (...given: number[]) => number> = { ...freeCalls(state) };

@@ -1,7 +1,9 @@
 // Communicators and groups. Source: MPI 5.0, chapter 7.
 import type { Endpoint } from "../../index.js";
 import {
+  ANY_SOURCE,
   COMM_NULL,
+  COMM_TYPE_SHARED,
   CONGRUENT,
   ERR,
   FIRST_OWN,
@@ -14,8 +16,10 @@ import {
   UNEQUAL,
 } from "./constants.js";
 import { MpiFailure } from "./failure.js";
+import type { ObjectAttributes } from "./objects/attributes.js";
+import { duplicate } from "./objects/duplicate.js";
+import { NO_MESSAGE } from "./requests.js";
 import type { Call, MpiState } from "./state.js";
-import { addWithTopology } from "./topology/objects.js";
 
 /** How two lists of members compare. */
 function compared(one: readonly Endpoint[], other: readonly Endpoint[]): number {
@@ -25,7 +29,10 @@ function compared(one: readonly Endpoint[], other: readonly Endpoint[]): number 
   return one.every((endpoint) => all.has(endpoint)) ? SIMILAR : UNEQUAL;
 }
 
-export function communicatorCalls(state: MpiState): Record<string, readonly [number, Call]> {
+export function communicatorCalls(
+  state: MpiState,
+  attributes: ObjectAttributes,
+): Record<string, readonly [number, Call]> {
   const { comms } = state;
   const store = (pointer: number, value: number): number => {
     state.setWord(pointer, value);
@@ -38,11 +45,7 @@ export function communicatorCalls(state: MpiState): Record<string, readonly [num
       0,
       (handle, pointer) => {
         const parent = comms.get(handle as number);
-        const comm = parent.comm.duplicate();
-        const { topology } = parent;
-        const made =
-          topology === undefined ? state.addComm(comm, parent) : addWithTopology(state, parent, comm, topology.shape);
-        return store(pointer as number, made);
+        return store(pointer as number, duplicate(state, attributes, parent));
       },
     ],
     MPI_Comm_split: [
@@ -57,11 +60,13 @@ export function communicatorCalls(state: MpiState): Record<string, readonly [num
     ],
     MPI_Comm_split_type: [
       0,
-      (handle, _kind, key, _info, pointer) => {
+      (handle, kind, key, _info, pointer) => {
         // Ranks that share a memory are those of the node.
         const parent = comms.get(handle as number);
-        const locals = state.client.localTasks;
-        const comm = parent.comm.split(Math.min(...locals), key as number);
+        if (kind !== COMM_TYPE_SHARED && kind !== UNDEFINED)
+          throw new MpiFailure(ERR.ARG, `${kind} is no kind of split`);
+        const color = kind === UNDEFINED ? undefined : Math.min(...state.client.localTasks);
+        const comm = parent.comm.split(color, key as number);
         return store(pointer as number, state.addComm(comm, parent));
       },
     ],
@@ -74,13 +79,35 @@ export function communicatorCalls(state: MpiState): Record<string, readonly [num
         return store(pointer as number, state.addComm(parent.comm.create(isMember ? members : undefined), parent));
       },
     ],
+    MPI_Comm_create_group: [
+      0,
+      (handle, group, _tag, pointer) => {
+        const parent = comms.get(handle as number);
+        const members = state.groups.get(group as number);
+        const isMember = members.includes(state.context.endpoint);
+        const comm = isMember ? parent.comm.createGroup(members) : undefined;
+        return store(pointer as number, state.addComm(comm, parent));
+      },
+    ],
+    // The new communicator is there at once: the call waits for the other members.
+    MPI_Comm_idup: [
+      0,
+      (handle, pointer, request) => {
+        const parent = comms.get(handle as number);
+        const { comm } = parent;
+        state.setWord(pointer as number, duplicate(state, attributes, parent));
+        const done = { comm, isReceive: false, peer: ANY_SOURCE, engine: 0, outcome: NO_MESSAGE };
+        return store(request as number, state.requests.add(done));
+      },
+    ],
     MPI_Comm_free: [
       -1,
       (pointer) => {
         const handle = state.word(pointer as number);
-        const { comm } = comms.get(handle);
+        const object = comms.get(handle);
         if (handle < FIRST_OWN) throw new MpiFailure(ERR.COMM, "a predefined communicator can't be freed");
-        comm.close();
+        attributes.clear(object);
+        object.comm.close();
         comms.remove(handle);
         return store(pointer as number, COMM_NULL);
       },

@@ -254,8 +254,10 @@ export function completionCalls(state: MpiState, messages: Messages): Record<str
         const request = requestAt(state, pointer as number);
         if (request === undefined) throw new MpiFailure(ERR.REQUEST, "MPI_REQUEST_NULL can't be canceled");
         const run = request.start === undefined ? request : request.current;
+        run?.work?.cancel?.();
         // A send that has begun completes: the standard has taken its cancellation back.
-        if (run?.isReceive && run.peer !== PROC_NULL && !isOver(state, run)) state.engine.cancel(run.engine);
+        if (run?.isReceive && run.work === undefined && run.peer !== PROC_NULL && !isOver(state, run))
+          state.engine.cancel(run.engine);
         return SUCCESS;
       },
     ],

@@ -24,6 +24,10 @@ export const ERR = {
   INTERN: 17,
   IN_STATUS: 19,
   DISP: 26,
+  INFO_KEY: 31,
+  INFO_NOKEY: 32,
+  INFO_VALUE: 33,
+  INFO: 34,
   KEYVAL: 36,
   LOCKTYPE: 37,
   NO_MEM: 39,
@@ -56,6 +60,11 @@ export const COMM_SELF = 0x102;
 export const GROUP_NULL = 0x108;
 export const GROUP_EMPTY = 0x109;
 export const WIN_NULL = 0x110;
+export const MESSAGE_NULL = 0x128;
+export const MESSAGE_NO_PROC = 0x129;
+export const INFO_NULL = 0x130;
+export const INFO_ENV = 0x131;
+export const ERRHANDLER_NULL = 0x140;
 export const ERRORS_ARE_FATAL = 0x141;
 export const ERRORS_RETURN = 0x142;
 export const ERRORS_ABORT = 0x143;
@@ -79,6 +88,15 @@ export const FLAVOR = { CREATE: 311, ALLOCATE: 312, DYNAMIC: 313, SHARED: 314 } 
 export const WIN_UNIFIED = 321;
 export const MODE_NOPRECEDE = 2048;
 export const MODE_NOSUCCEED = 16384;
+
+/** The kind of split by memories. */
+export const COMM_TYPE_SHARED = 221;
+
+/** In place of a key of attributes, and of the functions with it. */
+export const KEYVAL_INVALID = 0;
+export const NULL_FUNCTION = 0;
+/** Not 1, as in the standard's binary interface: in a table of functions, that is the place of the program's first one. */
+export const DUPLICATE_FUNCTION = -1;
 
 /** Levels of thread support. */
 export const THREAD_FUNNELED = 1024;

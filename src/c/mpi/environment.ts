@@ -1,21 +1,10 @@
-// Begin and end, time, names, errors, attributes, operations of the program's own. Source: MPI 5.0, chapters 9, 11 and 6.9.
+// Begin and end, time, names, buffers, operations of the program's own. Source: MPI 5.0, chapters 9, 11 and 6.9.
 import { VERSION } from "../../index.js";
-import {
-  ERR,
-  ERRORS_ABORT,
-  ERRORS_ARE_FATAL,
-  ERRORS_RETURN,
-  OP_NULL,
-  SUCCESS,
-  TAG_UB,
-  THREAD_FUNNELED,
-} from "./constants.js";
-import { MpiFailure, nameOfClass } from "./failure.js";
+import { COMM_SELF, ERR, OP_NULL, SUCCESS, THREAD_FUNNELED } from "./constants.js";
+import { MpiFailure } from "./failure.js";
+import type { ObjectAttributes } from "./objects/attributes.js";
 import { isOver, take } from "./requests.js";
 import { type Call, MpiAbort, type MpiState } from "./state.js";
-
-/** Keys of predefined attributes. */
-const KEY = { TAG_UB: 501, IO: 502, HOST: 503, WTIME_IS_GLOBAL: 504, UNIVERSE_SIZE: 505 } as const;
 
 /** Calls that are allowed before MPI_Init() and after MPI_Finalize(). They have no guard. */
 export function freeCalls(state: MpiState): Record<string, (...given: number[]) => number> {
@@ -49,17 +38,19 @@ export function freeCalls(state: MpiState): Record<string, (...given: number[]) 
     MPI_Abort: (_comm, code) => {
       throw new MpiAbort(code as number, `MPI_Abort(${code})`);
     },
-    MPI_Error_class: (code, pointer) => store(pointer as number, code as number),
+    MPI_Error_class: (code, pointer) => store(pointer as number, state.errors.classOf(code as number)),
     MPI_Error_string: (code, text, length) =>
-      store(
-        length as number,
-        state.setText(text as number, code === SUCCESS ? "MPI_SUCCESS" : nameOfClass(code as number)),
-      ),
+      store(length as number, state.setText(text as number, state.errors.textOf(code as number))),
     MPI_Pcontrol: () => SUCCESS,
+    MPI_Aint_add: (base, shift) => ((base as number) + (shift as number)) | 0,
+    MPI_Aint_diff: (one, other) => ((one as number) - (other as number)) | 0,
   };
 }
 
-export function environmentCalls(state: MpiState): Record<string, readonly [number, Call]> {
+export function environmentCalls(
+  state: MpiState,
+  attributes: ObjectAttributes,
+): Record<string, readonly [number, Call]> {
   const store = (pointer: number, value: number): number => {
     state.setWord(pointer, value);
     return SUCCESS;
@@ -68,6 +59,7 @@ export function environmentCalls(state: MpiState): Record<string, readonly [numb
     MPI_Finalize: [
       -1,
       () => {
+        attributes.clear(state.comms.get(COMM_SELF));
         state.engine.drain();
         for (const request of state.forgotten) if (isOver(state, request)) take(state, request);
         // No rank is gone while another one still gets what it has sent.
@@ -101,20 +93,6 @@ export function environmentCalls(state: MpiState): Record<string, readonly [numb
         return SUCCESS;
       },
     ],
-    MPI_Comm_set_errhandler: [
-      0,
-      (handle, errorHandler) => {
-        if (![ERRORS_ARE_FATAL, ERRORS_RETURN, ERRORS_ABORT].includes(errorHandler as 0x141)) {
-          throw new MpiFailure(ERR.ERRHANDLER, `0x${(errorHandler as number).toString(16)} is no error handler`);
-        }
-        state.comms.get(handle as number).errorHandler = errorHandler as number;
-        return SUCCESS;
-      },
-    ],
-    MPI_Comm_get_errhandler: [
-      0,
-      (handle, pointer) => store(pointer as number, state.comms.get(handle as number).errorHandler),
-    ],
     MPI_Op_create: [
       -1,
       (call, commutes, pointer) =>
@@ -134,56 +112,5 @@ export function environmentCalls(state: MpiState): Record<string, readonly [numb
         return store(flag as number, +(typeof op !== "object" || op.commutative));
       },
     ],
-    ...attributeCalls(state, store),
-  };
-}
-
-function attributeCalls(
-  state: MpiState,
-  store: (pointer: number, value: number) => number,
-): Record<string, readonly [number, Call]> {
-  let nextKey = 1000;
-  /** Words with the values of predefined attributes: the program gets pointers to them. */
-  const predefined = new Map<number, number>();
-  const pointerTo = (key: number): number | undefined => {
-    const values: Record<number, number> = {
-      [KEY.TAG_UB]: TAG_UB,
-      [KEY.IO]: state.communicators.world.rank,
-      [KEY.WTIME_IS_GLOBAL]: 0,
-      [KEY.UNIVERSE_SIZE]: state.communicators.world.size,
-    };
-    const value = values[key];
-    if (value === undefined) return undefined;
-    let pointer = predefined.get(key);
-    if (pointer === undefined) {
-      pointer = state.engine.scratch(4).bytes.byteOffset;
-      predefined.set(key, pointer);
-    }
-    state.setWord(pointer, value);
-    return pointer;
-  };
-  const get: Call = (handle, key, value, flag) => {
-    const found = pointerTo(key as number) ?? state.comms.get(handle as number).attributes.get(key as number);
-    if (found !== undefined) state.setWord(value as number, found);
-    return store(flag as number, +(found !== undefined));
-  };
-  const set: Call = (handle, key, value) => {
-    state.comms.get(handle as number).attributes.set(key as number, value as number);
-    return SUCCESS;
-  };
-  const remove: Call = (handle, key) => {
-    state.comms.get(handle as number).attributes.delete(key as number);
-    return SUCCESS;
-  };
-  const create: Call = (_copy, _remove, pointer) => store(pointer as number, nextKey++);
-  const free: Call = (pointer) => store(pointer as number, 0);
-  return {
-    MPI_Comm_create_keyval: [-1, create],
-    MPI_Comm_free_keyval: [-1, free],
-    MPI_Comm_set_attr: [0, set],
-    MPI_Comm_get_attr: [0, get],
-    MPI_Comm_delete_attr: [0, remove],
-    MPI_Attr_get: [0, get],
-    MPI_Attr_put: [0, set],
   };
 }

@@ -216,6 +216,10 @@ export function messageCalls(state: MpiState, messages: Messages): Record<string
       2,
       (peer, tag, handle, status) => {
         const { comm } = state.comms.get(handle as number);
+        if (peer === PROC_NULL) {
+          writeStatus(state, status as number, FROM_NOBODY);
+          return SUCCESS;
+        }
         let stored = messages.probe(comm, peer as number, tag as number);
         if (stored === 0) {
           state.engine.waitUntil(() => {
@@ -232,6 +236,11 @@ export function messageCalls(state: MpiState, messages: Messages): Record<string
       2,
       (peer, tag, handle, flag, status) => {
         const { comm } = state.comms.get(handle as number);
+        if (peer === PROC_NULL) {
+          state.setWord(flag as number, 1);
+          writeStatus(state, status as number, FROM_NOBODY);
+          return SUCCESS;
+        }
         messages.poll();
         const stored = messages.probe(comm, peer as number, tag as number);
         state.setWord(flag as number, +(stored !== 0));

@@ -20,6 +20,8 @@ export interface RequestWork {
   isOver(): boolean;
   /** How it has ended. Called once it is over. */
   take(): Outcome;
+  /** For MPI_Cancel(). */
+  cancel?(): void;
 }
 
 /** A request of the program. */

@@ -10,11 +10,12 @@ import {
   ERR,
   ERRORS_ARE_FATAL,
   ERRORS_RETURN,
-  FIRST_OWN,
   GROUP_EMPTY,
   OPERATIONS,
 } from "./constants.js";
-import { MpiFailure, nameOfClass } from "./failure.js";
+import { MpiFailure } from "./failure.js";
+import { HandleTable } from "./handle-table.js";
+import { ProgramErrors } from "./objects/errors.js";
 import type { OpenRequest } from "./open-request.js";
 import type { CommTopology } from "./topology/topology.js";
 import { Datatypes } from "./types.js";
@@ -25,9 +26,11 @@ export interface CommObject {
   readonly handle: number;
   errorHandler: number;
   name: string;
-  /** Attributes, by their keys. */
+  /** ObjectAttributes, by their keys. */
   readonly attributes: Map<number, number>;
   topology?: CommTopology;
+  /** Hints of MPI_Comm_set_info(). */
+  info?: Map<string, string>;
 }
 
 /** An operation of the program's own. */
@@ -35,46 +38,6 @@ export interface UserOp {
   /** Index in the program's table of functions. */
   readonly call: number;
   readonly commutative: boolean;
-}
-
-/** Objects behind handles. */
-export class HandleTable<T> {
-  readonly #objects = new Map<number, T>();
-  readonly #what: string;
-  readonly #errorClass: number;
-  #next = FIRST_OWN;
-
-  /** @param what "communicator", for errors */
-  constructor(what: string, errorClass: number) {
-    this.#what = what;
-    this.#errorClass = errorClass;
-  }
-
-  /** @throws MpiFailure */
-  get(handle: number): T {
-    const found = this.#objects.get(handle);
-    if (found === undefined)
-      throw new MpiFailure(this.#errorClass, `0x${(handle >>> 0).toString(16)} is no ${this.#what}`);
-    return found;
-  }
-
-  add(object: T): number {
-    this.#objects.set(this.#next, object);
-    return this.#next++;
-  }
-
-  set(handle: number, object: T): void {
-    this.#objects.set(handle, object);
-  }
-
-  remove(handle: number): void {
-    this.get(handle);
-    this.#objects.delete(handle);
-  }
-
-  values(): Iterable<T> {
-    return this.#objects.values();
-  }
 }
 
 /** How a program ends by MPI's will. */
@@ -100,6 +63,7 @@ export class MpiState {
   readonly groups = new HandleTable<readonly number[]>("group", ERR.GROUP);
   readonly requests = new HandleTable<OpenRequest>("request", ERR.REQUEST);
   readonly ops = new HandleTable<UserOp>("operation", ERR.OP);
+  readonly errors = new ProgramErrors();
   /** Sends that the program has let go, and that are not over. */
   readonly forgotten = new Set<OpenRequest>();
   /** Of MPI_Buffer_attach(). */
@@ -208,7 +172,18 @@ export class MpiState {
       handler = this.comms.get(COMM_WORLD).errorHandler;
     }
     if (handler === ERRORS_RETURN) return errorClass;
-    throw new MpiAbort(errorClass, `${name}: ${message} (${nameOfClass(errorClass)})`);
+    const call = this.errors.handlerAt(handler);
+    if (call !== undefined) {
+      // A function of the program with more arguments gets a pointer to them, which is NULL here.
+      const region = this.engine.scratch(8);
+      const at = region.bytes.byteOffset;
+      this.setWord(at, comm);
+      this.setWord(at + 4, errorClass);
+      this.functionAt(call)(at, at + 4, 0);
+      this.engine.freeScratch(region);
+      return errorClass;
+    }
+    throw new MpiAbort(errorClass, `${name}: ${message} (${this.errors.textOf(errorClass)})`);
   }
 
   #refuse(name: string): never {

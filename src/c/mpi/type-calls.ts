@@ -1,12 +1,15 @@
 // Derived datatypes, and packing by hand. Source: MPI 5.0, chapter 5.
-import { DATATYPE_NULL, ERR, SUCCESS } from "./constants.js";
+import { DATATYPE_NULL, ERR, FIRST_OWN, SUCCESS } from "./constants.js";
+import { darray } from "./datatypes/darray.js";
 import { MpiFailure } from "./failure.js";
+import type { ObjectAttributes } from "./objects/attributes.js";
 import type { Call, MpiState } from "./state.js";
-import { type Datatype, derived, pack, type TypePart, unpack } from "./types.js";
+import { type CartTopology, coordsOf } from "./topology/topology.js";
+import { type Datatype, derived, fresh, pack, type TypePart, unpack } from "./types.js";
 
 const ORDER_C = 12;
 
-export function typeCalls(state: MpiState): Record<string, readonly [number, Call]> {
+export function typeCalls(state: MpiState, attributes: ObjectAttributes): Record<string, readonly [number, Call]> {
   const { types } = state;
   const store = (pointer: number, value: number): number => {
     state.setWord(pointer, value);
@@ -87,12 +90,50 @@ export function typeCalls(state: MpiState): Record<string, readonly [number, Cal
       (handle, lowerBound, extent, pointer) => {
         const type = types.get(handle as number);
         return made(
-          { ...type, name: "resized", lowerBound: lowerBound as number, extent: extent as number, isCommitted: false },
+          { ...type, name: "resized", lowerBound: lowerBound as number, extent: extent as number, ...fresh() },
           pointer as number,
         );
       },
     ],
-    MPI_Type_dup: [-1, (handle, pointer) => made({ ...types.get(handle as number) }, pointer as number)],
+    MPI_Type_dup: [
+      -1,
+      (handle, pointer) => {
+        const type = types.get(handle as number);
+        const copy = { ...type, ...fresh(), isCommitted: type.isCommitted };
+        attributes.copy(
+          { handle: handle as number, attributes: type.attributes },
+          { handle: 0, attributes: copy.attributes },
+        );
+        return made(copy, pointer as number);
+      },
+    ],
+    MPI_Type_create_darray: [
+      -1,
+      (...given) => {
+        const [ranks, rank, count, sizes, hows, args, grid, order, handle, pointer] = given as number[] & {
+          length: 10;
+        };
+        const [size, how, argument, among] = [sizes, hows, args, grid].map((at) =>
+          state.array(at as number, count as number),
+        ) as [number[], number[], number[], number[]];
+        const cart: CartTopology = { kind: "cart", dims: among, periods: [] };
+        if (
+          among.reduce((all, one) => all * one, 1) !== ranks ||
+          !((rank as number) >= 0 && (rank as number) < (ranks as number))
+        )
+          throw new MpiFailure(ERR.ARG, `rank ${rank} of ${ranks} in a grid of ${among.join(" × ")}`);
+        const coords = coordsOf(cart, rank as number);
+        const dims = size.map((elements, dim) => ({
+          size: elements,
+          how: how[dim] as number,
+          argument: argument[dim] as number,
+          ranks: among[dim] as number,
+          at: coords[dim] as number,
+        }));
+        if (order !== ORDER_C) dims.reverse();
+        return made(darray(dims, types.get(handle as number)), pointer as number);
+      },
+    ],
     MPI_Type_commit: [
       -1,
       (pointer) => {
@@ -103,7 +144,9 @@ export function typeCalls(state: MpiState): Record<string, readonly [number, Cal
     MPI_Type_free: [
       -1,
       (pointer) => {
-        types.remove(state.word(pointer as number));
+        const handle = state.word(pointer as number);
+        if (handle >= FIRST_OWN) attributes.clear({ handle, attributes: types.get(handle).attributes });
+        types.remove(handle);
         return store(pointer as number, DATATYPE_NULL);
       },
     ],

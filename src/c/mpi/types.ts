@@ -15,9 +15,20 @@ export interface Datatype {
   readonly lowerBound: number;
   /** The runs of an element, in the order of packing: offsets and lengths by turns. */
   readonly runs: readonly number[];
+  /** The basic elements of an element, in the order of packing: their bytes and how many come in a row, by turns. */
+  readonly basics: readonly number[];
   /** As which elements it is reduced, if all are of one basic type. */
   readonly element: ElementType | undefined;
   isCommitted: boolean;
+  /** Of MPI_Type_set_name(). */
+  title: string;
+  /** ObjectAttributes, by their keys. */
+  readonly attributes: Map<number, number>;
+}
+
+/** What a new type begins with. */
+export function fresh(): Pick<Datatype, "isCommitted" | "title" | "attributes"> {
+  return { isCommitted: false, title: "", attributes: new Map() };
 }
 
 /** Whether elements lie one behind the other without gaps. */
@@ -39,12 +50,14 @@ export function derived(
   bounds?: { lowerBound: number; extent: number },
 ): Datatype {
   const runs: number[] = [];
+  const basics: number[] = [];
   let bytes = 0;
   let low = Number.POSITIVE_INFINITY;
   let high = Number.NEGATIVE_INFINITY;
   const elements = new Set<ElementType | undefined>();
   for (const { offset, count, type } of parts) {
     for (let i = 0; i < count; i++) addRuns(runs, type.runs, offset + i * type.extent);
+    addBasics(basics, type.basics, count);
     bytes += count * type.bytes;
     if (count === 0) continue;
     elements.add(type.element);
@@ -54,7 +67,20 @@ export function derived(
   const lowerBound = bounds?.lowerBound ?? (bytes === 0 ? 0 : low);
   const extent = bounds?.extent ?? (bytes === 0 ? 0 : high - low);
   const element = elements.size === 1 ? [...elements][0] : undefined;
-  return { name, bytes, extent, lowerBound, runs, element, isCommitted: false };
+  return { name, bytes, extent, lowerBound, runs, basics, element, ...fresh() };
+}
+
+/** Appends the basic elements of `count` elements. */
+function addBasics(basics: number[], added: readonly number[], count: number): void {
+  const repeats = added.length === 2 ? 1 : count;
+  for (let repeat = 0; repeat < repeats; repeat++) {
+    for (let i = 0; i < added.length; i += 2) {
+      const size = added[i] as number;
+      const some = (added[i + 1] as number) * (added.length === 2 ? count : 1);
+      if (some > 0 && basics.at(-2) === size) basics.push((basics.pop() as number) + some);
+      else if (some > 0) basics.push(size, some);
+    }
+  }
 }
 
 /** Appends runs, and joins those that touch. */
@@ -79,14 +105,18 @@ export class Datatypes {
       // Pairs of a double and an int have four bytes of padding, which are no data.
       const runs = name === "MPI_DOUBLE_INT" ? [0, 12] : [0, bytes];
       const data = name === "MPI_DOUBLE_INT" ? 12 : bytes;
+      const index = element?.endsWith("_i32") ? 4 : 0;
       this.#types.set(Number(handle), {
         name,
         bytes: data,
         extent: bytes,
         lowerBound: 0,
         runs,
+        basics: index === 0 ? [data, 1] : data === 2 * index ? [index, 2] : [data - index, 1, index, 1],
         element,
+        ...fresh(),
         isCommitted: true,
+        title: name,
       });
     }
   }

@@ -1,4 +1,5 @@
 // Which elements a reduction takes, and by which operation: one of MPI's, or a function of the program.
+import { hasOperation } from "../../../core/reduction.js";
 import type { ElementType, MemRegion, Operation, UserOperation } from "../../../index.js";
 import { ERR } from "../constants.js";
 import { MpiFailure } from "../failure.js";
@@ -24,7 +25,8 @@ export class Reductions {
     const type = this.#state.types.committed(typeHandle);
     const op = this.#state.operation(opHandle);
     if (typeof op === "object") return { operation: this.#own(op, type, typeHandle), type: undefined };
-    if (type.element === undefined) throw new MpiFailure(ERR.OP, `the operation ${op} is not one for ${type.name}`);
+    if (op === undefined || type.element === undefined || !hasOperation(type.element, op))
+      throw new MpiFailure(ERR.OP, `the operation ${op} is not one for ${type.name}`);
     return { operation: op, type: type.element };
   }
 

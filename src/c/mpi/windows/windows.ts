@@ -12,7 +12,8 @@ import {
 import { MPI_DISPATCH } from "../../../mpi/engine.js";
 import { ERR, ERRORS_ARE_FATAL, FLAVOR } from "../constants.js";
 import { MpiFailure } from "../failure.js";
-import { HandleTable, type MpiState } from "../state.js";
+import { HandleTable } from "../handle-table.js";
+import type { MpiState } from "../state.js";
 import { ended, Transfers } from "./transfers.js";
 import { type RankMemory, Window } from "./window.js";
 
