@@ -370,6 +370,8 @@ const pool = await entryBeside("src/pool/index.ts", "dist/pool.js");
 const piscina = await entryBeside("src/piscina/piscina.ts", "dist/piscina.js");
 const c = await entryBeside("src/c/index.ts", "dist/c.js", { minifyWhitespace: false });
 writeFileSync("dist/c.js.map", JSON.stringify(mapOf("dist/c.js")));
+const mpi = await entryBeside("src/mpi/index.ts", "dist/mpi.js", { minifyWhitespace: false });
+writeFileSync("dist/mpi.js.map", JSON.stringify(mapOf("dist/mpi.js")));
 await entryBeside("src/piscina/worker.ts", "dist/piscina-worker.js");
 // Each command of the command line has files of its own: `pamir run` reads 60 KB instead of 200.
 const commands = mkdtempSync(join(tmpdir(), "pamir-cli-"));
@@ -438,6 +440,7 @@ for (const [entry, source, values] of [
   ["index", "index", exportsOf("index.js")],
   ["port", "port/port", port.metafile?.outputs["dist/port.js"]?.exports],
   ["c", "c/index", c.metafile?.outputs["dist/c.js"]?.exports],
+  ["mpi", "mpi/index", mpi.metafile?.outputs["dist/mpi.js"]?.exports],
   ["pool", "pool/index", pool.metafile?.outputs["dist/pool.js"]?.exports],
   ["piscina", "piscina/piscina", piscina.metafile?.outputs["dist/piscina.js"]?.exports],
   ["web", "web/web", exportsOf("web.js")],

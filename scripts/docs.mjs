@@ -75,6 +75,12 @@ const TOPICS = {
     ["Programs", ["runProgram", "checkProgram", "ProgramOptions", "ProgramEnd"]],
     ["Files", ["hostFolder", "memoryFiles", "MemoryFiles", "MemoryTree", "Preopen", "Folder", "ProgramFile"]],
   ],
+  "pamir/mpi": [
+    ["Begin and end", ["init", "Mpi", "InitOptions"]],
+    ["Communicators", ["Comm", "CommGroup", "SendPart", "ReceivePart", "CommBlocks", "Op"]],
+    ["Requests", ["CommRequest", "waitall", "waitany", "testall", "waitallSync", "waitanySync", "CommStatus"]],
+    ["In place of ranks, tags and views", ["ANY_SOURCE", "ANY_TAG", "PROC_NULL", "IN_PLACE", "TAG_UB"]],
+  ],
   "pamir/piscina": [
     ["The pool", ["Piscina", "default", "module.exports", "Options", "RunOptions"]],
     ["In a worker", ["isWorkerThread", "workerData", "move"]],
@@ -288,7 +294,7 @@ function mergedMembers(node) {
 function classMembers(name, node) {
   /** @type {Map<string, Node[]>} */
   const members = new Map();
-  for (const each of [...node.getMembers(), ...mergedMembers(node)]) {
+  for (const each of [...node.getMembers(), ...(node.getBaseClass()?.getMembers() ?? []), ...mergedMembers(node)]) {
     const own = "getName" in each ? each.getName() : "constructor";
     if (!own.startsWith("#")) members.set(own, [...(members.get(own) ?? []), each]);
   }

@@ -24,6 +24,7 @@ describe("examples", () => {
     "first.js":
       /^12 squared is 144, says a worker\n41538 primes below 500,000, .*\nthe shared array, .*: 7, 14, 21, 28\n$/,
     "hello.js": /task [01] hears 4[23]\ntask [01] hears 4[23]/,
+    "mpi.js": /^200 generations on 4 ranks: 0 cells differ, (\d+) of \1 are alive\n$/,
     "pi.js": /π ≈ 3\.1415926535\d\d, off by \d\.\de[+-]\d+/,
     "heat.js": /4000 cells, 2000 steps on 4 tasks: 0 cells differ/,
     "p2p.js": kernel("corner: 41958 as it must be, \\d+ MFlop/s"),

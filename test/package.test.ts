@@ -7,7 +7,7 @@ import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import { rollup } from "rollup";
 import { describe, expect, inject, it, test } from "vitest";
-import { BUNDLE_MAX, LATER_MAX, PISCINA_MAX, POOL_MAX, WASM_MAX, WEB_MAX } from "../scripts/bounds.mjs";
+import { BUNDLE_MAX, LATER_MAX, MPI_MAX, PISCINA_MAX, POOL_MAX, WASM_MAX, WEB_MAX } from "../scripts/bounds.mjs";
 import { bundleSizes, partSizes } from "../scripts/bundle.mjs";
 import { buildDemo } from "../scripts/demo.mjs";
 import { note, noted, silent, takeWarnings } from "../scripts/warnings.mjs";
@@ -24,7 +24,7 @@ const paths = (
 
 test("npm pack holds only what a user needs", () => {
   const allowed =
-    /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|SECURITY\.md|(bench|docs|docs\/(api|internals|recipes)|src)\/[\w-]+\.md|assembly\/layout(\/\w+)?\.ts|dist\/(absent|c|index|piscina|piscina-worker|pool|port|protocol|web|cli|node\/(by-launcher|by-run|inline-agent|input|process-nodes|process|processes|process-memory|web-host|yields)|(agent|chunk|cli-\w+|engine|extensions|launch-job|link-process|make-geometry|monitor|node|noble|private-node|start-watch|top|twin|type|udp|wasm|websocket)-\w+)\.js(\.map)?|dist\/(c|index|piscina|pool|port|web)\.d\.ts|dist\/(pamir\.wasm|task-output\.cjs)|dist\/tasks\/[\w-]+\.js|examples\/[\w-]+\.js|bench\/peers\/\w+\.[ch]|include\/(mpi\.h|lib\/arena\.c))$/;
+    /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|SECURITY\.md|(bench|docs|docs\/(api|internals|recipes)|src)\/[\w-]+\.md|assembly\/layout(\/\w+)?\.ts|dist\/(absent|c|index|mpi|piscina|piscina-worker|pool|port|protocol|web|cli|node\/(by-launcher|by-run|inline-agent|input|process-nodes|process|processes|process-memory|web-host|yields)|(agent|chunk|cli-\w+|engine|extensions|launch-job|link-process|make-geometry|monitor|node|noble|private-node|start-watch|top|twin|type|udp|wasm|websocket)-\w+)\.js(\.map)?|dist\/(c|index|mpi|piscina|pool|port|web)\.d\.ts|dist\/(pamir\.wasm|task-output\.cjs)|dist\/tasks\/[\w-]+\.js|examples\/[\w-]+\.js|bench\/peers\/\w+\.[ch]|include\/(mpi\.h|lib\/arena\.c))$/;
   expect(paths.filter((path) => !allowed.test(path))).toEqual([]);
   expect(paths).toEqual(
     expect.arrayContaining([
@@ -94,7 +94,9 @@ test("the package's examples import nothing that it lacks", () => {
     ),
   );
   expect(imported).toContain("pamir");
-  expect(imported.filter((from) => !["pamir", "pamir/pool"].includes(from) && !isBuiltin(from))).toEqual([]);
+  expect(imported.filter((from) => !["pamir", "pamir/mpi", "pamir/pool"].includes(from) && !isBuiltin(from))).toEqual(
+    [],
+  );
 });
 
 test("lint leaves alone what `npm run demo` has built", () => {
@@ -114,7 +116,7 @@ test("what package.json exports is there, and nothing is depended on at run time
   const { main, module, types, typesVersions, exports, bin, dependencies } = JSON.parse(
     readFileSync("package.json", "utf8"),
   );
-  const entries = [".", "./piscina", "./pool", "./port", "./web"].flatMap((name) => [
+  const entries = [".", "./mpi", "./piscina", "./pool", "./port", "./web"].flatMap((name) => [
     exports[name].types,
     exports[name].default,
   ]);
@@ -124,7 +126,7 @@ test("what package.json exports is there, and nothing is depended on at run time
   // For resolvers that don't read "exports".
   expect({ types, default: main }).toEqual(exports["."]);
   expect(module).toBe(main);
-  for (const name of ["piscina", "pool", "port", "web"])
+  for (const name of ["mpi", "piscina", "pool", "port", "web"])
     expect(typesVersions["*"][name]).toEqual([exports[`./${name}`].types]);
   expect(dependencies).toBeUndefined();
 });
@@ -226,6 +228,14 @@ test(`what pamir/pool adds to import "pamir" is at most ${POOL_MAX} bytes`, asyn
   expect(text).toContain('from"./index.js"');
 });
 
+test(`what pamir/mpi adds to import "pamir" is at most ${MPI_MAX} bytes`, async () => {
+  const common = { bundle: true, minify: true, format: "esm", write: false } as const;
+  const { outputFiles } = await build({ ...common, entryPoints: ["dist/mpi.js"], external: ["./index.js"] });
+  const { contents, text } = outputFiles[0] as { contents: Uint8Array; text: string };
+  expect(gzipSync(contents).length).toBeLessThanOrEqual(MPI_MAX);
+  expect(text).toContain('from"./index.js"');
+});
+
 test(`what pamir/piscina adds to import "pamir" is at most ${PISCINA_MAX} bytes, in the thread and in its workers`, async () => {
   const common = { bundle: true, minify: true, format: "esm", write: false, platform: "node" } as const;
   const entryPoints = ["dist/piscina.js", "dist/piscina-worker.js"];
@@ -246,7 +256,7 @@ test(`what pamir/web adds to import "pamir" on a page is at most ${WEB_MAX} byte
 });
 
 test("a bundler that knows no Node sees no import of it", () => {
-  const scripts = paths.filter((path) => /^dist\/(index|pool|port|web|noble-|chunk-|private-).*\.js$/.test(path));
+  const scripts = paths.filter((path) => /^dist\/(index|mpi|pool|port|web|noble-|chunk-|private-).*\.js$/.test(path));
   expect(scripts.length).toBeGreaterThan(3);
   for (const path of scripts) expect(readFileSync(path, "utf8")).not.toMatch(/from "node:|import\("node:|require\(/);
 });

@@ -23,6 +23,9 @@ export class Communicators {
   readonly self: Communicator;
   /** The next number that no communicator of this task has had. */
   #next = 2;
+  /** The last communicator that is made by a promise: they are made one behind the other, so that their numbers differ. */
+  #last: Promise<unknown> = Promise.resolve();
+  #underWay = 0;
 
   /** @param world the geometry of all ranks */
   constructor(client: Client, context: Context, world: Geometry) {
@@ -34,12 +37,37 @@ export class Communicators {
 
   /** The next number that none of the members has used. All of `parent` call it. */
   agree(parent: Communicator): number {
+    if (this.#underWay > 0) {
+      throw new PamiError("PAMIR_INVAL", "a communicator is being made by a promise: await it before the next is made");
+    }
     const largest = Int32Array.of(this.#next);
     if (parent.size > 1) {
       parent.settle();
       const result = parent.geometry.allreduceSync({ send: null, receive: largest, operation: "max" });
       if (result !== SUCCESS) throw parent.failure("a new communicator");
     }
+    return this.#take(largest);
+  }
+
+  /** As agree(), but does not block the thread. Only within inTurn(). */
+  async agreeAsync(parent: Communicator): Promise<number> {
+    const largest = Int32Array.of(this.#next);
+    if (parent.size > 1) {
+      const geometry = await parent.geometryAsync();
+      await geometry.allreduce({ send: null, receive: largest, operation: "max" });
+    }
+    return this.#take(largest);
+  }
+
+  /** Makes a communicator once those before it are made. */
+  inTurn<T>(make: () => Promise<T>): Promise<T> {
+    this.#underWay++;
+    const made = this.#last.then(make).finally(() => this.#underWay--);
+    this.#last = made.catch(() => {});
+    return made;
+  }
+
+  #take(largest: Int32Array): number {
     const number = largest[0] as number;
     this.#next = number + 1;
     return number;
@@ -54,6 +82,8 @@ export class Communicator implements RankGroup {
   #geometry: Geometry | undefined;
   /** Operations that wait for room: a geometry has at most 64 under way. */
   readonly #waiting: (() => Result)[] = [];
+  /** The geometry of one member, while it is made by a promise. */
+  #making: Promise<Geometry> | undefined;
 
   constructor(
     all: Communicators,
@@ -99,6 +129,19 @@ export class Communicator implements RankGroup {
     if (this.#waiting.length > 0) this.#all.context.advanceUntil(() => this.#waiting.length === 0);
   }
 
+  /** As `geometry`, but does not block the thread. */
+  async geometryAsync(): Promise<Geometry> {
+    if (this.#geometry !== undefined) return this.#geometry;
+    this.#making ??= this.#all.client.createGeometry(this.endpoints);
+    this.#geometry = await this.#making;
+    return this.#geometry;
+  }
+
+  /** The geometry, if it is made. */
+  get made(): Geometry | undefined {
+    return this.#geometry;
+  }
+
   /** Why the last collective operation has failed. */
   failure(call: string): Error {
     return this.geometry.lastError ?? new PamiError("PAMIR_SHUTDOWN", `${call} has failed`);
@@ -137,11 +180,39 @@ export class Communicator implements RankGroup {
       this.settle();
       if (this.geometry.allgatherSync({ send: own, receive: all }) !== SUCCESS) throw this.failure("MPI_Comm_split");
     }
-    if (color === undefined) return this.create(undefined);
+    return this.create(this.#withColor(color, all));
+  }
+
+  /** As duplicate(), but does not block the thread. */
+  duplicateAsync(): Promise<Communicator> {
+    return this.#all.inTurn(() => this.#partAsync(this.endpoints));
+  }
+
+  /** As create(), but does not block the thread. */
+  createAsync(members: readonly Endpoint[] | undefined): Promise<Communicator | undefined> {
+    return this.#all.inTurn(() => this.#createAsync(members));
+  }
+
+  /** As split(), but does not block the thread. */
+  splitAsync(color: number | undefined, key: number): Promise<Communicator | undefined> {
+    return this.#all.inTurn(async () => {
+      const all = new Int32Array(2 * this.size);
+      all.set([color ?? -1, key], 2 * this.rank);
+      if (this.size > 1) {
+        const geometry = await this.geometryAsync();
+        await geometry.allgather({ send: Int32Array.of(color ?? -1, key), receive: all });
+      }
+      return this.#createAsync(this.#withColor(color, all));
+    });
+  }
+
+  /** Members with a color, in the order of keys. @param all colors and keys, by rank */
+  #withColor(color: number | undefined, all: Int32Array): Endpoint[] | undefined {
+    if (color === undefined) return undefined;
     const ranks = Array.from(this.endpoints, (_, rank) => rank)
       .filter((rank) => all[2 * rank] === color)
       .sort((one, other) => (all[2 * one + 1] as number) - (all[2 * other + 1] as number) || one - other);
-    return this.create(ranks.map((rank) => this.endpoints[rank] as Endpoint));
+    return ranks.map((rank) => this.endpoints[rank] as Endpoint);
   }
 
   /** Gives its geometry back. */
@@ -149,10 +220,25 @@ export class Communicator implements RankGroup {
     if (this.number > 0) this.#geometry?.close();
   }
 
+  async #createAsync(members: readonly Endpoint[] | undefined): Promise<Communicator | undefined> {
+    if (members !== undefined) return this.#partAsync(members);
+    await this.#all.agreeAsync(this);
+    return undefined;
+  }
+
   #part(members: readonly Endpoint[]): Communicator {
     const number = this.#all.agree(this);
-    const rank = members.indexOf(this.#all.context.endpoint);
     const geometry = members.length > 1 ? this.#all.client.createGeometrySync(members) : undefined;
-    return new Communicator(this.#all, number, members, rank, geometry);
+    return this.#of(number, members, geometry);
+  }
+
+  async #partAsync(members: readonly Endpoint[]): Promise<Communicator> {
+    const number = await this.#all.agreeAsync(this);
+    const geometry = members.length > 1 ? await this.#all.client.createGeometry(members) : undefined;
+    return this.#of(number, members, geometry);
+  }
+
+  #of(number: number, members: readonly Endpoint[], geometry: Geometry | undefined): Communicator {
+    return new Communicator(this.#all, number, members, members.indexOf(this.#all.context.endpoint), geometry);
   }
 }

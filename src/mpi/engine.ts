@@ -6,9 +6,10 @@ import {
   type Context,
   EAGAIN,
   type Endpoint,
-  type MemRegion,
+  MemRegion,
   type Message,
   PamiError,
+  type ProgressOptions,
   SHUTDOWN,
   SUCCESS,
 } from "../index.js";
@@ -42,6 +43,8 @@ const REGION_BYTES = 1 << 20;
 const HANDLE_INDICES = 2 ** 20;
 /** Error of a send whose target has ended before it answered. */
 export const MPI_PEER_ENDED = 0x4001;
+/** trySend(): there is no room now. */
+export const NO_ROOM: Request = -1;
 /** Milliseconds of rest(). */
 const REST_MS = 0.1;
 
@@ -61,8 +64,9 @@ export class MessageEngine {
   readonly words: Int32Array<SharedArrayBuffer>;
   readonly bytes: Uint8Array<SharedArrayBuffer>;
   /** The region in which the program's buffers lie, and others with buffers that hold packed data. */
-  readonly arena: MemRegion;
+  readonly #arena: MemRegion | undefined;
   readonly #scratch = new Set<MemRegion>();
+  readonly #host: Context["host"];
   readonly #kernel: MpiKernel;
   readonly #copyBytes: (to: number, from: number, bytes: number) => void;
   readonly #engine: number;
@@ -81,12 +85,17 @@ export class MessageEngine {
   #awaitedFrom: Endpoint | undefined;
   readonly #isOver = (): boolean => this.isOver(this.#awaited) || this.#hasEnded(this.#awaitedFrom);
 
-  /** @param arena the region in which all buffers lie @throws PAMIR_NO_MEMORY */
-  constructor(client: Client, context: Context, arena: MemRegion) {
-    const { core, task } = context.host;
+  /**
+   * @param arena the region in which all buffers lie; undefined: they lie in any region of this task
+   * @throws PAMIR_NO_MEMORY
+   */
+  constructor(client: Client, context: Context, arena?: MemRegion) {
+    const host = context.host;
+    const { core, task } = host;
+    this.#host = host;
     this.client = client;
     this.context = context;
-    this.arena = arena;
+    this.#arena = arena;
     this.bytes = client.bytes;
     this.words = new Int32Array(client.bytes.buffer);
     this.#kernel = selectMpiKernel(client.kernel, task.memory);
@@ -118,10 +127,7 @@ export class MessageEngine {
       return 0;
     }
     const request = this.#newRequest(() => this.#kernel.mpiSent(this.#engine));
-    const { handle, bytes: whole } = this.regionOf(buffer);
-    this.#place[L.MPI_RTS_INDEX_OFFSET >>> 2] = handle % HANDLE_INDICES;
-    this.#place[L.MPI_RTS_GENERATION_OFFSET >>> 2] = Math.floor(handle / HANDLE_INDICES);
-    this.#place[L.MPI_RTS_OFFSET_OFFSET >>> 2] = buffer - whole.byteOffset;
+    this.#writePlace(buffer, bytes);
     this.#writeHeader(this.#header, 0, group, tag, L.MPI_RTS, bytes, request);
     const result = this.context.sendSync({
       to: endpoint,
@@ -135,6 +141,43 @@ export class MessageEngine {
     }
     this.#unanswered.set(request, endpoint);
     return request;
+  }
+
+  /**
+   * As send(), but never blocks the thread.
+   * @param payload a view of any memory, if the message is short() and not synchronous; else one of a region of this task
+   * @returns the request; 0: the send is over; NO_ROOM: nothing was sent
+   */
+  trySend(group: RankGroup, to: number, tag: number, payload: Uint8Array, synchronous: boolean): Request {
+    const endpoint = group.endpoints[to] as Endpoint;
+    const { length: bytes } = payload;
+    if (!synchronous && this.isShort(group, to, bytes)) {
+      const at = this.context.reserve(endpoint, MPI_DISPATCH, bytes, L.MPI_HEADER_SIZE);
+      if (at === -EAGAIN) return NO_ROOM;
+      if (at <= 0) throw this.#reserveError(at, bytes, to);
+      this.#writeHeader(this.words, at >>> 2, group, tag, L.MPI_EAGER, bytes, 0);
+      this.bytes.set(payload, at + L.MPI_HEADER_SIZE);
+      this.context.commit(endpoint);
+      return 0;
+    }
+    const request = this.#newRequest(() => this.#kernel.mpiSent(this.#engine));
+    this.#writePlace(payload.byteOffset, bytes);
+    this.#writeHeader(this.#header, 0, group, tag, L.MPI_RTS, bytes, request);
+    const offer = { to: endpoint, dispatch: MPI_DISPATCH, header: this.#header, payload: this.#place };
+    const result = this.context.send(offer);
+    if (result === SUCCESS) {
+      this.#unanswered.set(request, endpoint);
+      return request;
+    }
+    this.#kernel.mpiFree(this.#engine, request);
+    if (result === EAGAIN) return NO_ROOM;
+    throw this.#reserveError(-result, bytes, to);
+  }
+
+  /** Whether the payload of a message goes with it. */
+  isShort(group: RankGroup, to: number, bytes: number): boolean {
+    const isLocal = this.#locals.has(this.client.taskOf(group.endpoints[to] as Endpoint));
+    return bytes <= (isLocal ? EAGER_MAX : EAGER_MAX_REMOTE);
   }
 
   /** Posts a receive into `capacity` bytes at `buffer`. @param from a rank, or ANY @param tag a tag, or ANY */
@@ -174,6 +217,14 @@ export class MessageEngine {
   /** Advances until a condition holds. Blocks the thread. */
   waitUntil(condition: () => boolean): void {
     this.#until(condition);
+  }
+
+  /** As waitUntil(), but does not block the thread. @throws as `context.progress()` */
+  until(condition: () => boolean, options: ProgressOptions = {}): Promise<void> {
+    return this.#host.until(() => {
+      if (this.#answers.length > 0) this.#sendAnswers();
+      return condition();
+    }, options);
   }
 
   /** One round. */
@@ -236,7 +287,12 @@ export class MessageEngine {
 
   /** Advances until all sends are over. */
   drain(): void {
-    this.#until(() => this.#unanswered.size === 0 && this.#answers.length === 0);
+    this.#until(() => this.isDrained);
+  }
+
+  /** Whether all sends are over. */
+  get isDrained(): boolean {
+    return this.#unanswered.size === 0 && this.#answers.length === 0;
   }
 
   /** Gives all memory back. The context stays. */
@@ -280,8 +336,21 @@ export class MessageEngine {
       });
     }
     if (at > 0) return at;
-    if (at === -SHUTDOWN) throw new PeerEnded(rank);
-    throw new PamiError("PAMIR_NO_MEMORY", `no memory for a message of ${bytes} bytes to rank ${rank}`);
+    throw this.#reserveError(at, bytes, rank);
+  }
+
+  /** @param result negated */
+  #reserveError(result: number, bytes: number, rank: number): Error {
+    if (result === -SHUTDOWN) return new PeerEnded(rank);
+    return new PamiError("PAMIR_NO_MEMORY", `no memory for a message of ${bytes} bytes to rank ${rank}`);
+  }
+
+  /** Writes where a buffer lies into what follows the header of an MPI_RTS. */
+  #writePlace(buffer: number, length: number): void {
+    const { handle, bytes } = this.regionOf(buffer, length);
+    this.#place[L.MPI_RTS_INDEX_OFFSET >>> 2] = handle % HANDLE_INDICES;
+    this.#place[L.MPI_RTS_GENERATION_OFFSET >>> 2] = Math.floor(handle / HANDLE_INDICES);
+    this.#place[L.MPI_RTS_OFFSET_OFFSET >>> 2] = buffer - bytes.byteOffset;
   }
 
   #writeHeader(
@@ -313,13 +382,28 @@ export class MessageEngine {
     region.close();
   }
 
-  /** The region in which a buffer lies. @throws PAMIR_BOUNDS it lies in another task's memory */
-  regionOf(buffer: number): MemRegion {
+  /**
+   * The region in which a buffer lies. One that begins where a region ends may be another region's.
+   * @throws PAMIR_BOUNDS it lies in another task's memory
+   */
+  regionOf(buffer: number, bytes: number): MemRegion {
     const holds = ({ bytes: { byteOffset, length } }: MemRegion): boolean =>
-      buffer >= byteOffset && buffer <= byteOffset + length;
-    if (holds(this.arena)) return this.arena;
+      buffer >= byteOffset && buffer + bytes <= byteOffset + length;
+    if (this.#arena !== undefined && holds(this.#arena)) return this.#arena;
     for (const region of this.#scratch) if (holds(region)) return region;
-    throw new PamiError("PAMIR_BOUNDS", `the buffer at ${buffer} lies outside of the program's memory`);
+    const own = this.#arena === undefined ? this.regionAt(this.bytes.subarray(buffer, buffer + bytes)) : undefined;
+    if (own !== undefined) return own;
+    throw new PamiError("PAMIR_BOUNDS", `the ${bytes} bytes at ${buffer} lie outside of the program's memory`);
+  }
+
+  /** The open region of this task in which a view lies; undefined: it lies in none. The region stays that of its owner. */
+  regionAt(view: Uint8Array): MemRegion | undefined {
+    const { regions } = this.#host.task;
+    const found = regions.find(view);
+    if (found === undefined) return undefined;
+    const { pointer, length, index, generation } = found;
+    const bytes = this.bytes.subarray(pointer, pointer + length);
+    return new MemRegion(bytes, index, generation, () => {}, regions.stateOf(bytes));
   }
 
   #newRegion(): MemRegion {
@@ -386,7 +470,7 @@ export class MessageEngine {
       return;
     }
     const buffer = this.field(request, L.MPI_REQUEST_BUFFER_OFFSET) >>> 0;
-    const local = this.regionOf(buffer);
+    const local = this.regionOf(buffer, bytes);
     this.context.get({
       to: origin,
       local,

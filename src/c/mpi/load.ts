@@ -1,5 +1,6 @@
 // MPI for one program: made before the program runs, since geometries are loaded by promises.
 import type { Client, MemRegion } from "../../index.js";
+import { makeWorld } from "../../mpi/world.js";
 import { mpiCalls } from "./calls.js";
 import { MpiAbort, MpiState } from "./state.js";
 
@@ -13,8 +14,7 @@ export interface MpiLoaded {
 
 /** @param arena the region in which the program lies */
 export async function loadMpi(client: Client, arena: MemRegion, hostName = "localhost"): Promise<MpiLoaded> {
-  const context = client.createContext();
-  const world = await client.world();
+  const { context, world } = await makeWorld(client);
   const state = new MpiState(client, context, world, arena);
   state.hostName = hostName;
   return {

@@ -76,14 +76,16 @@ export class MpiState {
   /** Of MPI_Get_processor_name(). */
   hostName = "localhost";
 
+  /** The region in which the program lies. */
+  readonly arena: MemRegion;
   /** Place in `words` of the stack's last word. */
   readonly #guard: number;
 
-  /** @param arena the region in which the program lies */
   constructor(client: Client, context: Context, world: Geometry, arena: MemRegion) {
     this.client = client;
     this.context = context;
     this.engine = new MessageEngine(client, context, arena);
+    this.arena = arena;
     this.#guard = arena.bytes.byteOffset >>> 2;
     this.communicators = new Communicators(client, context, world);
     this.bytes = client.bytes;

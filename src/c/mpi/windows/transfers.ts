@@ -171,8 +171,7 @@ export class Transfers {
   /** The region of this task that holds bytes; undefined: none does. */
   #regionOf(address: number, bytes: number): MemRegion | undefined {
     try {
-      const region = this.#state.engine.regionOf(address);
-      return address + bytes <= region.bytes.byteOffset + region.length ? region : undefined;
+      return this.#state.engine.regionOf(address, bytes);
     } catch {
       return undefined;
     }

@@ -70,7 +70,7 @@ export function makingCalls(windows: WindowSet): Record<string, readonly [number
       1,
       (_info, comm, pointer) => {
         // Displacements are addresses: the program's whole memory is the window's.
-        const region = state.engine.arena;
+        const region = state.arena;
         const { byteOffset: first, length } = region.bytes;
         const given = { base: 0, size: first + length, unit: 1, region };
         return stored(
@@ -144,8 +144,7 @@ function stored({ state }: WindowSet, pointer: number | undefined, handle: numbe
 /** The region of this task that holds memory. @throws MpiFailure */
 function regionOf({ state }: WindowSet, base: number, size: number, errorClass: number): MemRegion {
   try {
-    const region = state.engine.regionOf(base);
-    if (base + size <= region.bytes.byteOffset + region.length) return region;
+    return state.engine.regionOf(base, size);
   } catch {
     // As if its end were outside.
   }
