@@ -26,11 +26,13 @@ typedef int64_t MPI_Count;
 typedef struct MPI_ABI_Comm *MPI_Comm;
 typedef struct MPI_ABI_Datatype *MPI_Datatype;
 typedef struct MPI_ABI_Errhandler *MPI_Errhandler;
+typedef struct MPI_ABI_File *MPI_File;
 typedef struct MPI_ABI_Group *MPI_Group;
 typedef struct MPI_ABI_Info *MPI_Info;
 typedef struct MPI_ABI_Message *MPI_Message;
 typedef struct MPI_ABI_Op *MPI_Op;
 typedef struct MPI_ABI_Request *MPI_Request;
+typedef struct MPI_ABI_Session *MPI_Session;
 typedef struct MPI_ABI_Win *MPI_Win;
 
 /* What is known of a message that was received. MPI_Get_count() reads the rest. */
@@ -52,6 +54,10 @@ typedef int(MPI_Type_copy_attr_function)(MPI_Datatype type, int key, void *state
 typedef int(MPI_Type_delete_attr_function)(MPI_Datatype type, int key, void *value, void *state);
 typedef void(MPI_Comm_errhandler_function)(MPI_Comm *comm, int *code, ...);
 typedef MPI_Comm_errhandler_function MPI_Comm_errhandler_fn;
+typedef void(MPI_File_errhandler_function)(MPI_File *file, int *code, ...);
+typedef int(MPI_Datarep_extent_function)(MPI_Datatype type, MPI_Aint *extent, void *state);
+typedef int(MPI_Datarep_conversion_function)(void *buffer, MPI_Datatype type, int count, void *file_buffer,
+                                             MPI_Offset position, void *state);
 typedef int(MPI_Grequest_query_function)(void *state, MPI_Status *status);
 typedef int(MPI_Grequest_free_function)(void *state);
 typedef int(MPI_Grequest_cancel_function)(void *state, int is_complete);
@@ -84,6 +90,10 @@ typedef int(MPI_Grequest_cancel_function)(void *state, int is_complete);
 
 /* Windows. */
 #define MPI_WIN_NULL ((MPI_Win)0x110)
+
+/* Files and sessions: there are none. */
+#define MPI_FILE_NULL ((MPI_File)0x118)
+#define MPI_SESSION_NULL ((MPI_Session)0x120)
 
 /* Messages of matched probes. */
 #define MPI_MESSAGE_NULL ((MPI_Message)0x128)
@@ -322,13 +332,34 @@ enum {
   MPI_WIN_MODEL = 605,
 };
 
+/* How files are opened, and places in them. */
+enum {
+  MPI_MODE_APPEND = 1,
+  MPI_MODE_CREATE = 2,
+  MPI_MODE_DELETE_ON_CLOSE = 4,
+  MPI_MODE_EXCL = 8,
+  MPI_MODE_RDONLY = 16,
+  MPI_MODE_RDWR = 32,
+  MPI_MODE_SEQUENTIAL = 64,
+  MPI_MODE_UNIQUE_OPEN = 128,
+  MPI_MODE_WRONLY = 256,
+  MPI_SEEK_SET = 401,
+  MPI_SEEK_CUR = 402,
+  MPI_SEEK_END = 403,
+};
+#define MPI_DISPLACEMENT_CURRENT ((MPI_Offset)-1)
+
 /* Lengths of texts. */
 enum {
   MPI_MAX_ERROR_STRING = 512,
   MPI_MAX_INFO_KEY = 256,
   MPI_MAX_INFO_VAL = 1024,
   MPI_MAX_LIBRARY_VERSION_STRING = 8192,
+  MPI_MAX_DATAREP_STRING = 128,
   MPI_MAX_OBJECT_NAME = 128,
+  MPI_MAX_PORT_NAME = 1024,
+  MPI_MAX_PSET_NAME_LEN = 1024,
+  MPI_MAX_STRINGTAG_LEN = 1024,
   MPI_MAX_PROCESSOR_NAME = 256,
   MPI_BSEND_OVERHEAD = 512,
 };
@@ -339,6 +370,10 @@ enum {
 /* In place of buffers, statuses and functions. */
 #define MPI_BOTTOM ((void *)0)
 #define MPI_IN_PLACE ((void *)1)
+#define MPI_ARGV_NULL ((char **)0)
+#define MPI_ARGVS_NULL ((char ***)0)
+#define MPI_ERRCODES_IGNORE ((int *)0)
+#define MPI_CONVERSION_FN_NULL ((MPI_Datarep_conversion_function *)0)
 #define MPI_UNWEIGHTED ((int *)10)
 #define MPI_WEIGHTS_EMPTY ((int *)11)
 #define MPI_STATUS_IGNORE ((MPI_Status *)0)
@@ -896,6 +931,174 @@ int MPI_Pack(const void *from, int count, MPI_Datatype type, void *to, int size,
 PAMIR_MPI(MPI_Unpack)
 int MPI_Unpack(const void *from, int size, int *position, void *to, int count, MPI_Datatype type, MPI_Comm comm);
 PAMIR_MPI(MPI_Pack_size) int MPI_Pack_size(int count, MPI_Datatype type, MPI_Comm comm, int *size);
+/* What is declared for programs that name it: a call ends the program, with an error that names the function. */
+/* Files. */
+PAMIR_MPI(MPI_File_open) int MPI_File_open(MPI_Comm comm, const char *name, int mode, MPI_Info info, MPI_File *file);
+PAMIR_MPI(MPI_File_close) int MPI_File_close(MPI_File *file);
+PAMIR_MPI(MPI_File_delete) int MPI_File_delete(const char *name, MPI_Info info);
+PAMIR_MPI(MPI_File_set_size) int MPI_File_set_size(MPI_File file, MPI_Offset size);
+PAMIR_MPI(MPI_File_preallocate) int MPI_File_preallocate(MPI_File file, MPI_Offset size);
+PAMIR_MPI(MPI_File_get_size) int MPI_File_get_size(MPI_File file, MPI_Offset *size);
+PAMIR_MPI(MPI_File_get_group) int MPI_File_get_group(MPI_File file, MPI_Group *group);
+PAMIR_MPI(MPI_File_get_amode) int MPI_File_get_amode(MPI_File file, int *mode);
+PAMIR_MPI(MPI_File_set_info) int MPI_File_set_info(MPI_File file, MPI_Info info);
+PAMIR_MPI(MPI_File_get_info) int MPI_File_get_info(MPI_File file, MPI_Info *info);
+PAMIR_MPI(MPI_File_set_view)
+int MPI_File_set_view(MPI_File file, MPI_Offset place, MPI_Datatype element, MPI_Datatype type,
+                      const char *representation, MPI_Info info);
+PAMIR_MPI(MPI_File_get_view)
+int MPI_File_get_view(MPI_File file, MPI_Offset *place, MPI_Datatype *element, MPI_Datatype *type,
+                      char *representation);
+PAMIR_MPI(MPI_File_read_at)
+int MPI_File_read_at(MPI_File file, MPI_Offset place, void *buffer, int count, MPI_Datatype type,
+                     MPI_Status *status);
+PAMIR_MPI(MPI_File_iread_at)
+int MPI_File_iread_at(MPI_File file, MPI_Offset place, void *buffer, int count, MPI_Datatype type,
+                      MPI_Request *request);
+PAMIR_MPI(MPI_File_read_at_all)
+int MPI_File_read_at_all(MPI_File file, MPI_Offset place, void *buffer, int count, MPI_Datatype type,
+                         MPI_Status *status);
+PAMIR_MPI(MPI_File_iread_at_all)
+int MPI_File_iread_at_all(MPI_File file, MPI_Offset place, void *buffer, int count, MPI_Datatype type,
+                          MPI_Request *request);
+PAMIR_MPI(MPI_File_write_at)
+int MPI_File_write_at(MPI_File file, MPI_Offset place, const void *buffer, int count, MPI_Datatype type,
+                      MPI_Status *status);
+PAMIR_MPI(MPI_File_iwrite_at)
+int MPI_File_iwrite_at(MPI_File file, MPI_Offset place, const void *buffer, int count, MPI_Datatype type,
+                       MPI_Request *request);
+PAMIR_MPI(MPI_File_write_at_all)
+int MPI_File_write_at_all(MPI_File file, MPI_Offset place, const void *buffer, int count, MPI_Datatype type,
+                          MPI_Status *status);
+PAMIR_MPI(MPI_File_iwrite_at_all)
+int MPI_File_iwrite_at_all(MPI_File file, MPI_Offset place, const void *buffer, int count, MPI_Datatype type,
+                           MPI_Request *request);
+PAMIR_MPI(MPI_File_read)
+int MPI_File_read(MPI_File file, void *buffer, int count, MPI_Datatype type, MPI_Status *status);
+PAMIR_MPI(MPI_File_iread)
+int MPI_File_iread(MPI_File file, void *buffer, int count, MPI_Datatype type, MPI_Request *request);
+PAMIR_MPI(MPI_File_read_all)
+int MPI_File_read_all(MPI_File file, void *buffer, int count, MPI_Datatype type, MPI_Status *status);
+PAMIR_MPI(MPI_File_iread_all)
+int MPI_File_iread_all(MPI_File file, void *buffer, int count, MPI_Datatype type, MPI_Request *request);
+PAMIR_MPI(MPI_File_write)
+int MPI_File_write(MPI_File file, const void *buffer, int count, MPI_Datatype type, MPI_Status *status);
+PAMIR_MPI(MPI_File_iwrite)
+int MPI_File_iwrite(MPI_File file, const void *buffer, int count, MPI_Datatype type, MPI_Request *request);
+PAMIR_MPI(MPI_File_write_all)
+int MPI_File_write_all(MPI_File file, const void *buffer, int count, MPI_Datatype type, MPI_Status *status);
+PAMIR_MPI(MPI_File_iwrite_all)
+int MPI_File_iwrite_all(MPI_File file, const void *buffer, int count, MPI_Datatype type, MPI_Request *request);
+PAMIR_MPI(MPI_File_read_shared)
+int MPI_File_read_shared(MPI_File file, void *buffer, int count, MPI_Datatype type, MPI_Status *status);
+PAMIR_MPI(MPI_File_iread_shared)
+int MPI_File_iread_shared(MPI_File file, void *buffer, int count, MPI_Datatype type, MPI_Request *request);
+PAMIR_MPI(MPI_File_write_shared)
+int MPI_File_write_shared(MPI_File file, const void *buffer, int count, MPI_Datatype type, MPI_Status *status);
+PAMIR_MPI(MPI_File_iwrite_shared)
+int MPI_File_iwrite_shared(MPI_File file, const void *buffer, int count, MPI_Datatype type, MPI_Request *request);
+PAMIR_MPI(MPI_File_read_ordered)
+int MPI_File_read_ordered(MPI_File file, void *buffer, int count, MPI_Datatype type, MPI_Status *status);
+PAMIR_MPI(MPI_File_write_ordered)
+int MPI_File_write_ordered(MPI_File file, const void *buffer, int count, MPI_Datatype type, MPI_Status *status);
+PAMIR_MPI(MPI_File_read_at_all_begin)
+int MPI_File_read_at_all_begin(MPI_File file, MPI_Offset place, void *buffer, int count, MPI_Datatype type);
+PAMIR_MPI(MPI_File_read_at_all_end) int MPI_File_read_at_all_end(MPI_File file, void *buffer, MPI_Status *status);
+PAMIR_MPI(MPI_File_write_at_all_begin)
+int MPI_File_write_at_all_begin(MPI_File file, MPI_Offset place, const void *buffer, int count, MPI_Datatype type);
+PAMIR_MPI(MPI_File_write_at_all_end)
+int MPI_File_write_at_all_end(MPI_File file, const void *buffer, MPI_Status *status);
+PAMIR_MPI(MPI_File_read_all_begin)
+int MPI_File_read_all_begin(MPI_File file, void *buffer, int count, MPI_Datatype type);
+PAMIR_MPI(MPI_File_read_all_end) int MPI_File_read_all_end(MPI_File file, void *buffer, MPI_Status *status);
+PAMIR_MPI(MPI_File_write_all_begin)
+int MPI_File_write_all_begin(MPI_File file, const void *buffer, int count, MPI_Datatype type);
+PAMIR_MPI(MPI_File_write_all_end) int MPI_File_write_all_end(MPI_File file, const void *buffer, MPI_Status *status);
+PAMIR_MPI(MPI_File_read_ordered_begin)
+int MPI_File_read_ordered_begin(MPI_File file, void *buffer, int count, MPI_Datatype type);
+PAMIR_MPI(MPI_File_read_ordered_end) int MPI_File_read_ordered_end(MPI_File file, void *buffer, MPI_Status *status);
+PAMIR_MPI(MPI_File_write_ordered_begin)
+int MPI_File_write_ordered_begin(MPI_File file, const void *buffer, int count, MPI_Datatype type);
+PAMIR_MPI(MPI_File_write_ordered_end)
+int MPI_File_write_ordered_end(MPI_File file, const void *buffer, MPI_Status *status);
+PAMIR_MPI(MPI_File_seek) int MPI_File_seek(MPI_File file, MPI_Offset place, int whence);
+PAMIR_MPI(MPI_File_get_position) int MPI_File_get_position(MPI_File file, MPI_Offset *place);
+PAMIR_MPI(MPI_File_get_byte_offset) int MPI_File_get_byte_offset(MPI_File file, MPI_Offset place, MPI_Offset *bytes);
+PAMIR_MPI(MPI_File_seek_shared) int MPI_File_seek_shared(MPI_File file, MPI_Offset place, int whence);
+PAMIR_MPI(MPI_File_get_position_shared) int MPI_File_get_position_shared(MPI_File file, MPI_Offset *place);
+PAMIR_MPI(MPI_File_get_type_extent) int MPI_File_get_type_extent(MPI_File file, MPI_Datatype type, MPI_Aint *extent);
+PAMIR_MPI(MPI_File_set_atomicity) int MPI_File_set_atomicity(MPI_File file, int flag);
+PAMIR_MPI(MPI_File_get_atomicity) int MPI_File_get_atomicity(MPI_File file, int *flag);
+PAMIR_MPI(MPI_File_sync) int MPI_File_sync(MPI_File file);
+PAMIR_MPI(MPI_File_create_errhandler)
+int MPI_File_create_errhandler(MPI_File_errhandler_function *call, MPI_Errhandler *handler);
+PAMIR_MPI(MPI_File_set_errhandler) int MPI_File_set_errhandler(MPI_File file, MPI_Errhandler handler);
+PAMIR_MPI(MPI_File_get_errhandler) int MPI_File_get_errhandler(MPI_File file, MPI_Errhandler *handler);
+PAMIR_MPI(MPI_File_call_errhandler) int MPI_File_call_errhandler(MPI_File file, int code);
+PAMIR_MPI(MPI_Register_datarep)
+int MPI_Register_datarep(const char *name, MPI_Datarep_conversion_function *read,
+                         MPI_Datarep_conversion_function *write, MPI_Datarep_extent_function *extent, void *state);
+/* Communicators of two groups, and programs that start or find others. */
+PAMIR_MPI(MPI_Intercomm_create)
+int MPI_Intercomm_create(MPI_Comm local, int local_leader, MPI_Comm peer, int remote_leader, int tag,
+                         MPI_Comm *made);
+PAMIR_MPI(MPI_Intercomm_merge) int MPI_Intercomm_merge(MPI_Comm comm, int is_high, MPI_Comm *made);
+PAMIR_MPI(MPI_Comm_remote_size) int MPI_Comm_remote_size(MPI_Comm comm, int *size);
+PAMIR_MPI(MPI_Comm_remote_group) int MPI_Comm_remote_group(MPI_Comm comm, MPI_Group *group);
+PAMIR_MPI(MPI_Comm_spawn)
+int MPI_Comm_spawn(const char *command, char *argv[], int count, MPI_Info info, int root, MPI_Comm comm,
+                   MPI_Comm *made, int codes[]);
+PAMIR_MPI(MPI_Comm_spawn_multiple)
+int MPI_Comm_spawn_multiple(int programs, char *commands[], char **argvs[], const int counts[],
+                            const MPI_Info infos[], int root, MPI_Comm comm, MPI_Comm *made, int codes[]);
+PAMIR_MPI(MPI_Comm_accept)
+int MPI_Comm_accept(const char *port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *made);
+PAMIR_MPI(MPI_Comm_connect)
+int MPI_Comm_connect(const char *port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *made);
+PAMIR_MPI(MPI_Comm_join) int MPI_Comm_join(int socket, MPI_Comm *made);
+PAMIR_MPI(MPI_Open_port) int MPI_Open_port(MPI_Info info, char *port);
+PAMIR_MPI(MPI_Close_port) int MPI_Close_port(const char *port);
+PAMIR_MPI(MPI_Publish_name) int MPI_Publish_name(const char *service, MPI_Info info, const char *port);
+PAMIR_MPI(MPI_Unpublish_name) int MPI_Unpublish_name(const char *service, MPI_Info info, const char *port);
+PAMIR_MPI(MPI_Lookup_name) int MPI_Lookup_name(const char *service, MPI_Info info, char *port);
+/* Messages in parts. */
+PAMIR_MPI(MPI_Psend_init)
+int MPI_Psend_init(const void *buffer, int parts, MPI_Count count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
+                   MPI_Info info, MPI_Request *request);
+PAMIR_MPI(MPI_Precv_init)
+int MPI_Precv_init(void *buffer, int parts, MPI_Count count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
+                   MPI_Info info, MPI_Request *request);
+PAMIR_MPI(MPI_Pready) int MPI_Pready(int part, MPI_Request request);
+PAMIR_MPI(MPI_Pready_range) int MPI_Pready_range(int first, int last, MPI_Request request);
+PAMIR_MPI(MPI_Pready_list) int MPI_Pready_list(int count, const int parts[], MPI_Request request);
+PAMIR_MPI(MPI_Parrived) int MPI_Parrived(MPI_Request request, int part, int *flag);
+/* Sessions. */
+PAMIR_MPI(MPI_Session_init) int MPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session *session);
+PAMIR_MPI(MPI_Session_finalize) int MPI_Session_finalize(MPI_Session *session);
+PAMIR_MPI(MPI_Session_get_info) int MPI_Session_get_info(MPI_Session session, MPI_Info *info);
+PAMIR_MPI(MPI_Session_get_num_psets) int MPI_Session_get_num_psets(MPI_Session session, MPI_Info info, int *count);
+PAMIR_MPI(MPI_Session_get_nth_pset)
+int MPI_Session_get_nth_pset(MPI_Session session, MPI_Info info, int index, int *length, char *name);
+PAMIR_MPI(MPI_Session_get_pset_info)
+int MPI_Session_get_pset_info(MPI_Session session, const char *name, MPI_Info *info);
+PAMIR_MPI(MPI_Group_from_session_pset)
+int MPI_Group_from_session_pset(MPI_Session session, const char *name, MPI_Group *group);
+PAMIR_MPI(MPI_Comm_create_from_group)
+int MPI_Comm_create_from_group(MPI_Group group, const char *tag, MPI_Info info, MPI_Errhandler handler,
+                               MPI_Comm *made);
+/* Datatypes of other machines and languages. */
+PAMIR_MPI(MPI_Pack_external)
+int MPI_Pack_external(const char representation[], const void *from, int count, MPI_Datatype type, void *to,
+                      MPI_Aint size, MPI_Aint *position);
+PAMIR_MPI(MPI_Unpack_external)
+int MPI_Unpack_external(const char representation[], const void *from, MPI_Aint size, MPI_Aint *position, void *to,
+                        int count, MPI_Datatype type);
+PAMIR_MPI(MPI_Pack_external_size)
+int MPI_Pack_external_size(const char representation[], int count, MPI_Datatype type, MPI_Aint *size);
+PAMIR_MPI(MPI_Type_match_size) int MPI_Type_match_size(int type_class, int size, MPI_Datatype *type);
+PAMIR_MPI(MPI_Type_create_f90_integer) int MPI_Type_create_f90_integer(int digits, MPI_Datatype *type);
+PAMIR_MPI(MPI_Type_create_f90_real) int MPI_Type_create_f90_real(int digits, int range, MPI_Datatype *type);
+PAMIR_MPI(MPI_Type_create_f90_complex) int MPI_Type_create_f90_complex(int digits, int range, MPI_Datatype *type);
 
 #ifdef __cplusplus
 }

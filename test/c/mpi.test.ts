@@ -66,6 +66,7 @@ describe("a rank that ends", () => {
     ["abort", 134, /pamir: task 1: the program called abort\(\)/],
     ["trap", 1, /pamir: task 1: the program has trapped: unreachable/],
     ["stack", 1, /pamir: task 1: the program's stack has run over its end/],
+    ["absent", 1, /the program called MPI_File_open\(\), which pamir does not have/],
     ["rank", 6, /pamir: task 1: MPI_Send: rank 77 is none of 0 to 1 \(MPI_ERR_RANK\)/],
   ])("by %s: exit code %i, and a line that says why", (how, code, text) => {
     const { status, stderr } = ends(how);
@@ -73,10 +74,13 @@ describe("a rank that ends", () => {
     expect(status).toBe(code);
   });
 
-  it.each(["exit", "abort", "trap", "return"])("by %s: a receive from it fails with an error class", (how) => {
-    const { stdout } = ends(how, "--on-error", "report");
-    expect(stdout).toBe("rank 0: MPIX_ERR_PROC_FAILED\n");
-  });
+  it.each(["exit", "abort", "trap", "return"])(
+    "by %s: a receive from it and an operation that has begun fail with an error class",
+    (how) => {
+      const { stdout } = ends(how, "--on-error", "report");
+      expect(stdout).toBe("rank 0: MPIX_ERR_PROC_FAILED, MPIX_ERR_PROC_FAILED\n");
+    },
+  );
 
   it("gets NULL from malloc() beyond its heap", () => {
     const { status, stdout } = ends("heap");

@@ -28,15 +28,22 @@ int main(int argc, char **argv) {
       printf("%s\n", place == NULL ? "NULL" : "memory");
     }
     if (strcmp(how, "rank") == 0) MPI_Send(&got, 1, MPI_INT, 77, 0, MPI_COMM_WORLD);
+    if (strcmp(how, "absent") == 0) {
+      MPI_File file;
+      MPI_File_open(MPI_COMM_SELF, "data", MPI_MODE_RDONLY, MPI_INFO_NULL, &file);
+    }
     if (strcmp(how, "return") == 0) return 0;
   }
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   if (rank == 0 && strcmp(how, "heap") != 0) {
     int code = MPI_Recv(&got, 1, MPI_INT, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    char text[MPI_MAX_ERROR_STRING];
-    int length;
+    char text[MPI_MAX_ERROR_STRING], later[MPI_MAX_ERROR_STRING];
+    int length, sum;
+    MPI_Request request;
     MPI_Error_string(code, text, &length);
-    printf("rank 0: %s\n", text);
+    MPI_Iallreduce(&got, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+    MPI_Error_string(MPI_Wait(&request, MPI_STATUS_IGNORE), later, &length);
+    printf("rank 0: %s, %s\n", text, later);
     fflush(stdout);
     exit(0);
   }
