@@ -477,6 +477,13 @@ int MPI_Sendrecv(const void *send_buffer, int send_count, MPI_Datatype send_type
 PAMIR_MPI(MPI_Sendrecv_replace)
 int MPI_Sendrecv_replace(void *buffer, int count, MPI_Datatype type, int to, int send_tag, int from, int tag,
                          MPI_Comm comm, MPI_Status *status);
+PAMIR_MPI(MPI_Isendrecv)
+int MPI_Isendrecv(const void *send_buffer, int send_count, MPI_Datatype send_type, int to, int send_tag,
+                  void *buffer, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
+                  MPI_Request *request);
+PAMIR_MPI(MPI_Isendrecv_replace)
+int MPI_Isendrecv_replace(void *buffer, int count, MPI_Datatype type, int to, int send_tag, int from, int tag,
+                          MPI_Comm comm, MPI_Request *request);
 PAMIR_MPI(MPI_Probe) int MPI_Probe(int from, int tag, MPI_Comm comm, MPI_Status *status);
 PAMIR_MPI(MPI_Iprobe) int MPI_Iprobe(int from, int tag, MPI_Comm comm, int *flag, MPI_Status *status);
 PAMIR_MPI(MPI_Mprobe) int MPI_Mprobe(int from, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status);
@@ -680,6 +687,8 @@ PAMIR_MPI(MPI_Comm_split_type) int MPI_Comm_split_type(MPI_Comm comm, int kind, 
 PAMIR_MPI(MPI_Comm_create) int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *made);
 PAMIR_MPI(MPI_Comm_create_group) int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *made);
 PAMIR_MPI(MPI_Comm_free) int MPI_Comm_free(MPI_Comm *comm);
+PAMIR_MPI(MPI_Comm_disconnect) int MPI_Comm_disconnect(MPI_Comm *comm);
+PAMIR_MPI(MPI_Comm_get_parent) int MPI_Comm_get_parent(MPI_Comm *comm);
 PAMIR_MPI(MPI_Comm_compare) int MPI_Comm_compare(MPI_Comm one, MPI_Comm other, int *result);
 PAMIR_MPI(MPI_Comm_group) int MPI_Comm_group(MPI_Comm comm, MPI_Group *group);
 PAMIR_MPI(MPI_Comm_test_inter) int MPI_Comm_test_inter(MPI_Comm comm, int *flag);

@@ -6,12 +6,13 @@ import { completionCalls } from "./completion.js";
 import { withContents } from "./datatypes/contents.js";
 import { elementCalls } from "./datatypes/elements.js";
 import { environmentCalls, freeCalls } from "./environment.js";
-import { matchedCalls } from "./matched.js";
 import { Messages, messageCalls } from "./messages.js";
 import { attributeCalls, ObjectAttributes } from "./objects/attributes.js";
 import { errorCalls } from "./objects/error-calls.js";
 import { grequestCalls } from "./objects/grequests.js";
 import { Infos, infoCalls } from "./objects/info.js";
+import { matchedCalls } from "./point/matched.js";
+import { sendrecvCalls } from "./point/sendrecv.js";
 import type { MpiState } from "./state.js";
 import { cartCalls } from "./topology/cart.js";
 import { graphCalls } from "./topology/graph.js";
@@ -25,6 +26,7 @@ export function mpiCalls(state: MpiState): Record<string, (...given: number[]) =
   const guarded = {
     ...messageCalls(state, messages),
     ...matchedCalls(state, messages),
+    ...sendrecvCalls(state, messages),
     ...completionCalls(state, messages),
     ...collectiveCalls(state),
     ...localCalls(state),

@@ -38,6 +38,15 @@ export function communicatorCalls(
     state.setWord(pointer, value);
     return SUCCESS;
   };
+  const free: Call = (pointer) => {
+    const handle = state.word(pointer as number);
+    const object = comms.get(handle);
+    if (handle < FIRST_OWN) throw new MpiFailure(ERR.COMM, "a predefined communicator can't be freed");
+    attributes.clear(object);
+    object.comm.close();
+    comms.remove(handle);
+    return store(pointer as number, COMM_NULL);
+  };
   return {
     MPI_Comm_rank: [0, (handle, pointer) => store(pointer as number, comms.get(handle as number).comm.rank)],
     MPI_Comm_size: [0, (handle, pointer) => store(pointer as number, comms.get(handle as number).comm.size)],
@@ -100,18 +109,10 @@ export function communicatorCalls(
         return store(request as number, state.requests.add(done));
       },
     ],
-    MPI_Comm_free: [
-      -1,
-      (pointer) => {
-        const handle = state.word(pointer as number);
-        const object = comms.get(handle);
-        if (handle < FIRST_OWN) throw new MpiFailure(ERR.COMM, "a predefined communicator can't be freed");
-        attributes.clear(object);
-        object.comm.close();
-        comms.remove(handle);
-        return store(pointer as number, COMM_NULL);
-      },
-    ],
+    MPI_Comm_free: [-1, free],
+    MPI_Comm_disconnect: [-1, free],
+    // No program of pamir was started by another one.
+    MPI_Comm_get_parent: [-1, (pointer) => store(pointer as number, COMM_NULL)],
     MPI_Comm_compare: [
       0,
       (one, other, pointer) => {

@@ -294,6 +294,24 @@ static int persistent(void) {
   return is_kept;
 }
 
+/* A send and a receive as one request. MPI 3 has none. */
+static int sends_and_receives(void) {
+  int is_kept = 1;
+#if MPI_VERSION >= 4
+  enum { LONG = 30000 };
+  int next = (rank + 1) % size, before = (rank + size - 1) % size, token = rank, *out = numbers(LONG, rank), *in = numbers(LONG, -1);
+  MPI_Request requests[2];
+  MPI_Status statuses[2];
+  MPI_Isendrecv(out, LONG, MPI_INT, next, 1, in, LONG, MPI_INT, before, 1, MPI_COMM_WORLD, &requests[0]);
+  MPI_Isendrecv_replace(&token, 1, MPI_INT, before, 2, next, MPI_ANY_TAG, MPI_COMM_WORLD, &requests[1]);
+  MPI_Waitall(2, requests, statuses);
+  is_kept &= in[0] == before && in[LONG - 1] == before && statuses[0].MPI_SOURCE == before && statuses[0].MPI_TAG == 1;
+  is_kept &= token == next && statuses[1].MPI_TAG == 2;
+  free(out), free(in);
+#endif
+  return is_kept;
+}
+
 int main(int argc, char **argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -308,6 +326,7 @@ int main(int argc, char **argv) {
   rule("types with gaps", gaps());
   rule("types by member", types_by_member());
   rule("persistent operations", persistent());
+  rule("sends and receives", sends_and_receives());
   MPI_Finalize();
   return 0;
 }

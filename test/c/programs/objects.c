@@ -89,7 +89,10 @@ static int duplicates(void) {
   MPI_Comm_get_name(other, name, &length);
   is_kept &= length == 0;
   MPI_Barrier(other);
-  MPI_Comm_free(&other);
+  MPI_Comm_disconnect(&other);
+  is_kept &= other == MPI_COMM_NULL;
+  MPI_Comm_get_parent(&other);
+  is_kept &= other == MPI_COMM_NULL;
   MPI_Comm_free(&copy);
   return is_kept;
 }

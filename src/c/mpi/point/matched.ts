@@ -1,13 +1,22 @@
 // Matched probes: a message that was found is received by its handle alone. Source: MPI 5.0, section 3.8.2.
-import { ANY, type Request } from "../../mpi/engine.js";
-import { ANY_SOURCE, ANY_TAG, COMM_SELF, ERR, MESSAGE_NO_PROC, MESSAGE_NULL, PROC_NULL, SUCCESS } from "./constants.js";
-import { MpiFailure } from "./failure.js";
-import { HandleTable } from "./handle-table.js";
-import type { Messages } from "./messages.js";
-import type { OpenRequest } from "./open-request.js";
-import { FROM_NOBODY, failureOf, finish, writeStatus } from "./requests.js";
-import type { Call, CommObject, MpiState } from "./state.js";
-import { isDense } from "./types.js";
+import { ANY, type Request } from "../../../mpi/engine.js";
+import {
+  ANY_SOURCE,
+  ANY_TAG,
+  COMM_SELF,
+  ERR,
+  MESSAGE_NO_PROC,
+  MESSAGE_NULL,
+  PROC_NULL,
+  SUCCESS,
+} from "../constants.js";
+import { MpiFailure } from "../failure.js";
+import { HandleTable } from "../handle-table.js";
+import type { Messages } from "../messages.js";
+import type { OpenRequest } from "../open-request.js";
+import { FROM_NOBODY, failureOf, finish, writeStatus } from "../requests.js";
+import type { Call, CommObject, MpiState } from "../state.js";
+import { isDense } from "../types.js";
 
 /** A message that no other receive gets. */
 interface Matched {
