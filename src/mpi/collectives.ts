@@ -8,6 +8,7 @@ import {
   SUCCESS,
   type UserOperation,
 } from "../index.js";
+import { bytesOf } from "./buffers.js";
 import type { Communicator } from "./communicator.js";
 import { IN_PLACE } from "./constants.js";
 import type { Rank } from "./rank.js";
@@ -30,37 +31,54 @@ type Given = Readonly<Record<string, unknown>>;
 type AsyncForm = (parameters: Given) => Promise<unknown>;
 type SyncForm = (parameters: Given) => number;
 
+/** The bytes of views: the same object again for the same view, since a geometry does not check a call anew that is like one before. */
+const known = new WeakMap<ArrayBufferView, Uint8Array>();
+
+/** The bytes of a view. Programs in C move bytes, and all members give a geometry elements of one type. */
+function plain(view: ArrayBufferView | null): Uint8Array | null {
+  if (view === null || view instanceof Uint8Array) return view;
+  let bytes = known.get(view);
+  if (bytes?.length !== view.byteLength) {
+    bytes = bytesOf("a collective operation", view);
+    known.set(view, bytes);
+  }
+  return bytes;
+}
+
 /** What geometries call the part of a member that lies in its other view: nothing. */
-function placed(view: Sent | null): ArrayBufferView | null {
-  return view === IN_PLACE ? null : view;
+function placed(view: Sent | null): Uint8Array | null {
+  return view === IN_PLACE ? null : plain(view);
 }
 
 function reduction(send: Sent, receive: ArrayBufferView | null, operation: Op, type: ElementType | undefined): Given {
-  return { send: placed(send), receive, operation, ...(type === undefined ? {} : { type }) };
+  return { send: send === IN_PLACE ? null : send, receive, operation, ...(type === undefined ? {} : { type }) };
+}
+
+/** Numbers of elements as numbers of bytes. */
+function scaled(view: ArrayBufferView, elements: ArrayLike<number> | undefined): number[] | undefined {
+  if (elements === undefined) return undefined;
+  const { BYTES_PER_ELEMENT: bytes = 1 } = view as Partial<Uint8Array>;
+  return Array.from(elements, (count) => count * bytes);
 }
 
 /** @param own null at the ranks that have no blocks */
-function blocks(name: "send" | "receive", own: CommBlocks | null, other: Sent | null, root: number): Given {
-  const { view = null, counts, displacements } = own ?? {};
-  const [send, receive] = name === "send" ? [view, placed(other)] : [placed(other), view];
-  return {
-    send,
-    receive,
-    root,
-    ...(counts === undefined ? {} : { counts }),
-    ...(displacements === undefined ? {} : { displacements }),
-  };
+function blocks(name: "send" | "receive", own: CommBlocks | null, other: Sent | null): Given {
+  if (own === null)
+    return name === "send" ? { send: null, receive: placed(other) } : { send: placed(other), receive: null };
+  const { view, counts, displacements } = own;
+  const [send, receive] = name === "send" ? [plain(view), placed(other)] : [placed(other), plain(view)];
+  return { send, receive, counts: scaled(view, counts), displacements: scaled(view, displacements) };
 }
 
 function all(send: CommBlocks | typeof IN_PLACE, receive: CommBlocks): Given {
-  const sent = send === IN_PLACE ? { ...receive, view: null } : send;
+  const sent = send === IN_PLACE ? receive : send;
   return {
-    send: sent.view,
-    sendCounts: sent.counts,
-    ...(sent.displacements === undefined ? {} : { sendDisplacements: sent.displacements }),
-    receive: receive.view,
-    receiveCounts: receive.counts,
-    ...(receive.displacements === undefined ? {} : { receiveDisplacements: receive.displacements }),
+    send: send === IN_PLACE ? null : plain(send.view),
+    sendCounts: scaled(sent.view, sent.counts),
+    sendDisplacements: scaled(sent.view, sent.displacements),
+    receive: plain(receive.view),
+    receiveCounts: scaled(receive.view, receive.counts),
+    receiveDisplacements: scaled(receive.view, receive.displacements),
   };
 }
 
@@ -111,12 +129,12 @@ export abstract class CommCollectives {
 
   /** Copies the root's view to those of all ranks, which are as long. */
   async bcast(view: ArrayBufferView, root = 0): Promise<void> {
-    await this.#run("broadcast", { buffer: view, root });
+    await this.#run("broadcast", { buffer: plain(view), root });
   }
 
   /** As bcast(), but blocks the thread. */
   bcastSync(view: ArrayBufferView, root = 0): void {
-    this.#runSync("broadcast", { buffer: view, root });
+    this.#runSync("broadcast", { buffer: plain(view), root });
   }
 
   /**
@@ -213,22 +231,22 @@ export abstract class CommCollectives {
    * @param receive null at the other ranks
    */
   async gather(send: Sent, receive: ArrayBufferView | null, root = 0): Promise<void> {
-    await this.#run("gather", { send: placed(send), receive, root });
+    await this.#run("gather", { send: placed(send), receive: plain(receive), root });
   }
 
   /** As gather(), but blocks the thread. */
   gatherSync(send: Sent, receive: ArrayBufferView | null, root = 0): void {
-    this.#runSync("gather", { send: placed(send), receive, root });
+    this.#runSync("gather", { send: placed(send), receive: plain(receive), root });
   }
 
   /** As gather(), with blocks of several lengths. @param receive null at the ranks other than the root */
   async gatherv(send: Sent, receive: CommBlocks | null, root = 0): Promise<void> {
-    await this.#run("gatherv", blocks("receive", receive, send, root));
+    await this.#run("gatherv", { ...blocks("receive", receive, send), root });
   }
 
   /** As gatherv(), but blocks the thread. */
   gathervSync(send: Sent, receive: CommBlocks | null, root = 0): void {
-    this.#runSync("gatherv", blocks("receive", receive, send, root));
+    this.#runSync("gatherv", { ...blocks("receive", receive, send), root });
   }
 
   /**
@@ -237,54 +255,52 @@ export abstract class CommCollectives {
    * @param receive IN_PLACE at the root: its block stays in `send`
    */
   async scatter(send: ArrayBufferView | null, receive: Sent, root = 0): Promise<void> {
-    await this.#run("scatter", { send, receive: placed(receive), root });
+    await this.#run("scatter", { send: plain(send), receive: placed(receive), root });
   }
 
   /** As scatter(), but blocks the thread. */
   scatterSync(send: ArrayBufferView | null, receive: Sent, root = 0): void {
-    this.#runSync("scatter", { send, receive: placed(receive), root });
+    this.#runSync("scatter", { send: plain(send), receive: placed(receive), root });
   }
 
   /** As scatter(), with blocks of several lengths. @param send null at the ranks other than the root */
   async scatterv(send: CommBlocks | null, receive: Sent, root = 0): Promise<void> {
-    await this.#run("scatterv", blocks("send", send, receive, root));
+    await this.#run("scatterv", { ...blocks("send", send, receive), root });
   }
 
   /** As scatterv(), but blocks the thread. */
   scattervSync(send: CommBlocks | null, receive: Sent, root = 0): void {
-    this.#runSync("scatterv", blocks("send", send, receive, root));
+    this.#runSync("scatterv", { ...blocks("send", send, receive), root });
   }
 
   /** Copies the views of all ranks to the `receive` of all, by rank. @param send IN_PLACE: the block lies in `receive` */
   async allgather(send: Sent, receive: ArrayBufferView): Promise<void> {
-    await this.#run("allgather", { send: placed(send), receive });
+    await this.#run("allgather", { send: placed(send), receive: plain(receive) });
   }
 
   /** As allgather(), but blocks the thread. */
   allgatherSync(send: Sent, receive: ArrayBufferView): void {
-    this.#runSync("allgather", { send: placed(send), receive });
+    this.#runSync("allgather", { send: placed(send), receive: plain(receive) });
   }
 
   /** As allgather(), with blocks of several lengths. */
   async allgatherv(send: Sent, receive: CommBlocks): Promise<void> {
-    const { root: _, ...given } = blocks("receive", receive, send, 0);
-    await this.#run("allgatherv", given);
+    await this.#run("allgatherv", blocks("receive", receive, send));
   }
 
   /** As allgatherv(), but blocks the thread. */
   allgathervSync(send: Sent, receive: CommBlocks): void {
-    const { root: _, ...given } = blocks("receive", receive, send, 0);
-    this.#runSync("allgatherv", given);
+    this.#runSync("allgatherv", blocks("receive", receive, send));
   }
 
   /** Each rank sends a block to each rank. @param send IN_PLACE: the blocks lie in `receive`, and are replaced */
   async alltoall(send: Sent, receive: ArrayBufferView): Promise<void> {
-    await this.#run("alltoall", { send: placed(send), receive });
+    await this.#run("alltoall", { send: placed(send), receive: plain(receive) });
   }
 
   /** As alltoall(), but blocks the thread. */
   alltoallSync(send: Sent, receive: ArrayBufferView): void {
-    this.#runSync("alltoall", { send: placed(send), receive });
+    this.#runSync("alltoall", { send: placed(send), receive: plain(receive) });
   }
 
   /** As alltoall(), with blocks of several lengths. */

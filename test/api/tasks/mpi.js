@@ -1,0 +1,43 @@
+// @ts-check
+// Ranks of MPI: programs in C, and those in JavaScript that the tests of pamir/mpi have for partners.
+import { readFileSync } from "node:fs";
+import { runProgram } from "pamir/c";
+import { init } from "pamir/mpi";
+import { exchange } from "./mpi-exchange.js";
+import { runScenario } from "./support.js";
+
+await runScenario({
+  async c(client, { flags }) {
+    const binary = readFileSync(new URL("../../c/built/partner.wasm", import.meta.url));
+    const lines = new TextDecoder();
+    let text = "";
+    const write = (/** @type {number} */ _, /** @type {Uint8Array} */ bytes) => {
+      text += lines.decode(bytes, { stream: true });
+    };
+    const { code, error } = await runProgram(client, binary, { args: ["partner"], env: {}, folders: [], write });
+    if (code !== 0) throw error ?? new Error(`the program ended with ${code}`);
+    // How many lines each has written: the test knows what they say by what it has received.
+    Atomics.add(flags, 1, text.trim().split("\n").length);
+    client.close();
+  },
+  async exchange(client) {
+    const mpi = await init(client);
+    await exchange(mpi.world, true);
+    mpi.finalizeSync();
+    client.close();
+  },
+  /** Sends once the test says so, and sleeps until then. */
+  async sleeper(client, { flags }) {
+    const mpi = await init(client);
+    Atomics.wait(flags, 1, 0, 300);
+    mpi.world.sendSync(Int32Array.of(7), 0, 3);
+    await mpi.finalize();
+    client.close();
+  },
+  /** Ends without a word, once it is told to. */
+  async mortal(client) {
+    const mpi = await init(client);
+    mpi.world.recvSync(new Uint8Array(0), 0, 1);
+    process.exit();
+  },
+});
