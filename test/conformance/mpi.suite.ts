@@ -274,6 +274,29 @@ export function mpiSuite({ name, size, fills, members: make }: MpiSuite): void {
       });
     });
 
+    it("calls that would block are refused where the thread carries the messages, and nothing of them is left", async () => {
+      await ranks(async (world, mpi, rank) => {
+        const view = new Int32Array(1);
+        const to = (rank + 1) % size;
+        for (const call of [
+          () => world.recvSync(view),
+          () => world.sendSync(view, to),
+          () => world.ssendSync(view, to),
+          () => world.sendrecvSync({ view, to }, { view }),
+          () => world.probeSync(),
+          () => world.barrierSync(),
+          () => world.dupSync(),
+          () => mpi.finalizeSync(),
+        ]) {
+          expect(call).toThrow(expect.objectContaining({ code: "PAMIR_NOT_ISOLATED" }));
+        }
+        await world.sendrecv({ view: Int32Array.of(rank), to, tag: 2 }, { view });
+        expect(view[0]).toBe((rank + size - 1) % size);
+        await world.barrier();
+        expect(world.iprobe()).toBeUndefined();
+      });
+    });
+
     it("communicators keep their messages apart", async () => {
       await ranks(async (world, mpi, rank) => {
         const [one, other] = await Promise.all([world.dup(), world.dup()]);
