@@ -137,6 +137,11 @@ describe.each([...WITH_C, ...IN_PROCESSES])("ranks in C: $name", (variant) => {
             expect(received).toEqual(sent.map((number) => 2 * number));
           }
           await world.send(new Float64Array(0), to, 9);
+          for (const k of [1, 0]) {
+            const every = new Float64Array(2560);
+            await world.recv(every, to, 20 + k);
+            expect(every).toEqual(Float64Array.from(every, (_, i) => 10_000 * k + 2 * i));
+          }
         }
         await collectives(world);
         const copy = await world.dup();

@@ -22,6 +22,21 @@ static void echo(MPI_Comm comm) {
   }
 }
 
+/* Two sends of every other number, whose packed copies lie one right behind the other: 20,480 bytes are whole pages. */
+static void strided(void) {
+  static double numbers[2][5120];
+  MPI_Request both[2];
+  MPI_Datatype every;
+  MPI_Type_vector(2560, 1, 2, MPI_DOUBLE, &every);
+  MPI_Type_commit(&every);
+  for (int k = 0; k < 2; k++) {
+    for (int i = 0; i < 5120; i++) numbers[k][i] = 10000 * k + i;
+    MPI_Isend(numbers[k], 1, every, 0, 20 + k, MPI_COMM_WORLD, &both[k]);
+  }
+  MPI_Waitall(2, both, MPI_STATUSES_IGNORE);
+  MPI_Type_free(&every);
+}
+
 static void collectives(MPI_Comm comm) {
   int me, all, value[2] = {0, 0}, sum, *row, *column;
   double one = me = 0, total;
@@ -61,6 +76,7 @@ int main(int argc, char **argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   echo(MPI_COMM_WORLD);
+  strided();
   collectives(MPI_COMM_WORLD);
   MPI_Comm_dup(MPI_COMM_WORLD, &copy);
   MPI_Comm_split(copy, rank < 2, -rank, &half);
