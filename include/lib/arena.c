@@ -1,14 +1,21 @@
-// sbrk() of programs that share a memory: their heap ends where the loader says, and never grows. MPI's memory is of that heap.
+// sbrk() of programs that pamir runs: their heap ends where the loader says. It grows if the program has a memory of its own.
+// MPI's memory is of that heap.
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 
-__attribute__((__import_module__("pamir"), __import_name__("arenaEnd"))) uintptr_t pamir_arena_end(void);
+#define PAMIR(name) __attribute__((__import_module__("pamir"), __import_name__(name)))
 
-void *sbrk(intptr_t increment) {
+PAMIR("arenaEnd") uintptr_t pamir_arena_end(void);
+/* The address of so many new bytes; UINTPTR_MAX: there are none. */
+PAMIR("arenaGrow") uintptr_t pamir_arena_grow(uintptr_t bytes);
+
+// By this import the loader knows that a program's heap stays in its part of the memory: it is there without malloc() too.
+__attribute__((used)) void *sbrk(intptr_t increment) {
   if (increment == 0) return (void *)pamir_arena_end();
-  errno = ENOMEM;
-  return (void *)-1;
+  uintptr_t start = increment < 0 ? UINTPTR_MAX : pamir_arena_grow((uintptr_t)increment);
+  if (start == UINTPTR_MAX) errno = ENOMEM;
+  return (void *)start;
 }
 
 /* As in mpi.h: MPI_COMM_WORLD, MPI_ERR_NO_MEM. */

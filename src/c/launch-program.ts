@@ -35,6 +35,8 @@ export interface LaunchProgramOptions {
    * 1 GiB at most.
    */
   readonly heapBytes?: number | undefined;
+  /** Whether each rank gets a memory of its own, as for `runProgram()`. */
+  readonly isolate?: boolean | undefined;
   /** What MPI_Get_processor_name() gives (default "localhost"). */
   readonly hostName?: string | undefined;
   /** Aborting it ends all ranks. */
@@ -85,8 +87,9 @@ export async function launchProgram(
   const { args = [], name = "program", env = {}, files = {}, input = "", onError = "abort", signal } = options;
   checkShared();
   const program = await programBytes(options.program);
-  checkProgram(program);
-  const order: ProgramOrder = { program, args: [name, ...args], env, files, input, hostName: options.hostName };
+  const { hostName, isolate } = options;
+  checkProgram(program, isolate);
+  const order: ProgramOrder = { program, args: [name, ...args], env, files, input, hostName, isolate };
   const ends = new Map<number, RankEnd>();
   let first = 0;
   const ended = (end: RankEnd): void => {

@@ -11,6 +11,7 @@ export interface ProgramOrder {
   /** Standard input, which rank 0 has. */
   readonly input: string;
   readonly hostName: string | undefined;
+  readonly isolate: boolean | undefined;
 }
 
 /** What a task tells. */

@@ -23,6 +23,7 @@ export async function programTask(): Promise<void> {
     args: order.args,
     env: order.env,
     hostName: order.hostName,
+    isolate: order.isolate,
     folders: ["/", "."].map((path) => ({ path, folder: files.folder })),
     write: (stream, bytes) => tell({ stream, bytes: new Uint8Array(bytes) }),
     read(count) {

@@ -3,16 +3,7 @@
 
 import { PamiError } from "../index.js";
 import { BinaryReader, leb, SECTION, type Section, sectionsOf } from "./binary.js";
-
-/** What a program asks for. */
-export interface ProgramNeeds {
-  /** Bytes of its memory at the start: stack, data, and what the linker left behind them. */
-  readonly bytes: number;
-  /** Whether it can be moved. */
-  readonly movable: boolean;
-  /** Whether it imports its memory. */
-  readonly importsMemory: boolean;
-}
+import { type ImportedMemory, joined, type ProgramShape } from "./shape.js";
 
 const PAGE = 65_536;
 const I32_CONST = 0x41;
@@ -31,33 +22,20 @@ const KIND_SECTION = 3;
 const IS_UNDEFINED = 0x10;
 const HAS_OWN_NAME = 0x40;
 
-/** What a program asks for. @throws PAMIR_PROGRAM it is no WebAssembly module */
-export function needsOf(bytes: Uint8Array): ProgramNeeds {
-  const sections = sectionsOf(bytes);
-  const memory = importedMemory(bytes, sections);
-  const isLinked =
-    sections.some(({ name }) => name === "linking") && sections.some(({ name }) => name.startsWith("reloc."));
-  return {
-    bytes: (memory?.pages ?? 0) * PAGE,
-    movable: isLinked && memory !== undefined,
-    importsMemory: memory !== undefined,
-  };
-}
-
 /**
  * Moves a program: all addresses in its code and data grow by `base`, and its memory is a shared one. Table, functions and types
  * stay. Addresses of symbols that nothing defines stay 0.
- * @param base a multiple of 16 @returns a copy of the binary, without what debuggers and linkers read but names
+ * @param base a multiple of 16 @param shape that of the binary, without a `whyFixed` @returns a copy of the binary, without what debuggers and linkers read but names
  * @throws PAMIR_PROGRAM the program has no relocations, or some of a kind that can't be moved
  */
-export function relocate(program: Uint8Array, base: number): Uint8Array<ArrayBuffer> {
+export function relocate(program: Uint8Array, base: number, { imported }: ProgramShape): Uint8Array<ArrayBuffer> {
   const bytes = program.slice();
   const sections = sectionsOf(bytes);
   const absent = undefinedData(bytes, sections);
   for (const section of sections) if (section.name.startsWith("reloc.")) patch(bytes, section, sections, absent, base);
   const parts: (Uint8Array | number[])[] = [bytes.subarray(0, 8)];
   for (const section of sections) {
-    if (section.id === SECTION.import) parts.push(withSharedMemory(bytes, section));
+    if (section.id === SECTION.import && imported !== undefined) parts.push(withSharedMemory(bytes, section, imported));
     else if (section.id === SECTION.global) parts.push(withMovedStack(bytes, section, base));
     else if (section.id === SECTION.data) parts.push(withMovedSegments(bytes, section, base));
     else if (section.id !== SECTION.custom || section.name === "name")
@@ -148,37 +126,8 @@ function readSymbols(reader: BinaryReader, found: Set<number>): void {
   }
 }
 
-/** The memory that a program imports: where its limits stand, and how many pages it has at first. */
-function importedMemory(
-  bytes: Uint8Array,
-  sections: readonly Section[],
-): { at: number; end: number; pages: number } | undefined {
-  const section = sections.find(({ id }) => id === SECTION.import);
-  if (section === undefined) return undefined;
-  const reader = new BinaryReader(bytes, section.start);
-  for (let left = reader.u32(); left > 0; left--) {
-    reader.name();
-    reader.name();
-    const kind = reader.byte();
-    if (kind === 0) reader.u32();
-    else if (kind === 3) reader.at += 2;
-    else {
-      if (kind === 1) reader.byte();
-      const at = reader.at;
-      const flags = reader.byte();
-      const pages = reader.u32();
-      if ((flags & 1) !== 0) reader.u32();
-      if (kind === 2) return { at, end: reader.at, pages };
-    }
-  }
-  return undefined;
-}
-
 /** The import section, with a memory that is shared and may have any length. */
-function withSharedMemory(bytes: Uint8Array, section: Section): number[] {
-  const memory = importedMemory(bytes, [section]);
-  if (memory === undefined)
-    throw new PamiError("PAMIR_PROGRAM", "the program can't be moved: it was linked without --import-memory");
+function withSharedMemory(bytes: Uint8Array, section: Section, memory: ImportedMemory): number[] {
   const limits = [3, ...leb(0), ...leb(PAGE)];
   return sectionBytes(section, [
     ...bytes.subarray(section.start, memory.at),
@@ -247,14 +196,4 @@ function signedLeb(value: number): number[] {
     found.push(isLast ? digit : digit | 0x80);
     if (isLast) return found;
   }
-}
-
-function joined(parts: readonly (Uint8Array | number[])[]): Uint8Array<ArrayBuffer> {
-  const bytes = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const part of parts) {
-    bytes.set(part, at);
-    at += part.length;
-  }
-  return bytes;
 }

@@ -1,6 +1,6 @@
 // Programs of MPI in C, as a user runs them: the same lines as by any other MPI, in every placement; and how ranks end.
 import { spawnSync } from "node:child_process";
-import { mkdtempSync } from "node:fs";
+import { mkdtempSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { describe, expect, inject, it } from "vitest";
 import { byEffort, sample } from "../support/effort.js";
@@ -19,7 +19,12 @@ const WAYS: readonly (readonly string[])[] = [
   ["-n", "4", "--nodes", "2"],
   ...(process.platform === "linux" ? [["-n", "3", "--processes", "3"]] : []),
 ];
-const drawn = sample(WAYS, byEffort({ quick: 1, normal: 3, deep: WAYS.length }), "placements of programs in C");
+const drawn = [
+  ...sample(WAYS, byEffort({ quick: 1, normal: 3, deep: WAYS.length }), "placements of programs in C"),
+  ...sample(WAYS, byEffort({ quick: 1, normal: 2, deep: WAYS.length }), "placements of isolated programs in C").map(
+    (way) => [...way, "--isolate"],
+  ),
+];
 
 const HAS_MPI = process.env.PAMIR_REQUIRE_LAUNCHERS !== undefined || spawnSync("mpicc", ["--version"]).status === 0;
 if (!HAS_MPI) console.log("not run: the programs in C by another MPI, since there is no mpicc");
@@ -31,10 +36,27 @@ function linesOf(name: string, way: readonly string[]): string[] {
   return stdout.trim().split("\n");
 }
 
+/** What it says by the MPI of this machine, in three ranks. */
+function nativeLinesOf(name: string): string[] {
+  const program = join(mkdtempSync(join(inject("folder"), "mpi-")), name);
+  const made = spawnSync("mpicc", ["-O1", source(name), "-o", program], { encoding: "utf8" });
+  expect(made).toMatchObject({ status: 0 });
+  const root = process.getuid?.() === 0 ? ["--allow-run-as-root"] : [];
+  const { stdout } = spawnSync("mpirun", [...root, "--oversubscribe", "-n", "3", program], {
+    encoding: "utf8",
+    timeout: 120_000,
+    // Its windows over RDMA crash in MPI_Compare_and_swap() (Open MPI 4.1.4, vader without CMA).
+    env: { ...process.env, OMPI_MCA_osc: "^rdma" },
+  });
+  return stdout.trim().split("\n");
+}
+
 describe.each(["messages", "collectives", "nonblocking", "topologies", "objects", "windows", "accumulates"])(
   "%s.c",
   (name) => {
-    it.each(drawn.map((way) => [way.join(" "), way] as const))("keeps the rules of MPI: %s", (_, way) => {
+    // Windows take memory that other ranks reach.
+    const ways = ["windows", "accumulates"].includes(name) ? drawn.filter((way) => !way.includes("--isolate")) : drawn;
+    it.each(ways.map((way) => [way.join(" "), way] as const))("keeps the rules of MPI: %s", (_, way) => {
       const ranks = way[1] as string;
       const lines = linesOf(name, way);
       expect(lines.length).toBeGreaterThan(6);
@@ -42,20 +64,47 @@ describe.each(["messages", "collectives", "nonblocking", "topologies", "objects"
     });
 
     it.skipIf(!HAS_MPI)("says the same by the MPI of this machine", () => {
-      const program = join(mkdtempSync(join(inject("folder"), "mpi-")), name);
-      const made = spawnSync("mpicc", ["-O1", source(name), "-o", program], { encoding: "utf8" });
-      expect(made).toMatchObject({ status: 0 });
-      const root = process.getuid?.() === 0 ? ["--allow-run-as-root"] : [];
-      const native = spawnSync("mpirun", [...root, "--oversubscribe", "-n", "3", program], {
-        encoding: "utf8",
-        timeout: 120_000,
-        // Its windows over RDMA crash in MPI_Compare_and_swap() (Open MPI 4.1.4, vader without CMA).
-        env: { ...process.env, OMPI_MCA_osc: "^rdma" },
-      });
-      expect(native.stdout.trim().split("\n")).toEqual(linesOf(name, ["-n", "3"]));
+      expect(linesOf(name, ["-n", "3"])).toEqual(nativeLinesOf(name));
     });
   },
 );
+
+describe("a program with a memory of its own", () => {
+  it("has buffers beyond 2 GiB, and grows while messages are under way", () => {
+    const lines = linesOf("large", ["-n", "3", "--isolate"]);
+    if (HAS_MPI) expect(lines).toEqual(nativeLinesOf("large"));
+    expect(lines.length).toBe(14);
+    for (const line of lines) expect(line).toMatch(/: 3 of 3$/);
+  });
+
+  it.each([
+    ["exit", 9, /pamir: task 1 exited with code 9/],
+    ["trap", 1, /pamir: task 1: the program has trapped: unreachable/],
+    ["stack", 1, /pamir: task 1: the program's stack has run over its end/],
+    ["rank", 6, /pamir: task 1: MPI_Send: rank 77 is none of 0 to 1 \(MPI_ERR_RANK\)/],
+    ["buffer", 1, /pamir: task 1: MPI_Send: the buffer of 8 bytes at 4294967288 ends beyond the program's memory/],
+  ])("ends by %s with code %i", (how, code, text) => {
+    const { status, stderr } = run("-n", "2", "--no-labels", "--isolate", built("ends"), how);
+    expect(stderr).toMatch(text);
+    expect(status).toBe(code);
+  });
+
+  it("is what a program of WASI gets that nothing can move", () => {
+    const { status, stdout } = run("-n", "1", "--no-labels", built("process"), "nested");
+    expect({ status, lines: stdout.trim().split("\n").slice(1) }).toEqual({
+      status: 7,
+      lines: ["1: nested", "atexit"],
+    });
+  });
+
+  it("is refused to a task of JavaScript", () => {
+    const { status, stderr } = run("-n", "2", "--isolate", "examples/hello.js");
+    expect({ status, stderr }).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining("--isolate is for programs of WebAssembly"),
+    });
+  });
+});
 
 describe("a rank that ends", () => {
   const ends = (how: string, ...more: string[]) => run("-n", "2", "--no-labels", ...more, built("ends"), how);
@@ -120,9 +169,17 @@ describe("what is no program", () => {
     await job.terminate();
   });
 
-  it("a binary that can't be moved is refused, and the text says which flag lacks", () => {
+  it("a binary without a start function is refused", () => {
     const { status, stderr } = run("-n", "2", resolve(import.meta.dirname, "../../dist/pamir.wasm"));
     expect(status).toBe(2);
-    expect(stderr).toMatch(/the program can't be moved: it was linked without --emit-relocs \(PAMIR_PROGRAM\)/);
+    expect(stderr).toMatch(/the program has no start function: it is no command \(PAMIR_PROGRAM\)/);
+  });
+
+  it("a binary that can't be moved and is to be is refused, and the text says what lacks", async () => {
+    const { checkProgram } = await import("pamir/c");
+    expect(() => checkProgram(readFileSync(built("process")), false)).toThrow(
+      "the program can't be moved: its heap has no end: it was not linked by pamir cc",
+    );
+    expect(checkProgram(readFileSync(built("process")))).toBeGreaterThan(65_536);
   });
 });

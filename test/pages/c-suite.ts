@@ -1,5 +1,5 @@
 // Programs in C on a page, in whichever browser: the same lines as by `pamir run`, and how ranks end.
-import { copyFileSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join, resolve } from "node:path";
@@ -95,6 +95,20 @@ export function cSuite(open: () => Promise<AnyBrowser>): void {
     const lines = textOf(end, 0);
     expect(lines.length).toBeGreaterThan(10);
     expect(lines).toEqual(stdout.trimEnd().split("\n"));
+  });
+
+  it("programs with memories of their own, and files: they are given, changed, and handed out", async () => {
+    const messages = await runOn(page, "messages", 3, { isolate: true });
+    expect(textOf(messages, 0)).toEqual(textOf(await runOn(page, "messages", 3), 0));
+    const files = await runOn(page, "files", 1, { files: { "given.txt": "given" } });
+    expect(textOf(files, 0).join("\n")).toBe(readFileSync("test/c/programs/files.txt", "utf8").trimEnd());
+    expect(files).toMatchObject({ code: 0, ranks: [{ code: 0, files: { "given.txt": "given" } }] });
+    expect(Object.keys(files.ranks[0]?.files ?? {})).toContain("b.bin");
+    const streams = await runOn(page, "streams", 2, { input: "1 2 39 end\n" });
+    expect(textOf(streams, 0)).toContain("3 numbers, sum 42");
+    expect(textOf(streams, 0).at(-1)).toBe("no newline at the end");
+    expect(textOf(streams, 0, 2)).toEqual(["error 1"]);
+    expect(textOf(streams, 1)).toContain("0 numbers, sum 0");
   });
 
   describe("a rank that ends", () => {

@@ -3,9 +3,11 @@ import { collectiveCalls } from "./collective/calls.js";
 import { localCalls } from "./collective/local.js";
 import { communicatorCalls } from "./communicators.js";
 import { completionCalls } from "./completion.js";
+import { ERR } from "./constants.js";
 import { withContents } from "./datatypes/contents.js";
 import { elementCalls } from "./datatypes/elements.js";
 import { environmentCalls, freeCalls } from "./environment.js";
+import { MpiFailure } from "./failure.js";
 import { Messages, messageCalls } from "./messages.js";
 import { attributeCalls, ObjectAttributes } from "./objects/attributes.js";
 import { errorCalls } from "./objects/error-calls.js";
@@ -44,6 +46,27 @@ export function mpiCalls(state: MpiState): Record<string, (...given: number[]) =
     ...windowCalls(state),
   };
   const calls: Record<string, (...given: number[]) => number> = { ...freeCalls(state) };
-  for (const [name, [at, run]] of Object.entries(guarded)) calls[name] = state.guarded(name, at, run);
-  return calls;
+  for (const [name, [at, run]] of Object.entries(guarded)) {
+    calls[name] = state.guarded(name, at, state.isApart && NOT_APART.test(name) ? refuse : run);
+  }
+  return state.isApart
+    ? Object.fromEntries(Object.entries(calls).map(([name, call]) => [name, renewing(state, call)]))
+    : calls;
+}
+
+/** Calls by which other ranks would reach into the program's memory. */
+const NOT_APART = /^MPI_Win_(?:allocate|allocate_shared|create|create_dynamic)$/;
+
+/** @throws MpiFailure MPI_ERR_UNSUPPORTED_OPERATION */
+function refuse(): never {
+  const text = "the program has a memory of its own (isolate), which other ranks can't reach";
+  throw new MpiFailure(ERR.UNSUPPORTED_OPERATION, text);
+}
+
+/** A call of a program whose memory may have grown. */
+function renewing(state: MpiState, call: (...given: number[]) => number): (...given: number[]) => number {
+  return (...given) => {
+    state.renew();
+    return call(...given);
+  };
 }

@@ -1,21 +1,21 @@
 // MPI for one program: made before the program runs, since geometries are loaded by promises.
-import type { Client, MemRegion } from "../../index.js";
+import type { Client } from "../../index.js";
 import { makeWorld } from "../../mpi/world.js";
+import type { ProgramPlace } from "../place.js";
 import { mpiCalls } from "./calls.js";
 import { MpiAbort, MpiState } from "./state.js";
 
 export interface MpiLoaded {
   /** The functions that the program may import from "mpi". */
   readonly calls: Record<string, (...given: number[]) => number>;
-  setTable(table: WebAssembly.Table): void;
+  setTable(table: WebAssembly.Table | undefined): void;
   /** The exit code of an error by which MPI ends a program; undefined: another error. */
   codeOf(error: unknown): number | undefined;
 }
 
-/** @param arena the region in which the program lies */
-export async function loadMpi(client: Client, arena: MemRegion, hostName = "localhost"): Promise<MpiLoaded> {
+export async function loadMpi(client: Client, place: ProgramPlace, hostName = "localhost"): Promise<MpiLoaded> {
   const { context, world } = await makeWorld(client);
-  const state = new MpiState(client, context, world, arena);
+  const state = new MpiState(client, context, world, place);
   state.hostName = hostName;
   return {
     calls: mpiCalls(state),

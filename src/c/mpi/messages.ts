@@ -37,21 +37,20 @@ export class Messages {
     const { buffer, count, peer, tag } = given;
     if (peer === PROC_NULL) return { comm, isReceive: false, peer, engine: 0, outcome: NO_MESSAGE };
     const { engine } = state;
-    const dense = isDense(type);
-    const scratch = dense && !isBuffered ? undefined : engine.scratch(bytes);
+    const scratch = state.isDirect(type) && !isBuffered ? undefined : state.place(bytes);
     let from = buffer + type.lowerBound;
     if (scratch !== undefined) {
       from = scratch.bytes.byteOffset;
-      pack((to, start, length) => engine.copy(to, start, length), type, buffer, count, from);
+      pack(state.copyOut, type, buffer, count, from);
     }
     let request: Request;
     try {
       request = engine.send(comm, peer, tag, from, bytes, synchronous);
     } catch (error) {
-      if (scratch !== undefined) engine.freeScratch(scratch);
+      if (scratch !== undefined) state.freePlace(scratch);
       throw asFailure(error);
     }
-    if (request === 0 && scratch !== undefined) engine.freeScratch(scratch);
+    if (request === 0 && scratch !== undefined) state.freePlace(scratch);
     return {
       comm,
       isReceive: false,
@@ -69,7 +68,7 @@ export class Messages {
     const { buffer, peer, tag } = given;
     if (peer === PROC_NULL) return { comm, isReceive: true, peer, engine: 0, outcome: FROM_NOBODY };
     const wanted = tag === ANY_TAG ? ANY : tag;
-    const scratch = isDense(type) ? undefined : engine.scratch(bytes);
+    const scratch = this.#state.isDirect(type) ? undefined : this.#state.place(bytes);
     const to = scratch?.bytes.byteOffset ?? buffer;
     const request = engine.receive(comm, peer, wanted, to, bytes);
     return { comm, isReceive: true, peer, engine: request, scratch, type, buffer };
@@ -83,7 +82,7 @@ export class Messages {
   /** Writes what a stored message is into a status. */
   describe(stored: number, status: number): void {
     const header = stored + L.MPI_STORED_HEADER_OFFSET;
-    const field = (offset: number): number => this.#state.word(header + offset);
+    const field = (offset: number): number => this.#state.engine.field(header, offset);
     writeStatus(this.#state, status, {
       source: field(L.MPI_HEADER_SOURCE_OFFSET),
       tag: field(L.MPI_HEADER_TAG_OFFSET),

@@ -1,7 +1,7 @@
 // A request as the program has it.
-import type { MemRegion } from "../../index.js";
 import type { Communicator } from "../../mpi/communicator.js";
 import type { Request } from "../../mpi/engine.js";
+import type { ScratchPlace } from "./scratch.js";
 import type { Datatype } from "./types.js";
 
 /** How a request has ended. */
@@ -35,7 +35,7 @@ export interface OpenRequest {
   /** Of a request that is none of the engine. */
   readonly work?: RequestWork;
   /** Packed data of a type with gaps, and where the data goes. */
-  readonly scratch?: MemRegion | undefined;
+  readonly scratch?: ScratchPlace | undefined;
   readonly type?: Datatype | undefined;
   readonly buffer?: number;
   /** Begins a persistent request anew. undefined: the request exists once. */

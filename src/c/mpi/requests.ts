@@ -48,14 +48,14 @@ export function take(state: MpiState, request: OpenRequest): Outcome {
           isCanceled,
         };
     if (scratch !== undefined && type !== undefined && !isCanceled) {
-      unpack((to, from, length) => engine.copy(to, from, length), type, scratch.bytes.byteOffset, bytes, buffer ?? 0);
+      unpack(state.copyIn, type, scratch.bytes.byteOffset, bytes, buffer ?? 0);
     }
   } else if (entry !== 0) {
     const error = engine.field(entry, L.MPI_REQUEST_ERROR_OFFSET);
     if (error !== SUCCESS) outcome = { ...NO_MESSAGE, error };
   }
   engine.free(entry);
-  if (scratch !== undefined) engine.freeScratch(scratch);
+  if (scratch !== undefined) state.freePlace(scratch);
   request.engine = 0;
   request.outcome = outcome;
   return outcome;

@@ -2,6 +2,8 @@
 import type { Client, Context, Geometry, MemRegion } from "../../index.js";
 import { type Communicator, Communicators } from "../../mpi/communicator.js";
 import { MessageEngine } from "../../mpi/engine.js";
+import { copyInto } from "../../support/copy.js";
+import type { KeptPlace, ProgramPlace } from "../place.js";
 import { STACK_GUARD, stackError } from "../stack.js";
 import {
   COMM_NULL,
@@ -17,8 +19,9 @@ import { MpiFailure } from "./failure.js";
 import { HandleTable } from "./handle-table.js";
 import { ProgramErrors } from "./objects/errors.js";
 import type { OpenRequest } from "./open-request.js";
+import { type ScratchPlace, ScratchPool } from "./scratch.js";
 import type { CommTopology } from "./topology/topology.js";
-import { Datatypes } from "./types.js";
+import { type Copy, type Datatype, Datatypes, isDense } from "./types.js";
 
 /** A communicator as the program has it. */
 export interface CommObject {
@@ -68,26 +71,53 @@ export class MpiState {
   readonly forgotten = new Set<OpenRequest>();
   /** Of MPI_Buffer_attach(). */
   attached: { readonly buffer: number; readonly bytes: number } | undefined;
-  readonly words: Int32Array;
-  readonly bytes: Uint8Array;
+  /** The program's memory. If it is its own, renew() makes both anew. */
+  words: Int32Array;
+  bytes: Uint8Array;
+  /** Whether the program has a memory of its own: the engine finds none of its buffers. */
+  readonly isApart: boolean;
+  /** Copies from the program's memory to a scratch place, back, and within the program's memory. */
+  readonly copyOut: Copy;
+  readonly copyIn: Copy;
+  readonly copyWithin: Copy;
   /** The program's table of functions, once it runs. */
   table: WebAssembly.Table | undefined;
   phase: "before" | "running" | "after" = "before";
   /** Of MPI_Get_processor_name(). */
   hostName = "localhost";
 
-  /** The region in which the program lies. */
+  /** The region in which the program lies, or that of short scratch places. */
   readonly arena: MemRegion;
-  /** Place in `words` of the stack's last word. */
+  readonly #place: ProgramPlace;
+  /** Place in `words` of the stack's last word; -1: it is not known. */
   readonly #guard: number;
+  readonly #pool: ScratchPool | undefined;
+  /** Bytes of the kept place that are taken. */
+  #kept = 0;
+  /** Those that are lent, at the other end; and what is lent of the job's memory, by its address. */
+  #lent = 0;
+  readonly #lentRegions = new Map<number, MemRegion>();
 
-  constructor(client: Client, context: Context, world: Geometry, arena: MemRegion) {
+  constructor(client: Client, context: Context, world: Geometry, place: ProgramPlace) {
     this.client = client;
     this.context = context;
-    this.engine = new MessageEngine(client, context, arena);
-    this.arena = arena;
-    this.#guard = arena.bytes.byteOffset >>> 2;
+    this.arena = place.arena ?? client.createRegion(POOL_BYTES);
+    this.engine = new MessageEngine(client, context, this.arena);
+    const { engine } = this;
+    this.#place = place;
+    this.#guard = place.guard === undefined ? -1 : place.guard >>> 2;
+    this.isApart = place.arena === undefined;
+    this.#pool = this.isApart ? new ScratchPool(this.arena) : undefined;
+    const within: Copy = (to, from, bytes) => engine.copy(to, from, bytes);
+    this.copyOut = this.isApart ? (to, from, bytes) => copyInto(client.bytes, to, this.#part(from, bytes)) : within;
+    this.copyIn = this.isApart
+      ? (to, from, bytes) => copyInto(this.#part(to, bytes), 0, client.bytes.subarray(from, from + bytes))
+      : within;
+    this.copyWithin = this.isApart
+      ? (to, from, bytes) => copyInto(this.#part(to, bytes), 0, this.#part(from, bytes))
+      : within;
     this.communicators = new Communicators(client, context, world);
+    // A program's own memory is there once the program is.
     this.bytes = client.bytes;
     this.words = new Int32Array(client.bytes.buffer);
     this.#predefine(COMM_WORLD, this.communicators.world, "MPI_COMM_WORLD");
@@ -108,6 +138,86 @@ export class MpiState {
     return handle;
   }
 
+  /** The program has run: a memory of its own may have grown since. */
+  renew(): void {
+    const bytes = this.#place.bytes();
+    if (bytes === this.bytes) return;
+    this.bytes = bytes;
+    this.words = new Int32Array(bytes.buffer);
+  }
+
+  /** @throws MpiFailure MPI_ERR_BUFFER */
+  #part(from: number, bytes: number): Uint8Array {
+    const start = from >>> 0;
+    if (start + bytes > this.bytes.length) {
+      const text = `the buffer of ${bytes} bytes at ${start} ends beyond the program's memory of ${this.bytes.length} bytes`;
+      throw new MpiFailure(ERR.BUFFER, text);
+    }
+    return this.bytes.subarray(start, start + bytes);
+  }
+
+  /** A place of the job's memory for packed data, until freePlace(). @throws PAMIR_NO_MEMORY */
+  place(bytes: number): ScratchPlace {
+    return this.#pool?.take(bytes) ?? this.engine.scratch(bytes);
+  }
+
+  freePlace(place: ScratchPlace): void {
+    if (!this.#pool?.give(place)) this.engine.freeScratch(place as MemRegion);
+  }
+
+  /** Whether the engine can take a buffer of a type where it is. */
+  isDirect(type: Datatype): boolean {
+    return !this.isApart && isDense(type);
+  }
+
+  /**
+   * The place of so many bytes in the program's memory, a multiple of 16, that stays MPI's.
+   * @param what for the text of the error: "an attribute" @throws MpiFailure MPI_ERR_UNSUPPORTED_OPERATION
+   */
+  keep(bytes: number, what: string): number {
+    if (!this.isApart) return this.engine.scratch(bytes).bytes.byteOffset;
+    const { at } = this.#room(bytes, what);
+    this.#kept += roundUp(bytes);
+    return at + this.#kept - roundUp(bytes);
+  }
+
+  #room(bytes: number, what: string): KeptPlace {
+    const left = this.keptBytes;
+    if (roundUp(bytes) <= left) return this.#place.kept as KeptPlace;
+    const text = `${what} takes ${bytes} bytes, and MPI has ${left} in a memory of the program's own: run it without isolate`;
+    throw new MpiFailure(ERR.UNSUPPORTED_OPERATION, text);
+  }
+
+  /**
+   * The place of so many bytes in the program's memory, a multiple of 16, for the arguments of a function of the program, until
+   * giveBack(). @throws MpiFailure MPI_ERR_UNSUPPORTED_OPERATION
+   */
+  lend(bytes: number): number {
+    if (!this.isApart) {
+      const region = this.engine.scratch(bytes);
+      this.#lentRegions.set(region.bytes.byteOffset, region);
+      return region.bytes.byteOffset;
+    }
+    const { at } = this.#room(bytes, "a call of the program's function");
+    // From the other end than keep(); what is lent last comes back first.
+    this.#lent += roundUp(bytes);
+    return at + (this.#place.kept as KeptPlace).bytes - this.#lent;
+  }
+
+  giveBack(at: number, bytes: number): void {
+    const region = this.#lentRegions.get(at);
+    if (region === undefined) this.#lent -= roundUp(bytes);
+    else {
+      this.#lentRegions.delete(at);
+      this.engine.freeScratch(region);
+    }
+  }
+
+  /** Bytes that keep() and lend() have left, in a program with a memory of its own. */
+  get keptBytes(): number {
+    return (this.#place.kept?.bytes ?? 0) - this.#kept - this.#lent;
+  }
+
   /** The word at a pointer, signed. */
   word(pointer: number): number {
     return this.words[pointer >>> 2] as number;
@@ -125,16 +235,16 @@ export class MpiState {
   /** Writes a text with its end mark. @returns bytes without the mark */
   setText(pointer: number, text: string): number {
     const bytes = new TextEncoder().encode(text);
-    this.bytes.set(bytes, pointer);
-    this.bytes[pointer + bytes.length] = 0;
+    this.bytes.set(bytes, pointer >>> 0);
+    this.bytes[(pointer >>> 0) + bytes.length] = 0;
     return bytes.length;
   }
 
   /** A text of the program. */
   text(pointer: number): string {
-    let end = pointer;
+    let end = pointer >>> 0;
     while (this.bytes[end] !== 0) end++;
-    return new TextDecoder().decode(this.bytes.slice(pointer, end));
+    return new TextDecoder().decode(this.bytes.slice(pointer >>> 0, end));
   }
 
   /** The name of an operation, or what the program has given. @throws MpiFailure MPI_ERR_OP */
@@ -144,7 +254,15 @@ export class MpiState {
 
   /** A function of the program. */
   functionAt(index: number): (...given: number[]) => number {
-    return this.table?.get(index);
+    if (this.table === undefined)
+      throw new MpiFailure(ERR.OP, "the program's functions can't be called: it was linked without --export-table");
+    const call = this.table.get(index);
+    if (!this.isApart) return call;
+    return (...given) => {
+      const result = call(...given);
+      this.renew();
+      return result;
+    };
   }
 
   /**
@@ -155,7 +273,7 @@ export class MpiState {
     return (...given) => {
       try {
         if (this.phase !== "running") this.#refuse(name);
-        if (this.words[this.#guard] !== STACK_GUARD) throw stackError();
+        if (this.#guard >= 0 && this.words[this.#guard] !== STACK_GUARD) throw stackError();
         return run(...given);
       } catch (error) {
         if (!(error instanceof MpiFailure)) throw error;
@@ -177,12 +295,11 @@ export class MpiState {
     const call = this.errors.handlerAt(handler);
     if (call !== undefined) {
       // A function of the program with more arguments gets a pointer to them, which is NULL here.
-      const region = this.engine.scratch(8);
-      const at = region.bytes.byteOffset;
+      const at = this.lend(8);
       this.setWord(at, comm);
       this.setWord(at + 4, errorClass);
       this.functionAt(call)(at, at + 4, 0);
-      this.engine.freeScratch(region);
+      this.giveBack(at, 8);
       return errorClass;
     }
     throw new MpiAbort(errorClass, `${name}: ${message} (${this.errors.textOf(errorClass)})`);
@@ -192,4 +309,12 @@ export class MpiState {
     const when = this.phase === "before" ? "before MPI_Init()" : "after MPI_Finalize()";
     throw new MpiAbort(ERR.OTHER, `${name}() was called ${when}`);
   }
+}
+
+/** Bytes of the region of short scratch places. */
+const POOL_BYTES = 1 << 22;
+
+/** To a multiple of 16. */
+function roundUp(bytes: number): number {
+  return (bytes + 15) & ~15;
 }

@@ -200,8 +200,7 @@ function packCalls(
   state: MpiState,
   store: (pointer: number, value: number) => number,
 ): Record<string, readonly [number, Call]> {
-  const { types, engine } = state;
-  const copy = (to: number, from: number, bytes: number): void => engine.copy(to, from, bytes);
+  const { types, copyWithin } = state;
   return {
     MPI_Pack: [
       6,
@@ -211,7 +210,7 @@ function packCalls(
         const bytes = (count as number) * type.bytes;
         if (at + bytes > (size as number))
           throw new MpiFailure(ERR.TRUNCATE, `${bytes} bytes from ${at} on do not fit into ${size}`);
-        pack(copy, type, from as number, count as number, (to as number) + at);
+        pack(copyWithin, type, from as number, count as number, (to as number) + at);
         return store(position as number, at + bytes);
       },
     ],
@@ -223,7 +222,7 @@ function packCalls(
         const bytes = (count as number) * type.bytes;
         if (at + bytes > (size as number))
           throw new MpiFailure(ERR.TRUNCATE, `${bytes} bytes from ${at} on are not in ${size}`);
-        unpack(copy, type, (from as number) + at, bytes, to as number);
+        unpack(copyWithin, type, (from as number) + at, bytes, to as number);
         return store(position as number, at + bytes);
       },
     ],

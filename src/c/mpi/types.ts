@@ -155,6 +155,10 @@ export type Copy = (to: number, from: number, bytes: number) => void;
 
 /** Copies the data of elements to a place, without gaps. @returns bytes */
 export function pack(copy: Copy, type: Datatype, from: number, count: number, to: number): number {
+  if (isDense(type)) {
+    copy(to, from, count * type.bytes);
+    return count * type.bytes;
+  }
   let at = to;
   for (let element = 0; element < count; element++) {
     const base = from + element * type.extent;
@@ -170,6 +174,10 @@ export function pack(copy: Copy, type: Datatype, from: number, count: number, to
 
 /** Copies packed data into elements, as far as it goes. */
 export function unpack(copy: Copy, type: Datatype, from: number, bytes: number, to: number): void {
+  if (isDense(type)) {
+    copy(to, from, bytes);
+    return;
+  }
   let at = from;
   const end = from + bytes;
   for (let base = to; at < end; base += type.extent) {

@@ -45,6 +45,7 @@ Usage: pamir run [OPTION]… APP [ARGUMENT]…
                         those of 4,096 bytes, label included
       --trace FILE      writes the last events of all tasks, for Perfetto and chrome://tracing; not with --nodes and --hosts
       --top             lets \`pamir top\` see the job
+      --isolate         a program of WebAssembly gets a memory of its own in each task, of up to 4 GiB
 
 Standard input goes to task 0. In a thread, process.stdin has it from attach() on.
 
@@ -83,6 +84,7 @@ export const OPTIONS = {
   "no-labels": { type: "boolean" },
   trace: { type: "string" },
   top: { type: "boolean" },
+  isolate: { type: "boolean" },
 } as const;
 
 /** Options of threads, and of processes that launch() starts. */

@@ -36,6 +36,8 @@ import type { AskSignal } from "./task.js";
 
 /** The task that runs a program of WebAssembly: tasks/program.ts, beside the file of this command. */
 const WASM_TASK = fileURLToPath(new URL("./tasks/program.js", import.meta.url));
+/** The first argument of that task for --isolate, else "". */
+const ISOLATED = "isolated";
 const WASM_MAGIC = Buffer.from([0, 0x61, 0x73, 0x6d]);
 /** A program of MPI has nothing left to do once a rank has failed, and takes its heap from the job's. */
 const OF_WASM: Values = { "on-error": "abort", "heap-bytes": String(2 ** 31) };
@@ -62,11 +64,15 @@ export async function run(args: string[]): Promise<number> {
   const way = await wayOf(values);
   const path = resolve(app); // before --cwd changes the folder
   const isWasm = isWasmFile(path);
-  if (isWasm) await checkWasm(path);
+  const { isolate } = values;
+  if (isWasm) await checkWasm(path, isolate);
+  else if (isolate) throw new UsageError(`--isolate is for programs of WebAssembly, and ${app} is none`);
   const early = holdSignals();
   let running: Running;
   try {
-    running = isWasm ? await way(WASM_TASK, [path, ...rest], { ...OF_WASM, ...values }) : await way(app, rest, values);
+    running = isWasm
+      ? await way(WASM_TASK, [isolate ? ISOLATED : "", path, ...rest], { ...OF_WASM, ...values })
+      : await way(app, rest, values);
   } catch (error) {
     early();
     throw error;
@@ -125,10 +131,10 @@ function isWasmFile(path: string): boolean {
 }
 
 /** @throws UsageError no task could run it */
-async function checkWasm(path: string): Promise<void> {
+async function checkWasm(path: string, isolate: boolean | undefined): Promise<void> {
   const { checkProgram } = await import("pamir/c");
   try {
-    checkProgram(readFileSync(path));
+    checkProgram(readFileSync(path), isolate);
   } catch (error) {
     throw asUsageError(error);
   }

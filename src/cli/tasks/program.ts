@@ -1,4 +1,4 @@
-// A task of `pamir run program.wasm`: runs the program of its first argument, with what the command line has behind that.
+// A task of `pamir run program.wasm`: runs the program of its second argument, with what the command line has behind that.
 import { readFileSync, readSync } from "node:fs";
 import { hostname } from "node:os";
 import { setFlagsFromString } from "node:v8";
@@ -6,7 +6,7 @@ import { isMainThread } from "node:worker_threads";
 import { attach, PamiError } from "pamir";
 import { hostFolder, runProgram } from "pamir/c";
 
-const [path = "", ...args] = process.argv.slice(2);
+const [isolated = "", path = "", ...args] = process.argv.slice(2);
 
 // V8 has no on-stack replacement from its baseline compiler: a loop in main() stays slow. CG of NAS: 86 ms with, 36 without.
 setFlagsFromString("--no-liftoff");
@@ -35,6 +35,8 @@ const client = await attach();
 try {
   const { code, error } = await runProgram(client, readFileSync(path), {
     args: [path, ...args],
+    // Without --isolate: only if it can't be moved.
+    isolate: isolated !== "" || undefined,
     env: Object.fromEntries(
       Object.entries(process.env).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
     ),

@@ -32,6 +32,7 @@ int main(int argc, char **argv) {
       MPI_File file;
       MPI_File_open(MPI_COMM_SELF, "data", MPI_MODE_RDONLY, MPI_INFO_NULL, &file);
     }
+    if (strcmp(how, "buffer") == 0) MPI_Send((void *)(size_t)-8, 2, MPI_INT, 0, 0, MPI_COMM_WORLD);
     if (strcmp(how, "return") == 0) return 0;
   }
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);

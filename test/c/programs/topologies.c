@@ -114,6 +114,14 @@ static int ends_of_a_line(void) {
   int all[2] = {-7, -7}, is_kept = 1;
   MPI_Neighbor_allgather(&rank, 1, MPI_INT, all, 1, MPI_INT, line);
   is_kept &= all[0] == (rank == 0 ? -7 : rank - 1) && all[1] == (rank == size - 1 ? -7 : rank + 1);
+  /* The same into elements with a gap between their two numbers. */
+  int pair[2] = {rank, rank}, apart[6] = {-7, -7, -7, -7, -7, -7};
+  MPI_Datatype gap;
+  MPI_Type_vector(2, 1, 2, MPI_INT, &gap);
+  MPI_Type_commit(&gap);
+  MPI_Neighbor_allgather(pair, 2, MPI_INT, apart, 1, gap, line);
+  for (int i = 0; i < 6; i++) is_kept &= apart[i] == (i == 1 || i == 4 ? -7 : all[i / 3]);
+  MPI_Type_free(&gap);
   MPI_Comm_free(&line);
   return is_kept;
 }

@@ -2,7 +2,7 @@
 import { ERR } from "../constants.js";
 import { MpiFailure } from "../failure.js";
 import type { MpiState } from "../state.js";
-import { type Copy, type Datatype, isDense, pack, unpack } from "../types.js";
+import { type Datatype, isDense, pack, unpack } from "../types.js";
 
 /** Elements of a buffer as bytes without gaps. */
 export interface DenseBuffer {
@@ -44,11 +44,9 @@ const NOTHING_LEFT = (): void => {};
 export class Sides {
   readonly #state: MpiState;
   readonly #views = new Map<number, Uint8Array>();
-  readonly #copy: Copy;
 
   constructor(state: MpiState) {
     this.#state = state;
-    this.#copy = (to, from, bytes) => state.engine.copy(to, from, bytes);
   }
 
   /**
@@ -61,12 +59,13 @@ export class Sides {
     // A double and an int have four bytes of padding, which are moved too: reductions take whole pairs.
     const isPair =
       isReduced && type.runs.length === 2 && type.runs[0] === 0 && type.lowerBound === 0 && type.element === "f64_i32";
-    if (isPair || isDense(type)) {
-      const bytes = count * type.extent;
-      if (bytes > 0 && buffer === 0) throw new MpiFailure(ERR.BUFFER, `the buffer of ${bytes} bytes is NULL`);
+    const isWhole = isPair || isDense(type);
+    const bytes = count * type.extent;
+    if (isWhole && bytes > 0 && buffer === 0) throw new MpiFailure(ERR.BUFFER, `the buffer of ${bytes} bytes is NULL`);
+    if (isWhole && !this.#state.isApart) {
       return { view: this.#viewOf(buffer, bytes), end: NOTHING_LEFT };
     }
-    return this.#packed([{ at: buffer, count, type }], isGiven);
+    return this.#packed([{ at: buffer, count, type: isPair ? wholePair(type) : type }], isGiven);
   }
 
   /** DenseBlocks of one type. @param counts pointer to `size` counts @param places pointer to the places, in elements */
@@ -112,7 +111,7 @@ export class Sides {
     const negative = parts.findIndex(({ count }) => count < 0);
     if (negative >= 0)
       throw new MpiFailure(ERR.COUNT, `the count for rank ${negative} is ${(parts[negative] as Part).count}`);
-    if (!parts.every(({ type }) => isDense(type))) return this.#packed(parts, isGiven);
+    if (this.#state.isApart || !parts.every(({ type }) => isDense(type))) return this.#packed(parts, isGiven);
     const counts = parts.map(({ count, type }) => count * type.bytes);
     // The view begins at the first block that has any elements: the others may be anywhere.
     let first = Number.POSITIVE_INFINITY;
@@ -130,7 +129,8 @@ export class Sides {
 
   /** Copies of blocks, one behind the other. */
   #packed(parts: readonly Part[], isGiven: boolean): DenseBlocks {
-    const { engine, bytes: memory } = this.#state;
+    const state = this.#state;
+    const { copyOut, copyIn, client } = state;
     const counts = parts.map(({ count, type }) => count * type.bytes);
     const displacements: number[] = [];
     let total = 0;
@@ -138,20 +138,20 @@ export class Sides {
       displacements.push(total);
       total += bytes;
     }
-    const region = engine.scratch(total);
+    const region = state.place(total);
     const from = region.bytes.byteOffset;
     const placeOf = (index: number): number => from + (displacements[index] as number);
     if (isGiven)
-      for (const [index, { at, count, type }] of parts.entries()) pack(this.#copy, type, at, count, placeOf(index));
+      for (const [index, { at, count, type }] of parts.entries()) pack(copyOut, type, at, count, placeOf(index));
     return {
-      view: memory.subarray(from, from + total),
+      view: client.bytes.subarray(from, from + total),
       counts,
       displacements,
       end: (hasCome) => {
         if (hasCome)
           for (const [index, { at, type }] of parts.entries())
-            unpack(this.#copy, type, placeOf(index), counts[index] as number, at);
-        engine.freeScratch(region);
+            unpack(copyIn, type, placeOf(index), counts[index] as number, at);
+        state.freePlace(region);
       },
     };
   }
@@ -166,4 +166,9 @@ export class Sides {
     this.#views.set(key, view);
     return view;
   }
+}
+
+/** A type of pairs with their padding as data. */
+function wholePair(type: Datatype): Datatype {
+  return { ...type, bytes: type.extent, runs: [0, type.extent] };
 }

@@ -83,7 +83,7 @@ export class ObjectAttributes {
         to.attributes.set(key, value);
         continue;
       }
-      this.#words ||= this.#state.engine.scratch(8).bytes.byteOffset;
+      this.#words ||= this.#state.keep(8, "an attribute");
       const words = this.#words;
       const error = this.#state.functionAt(keyval.copy)(from.handle, key, keyval.state, value, words, words + 4);
       if (error !== SUCCESS)
@@ -114,7 +114,7 @@ export function attributeCalls(state: MpiState, attributes: ObjectAttributes): R
     if (value === undefined) return undefined;
     let pointer = predefined.get(key);
     if (pointer === undefined) {
-      pointer = state.engine.scratch(4).bytes.byteOffset;
+      pointer = state.keep(4, "an attribute");
       predefined.set(key, pointer);
     }
     state.setWord(pointer, value);

@@ -32,9 +32,8 @@ class ProgramWork implements RequestWork {
   take(): Outcome {
     const state = this.#state;
     const { query, free, own } = this.#given;
-    const region = state.engine.scratch(STATUS_BYTES);
-    const at = region.bytes.byteOffset;
-    region.bytes.fill(0, 0, STATUS_BYTES);
+    const at = state.lend(STATUS_BYTES);
+    state.bytes.fill(0, at, at + STATUS_BYTES);
     let error = state.functionAt(query)(own, at);
     const field = (word: number): number => state.word(at + 4 * word);
     const outcome = {
@@ -43,7 +42,7 @@ class ProgramWork implements RequestWork {
       bytes: field(STATUS.BYTES),
       isCanceled: field(STATUS.CANCELED) !== 0,
     };
-    state.engine.freeScratch(region);
+    state.giveBack(at, STATUS_BYTES);
     const freed = state.functionAt(free)(own);
     if (error === SUCCESS) error = freed;
     return error === SUCCESS

@@ -69,8 +69,8 @@ export function infoCalls(
   const setPart = (pointer: number, text: string, most: number): void => {
     if (most < 1) return;
     const part = encoder.encode(text).subarray(0, most - 1);
-    state.bytes.set(part, pointer);
-    state.bytes[pointer + part.length] = 0;
+    state.bytes.set(part, pointer >>> 0);
+    state.bytes[(pointer >>> 0) + part.length] = 0;
   };
   return {
     MPI_Info_create: [-1, (pointer) => store(pointer as number, infos.add(new Map()))],

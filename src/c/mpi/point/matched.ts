@@ -16,7 +16,6 @@ import type { Messages } from "../messages.js";
 import type { OpenRequest } from "../open-request.js";
 import { FROM_NOBODY, failureOf, finish, writeStatus } from "../requests.js";
 import type { Call, CommObject, MpiState } from "../state.js";
-import { isDense } from "../types.js";
 
 /** A message that no other receive gets. */
 interface Matched {
@@ -59,7 +58,7 @@ export function matchedCalls(state: MpiState, messages: Messages): Record<string
     }
     const { stored, comm } = table.get(handle);
     const bytes = count * type.bytes;
-    const scratch = isDense(type) ? undefined : engine.scratch(bytes);
+    const scratch = state.isDirect(type) ? undefined : state.place(bytes);
     const request: Request = engine.receiveTaken(stored, scratch?.bytes.byteOffset ?? buffer, bytes);
     table.remove(handle);
     state.setWord(pointer, MESSAGE_NULL);

@@ -27,6 +27,9 @@ const ofOne = (buffer: DenseBuffer): Outgoing => ({
   edge: () => ({ at: 0, bytes: buffer.view.length }),
 });
 
+/** Receive buffers' contents count: the place of a neighbor that is MPI_PROC_NULL keeps them, in a packed copy too. */
+const KEPT = true;
+
 /** The messages of one operation. */
 class Exchange implements RequestWork {
   readonly #state: MpiState;
@@ -150,31 +153,31 @@ export function neighborCalls(state: MpiState): Record<string, readonly [number,
       const [from, sendCount, sendType, to, count, type, handle] = given as Numbers;
       const place = placeOf(handle);
       const send = ofOne(sides.side(from, sendCount, sendType, true));
-      return open(place, send, even(to, count, type, place.sources, false));
+      return open(place, send, even(to, count, type, place.sources, KEPT));
     }),
     ...row("Neighbor_allgatherv", 8, (...given) => {
       const [from, sendCount, sendType, to, counts, places, type, handle] = given as Numbers;
       const place = placeOf(handle);
       const send = ofOne(sides.side(from, sendCount, sendType, true));
-      return open(place, send, ofBlocks(sides.blocks(to, counts, places, type, place.sources, false)));
+      return open(place, send, ofBlocks(sides.blocks(to, counts, places, type, place.sources, KEPT)));
     }),
     ...row("Neighbor_alltoall", 7, (...given) => {
       const [from, sendCount, sendType, to, count, type, handle] = given as Numbers;
       const place = placeOf(handle);
       const send = even(from, sendCount, sendType, place.destinations, true);
-      return open(place, send, even(to, count, type, place.sources, false));
+      return open(place, send, even(to, count, type, place.sources, KEPT));
     }),
     ...row("Neighbor_alltoallv", 9, (...given) => {
       const [from, sendCounts, sendPlaces, sendType, to, counts, places, type, handle] = given as Numbers;
       const place = placeOf(handle);
       const send = ofBlocks(sides.blocks(from, sendCounts, sendPlaces, sendType, place.destinations, true));
-      return open(place, send, ofBlocks(sides.blocks(to, counts, places, type, place.sources, false)));
+      return open(place, send, ofBlocks(sides.blocks(to, counts, places, type, place.sources, KEPT)));
     }),
     ...row("Neighbor_alltoallw", 9, (...given) => {
       const [from, sendCounts, sendPlaces, sendTypes, to, counts, places, types, handle] = given as Numbers;
       const place = placeOf(handle);
       const send = ofBlocks(sides.typedBlocks(from, sendCounts, sendPlaces, sendTypes, place.destinations, true));
-      return open(place, send, ofBlocks(sides.typedBlocks(to, counts, places, types, place.sources, false)));
+      return open(place, send, ofBlocks(sides.typedBlocks(to, counts, places, types, place.sources, KEPT)));
     }),
   };
 }

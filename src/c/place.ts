@@ -1,0 +1,153 @@
+// Where a program lies: moved into a region of the job's memory, or in a memory of its own.
+import { type Client, type MemRegion, PamiError } from "../index.js";
+import { relocate } from "./relocate.js";
+import { type ProgramShape, STACK_POINTER, withStackExport } from "./shape.js";
+import { GUARD_BYTE, GUARD_BYTES } from "./stack.js";
+
+/** A program in its place. */
+export interface ProgramPlace {
+  readonly module: WebAssembly.Module;
+  /** The memory that the program imports; undefined: it has its own. */
+  readonly imported: WebAssembly.Memory | undefined;
+  /** The region of the job's memory with the program; undefined: it has a memory of its own. */
+  readonly arena: MemRegion | undefined;
+  /** Where MPI may keep values, in a program with a memory of its own. */
+  readonly kept: KeptPlace | undefined;
+  /** Address of the low end of its stack; undefined: it is not known. */
+  readonly guard: number | undefined;
+  /** The memory that the program's addresses are offsets of, as long as it is now. */
+  bytes(): Uint8Array;
+  /** The end of its heap: an address, signed as calls of WebAssembly pass it. */
+  arenaEnd(): number;
+  /** Lengthens the heap. @returns the address of the new bytes, signed; -1: there is no room */
+  arenaGrow(bytes: number): number;
+  /** The program is instantiated, and has not begun. */
+  begin(instance: WebAssembly.Instance): void;
+  /** Whether the stack has not run over its low end, as far as that is known. */
+  hasWholeStack(): boolean;
+}
+
+/** Bytes of the program's memory that the program does not use. */
+export interface KeptPlace {
+  readonly at: number;
+  readonly bytes: number;
+}
+
+const PAGE = 65_536;
+/** One page less than 4 GiB, whose end is no address. */
+const PAGES_MAX = 65_535;
+/** Pointers of a moved program are signed numbers in calls: beyond, they would be negative. */
+const ADDRESSES = 2 ** 31;
+/** The part of a node's heap that programs take; the rest is for lanes, buffers and stored messages. */
+const HEAP_SHARE = 0.75;
+/** Bytes at the top of a program's stack that MPI takes: the shortest stack that linkers make by themselves has 64 KiB. */
+const KEPT_BYTES = 8192;
+const NO_ROOM = -1;
+
+/** Moves a program into the memory of its node. @throws PAMIR_NO_MEMORY, PAMIR_PROGRAM */
+export function placeInJob(
+  client: Client,
+  memory: WebAssembly.Memory,
+  binary: Uint8Array,
+  shape: ProgramShape,
+  heapBytes: number | undefined,
+): ProgramPlace {
+  const arena = arenaOf(client, shape.bytes, heapBytes);
+  const { byteOffset: base, length } = arena.bytes;
+  // What is behind it, the heap, is cleared as it is taken: to clear 48 MiB takes 195 ms.
+  client.bytes.fill(0, base, base + shape.bytes);
+  client.bytes.fill(GUARD_BYTE, base, base + GUARD_BYTES);
+  return {
+    module: new WebAssembly.Module(relocate(binary, base, shape)),
+    imported: memory,
+    arena,
+    kept: undefined,
+    guard: base,
+    bytes: () => client.bytes,
+    arenaEnd: () => (base + length) | 0,
+    arenaGrow: () => NO_ROOM,
+    begin() {},
+    hasWholeStack: () => isWhole(client.bytes, base),
+  };
+}
+
+/** Gives a program a memory of its own. @throws PAMIR_PROGRAM the binary has no memory; PAMIR_NO_MEMORY */
+export function placeApart(binary: Uint8Array, shape: ProgramShape, heapBytes = 0): ProgramPlace {
+  const { imported: wanted, stack, stackFirst } = shape;
+  let memory: WebAssembly.Memory | undefined;
+  if (wanted !== undefined) {
+    const initial = Math.min(PAGES_MAX, wanted.pages + Math.ceil(heapBytes / PAGE));
+    memory = newMemory({ initial, maximum: wanted.pagesMax ?? PAGES_MAX, shared: wanted.isShared });
+  }
+  const imported = memory;
+  let pointer: WebAssembly.Global | undefined;
+  let bytes = new Uint8Array(0);
+  const current = (): Uint8Array => {
+    const { buffer } = memory as WebAssembly.Memory;
+    // A memory that has grown has another buffer.
+    if (bytes.buffer !== buffer) bytes = new Uint8Array(buffer);
+    return bytes;
+  };
+  return {
+    module: new WebAssembly.Module(withStackExport(binary, shape)),
+    imported,
+    arena: undefined,
+    kept: stack && { at: stack.top - KEPT_BYTES, bytes: KEPT_BYTES },
+    guard: stackFirst ? 0 : undefined,
+    bytes: current,
+    arenaEnd: () => current().length | 0,
+    arenaGrow: (count) => growBy(memory as WebAssembly.Memory, count >>> 0),
+    begin({ exports }) {
+      pointer = exports[STACK_POINTER] as WebAssembly.Global | undefined;
+      memory ??= exports.memory as WebAssembly.Memory | undefined;
+      if (memory === undefined)
+        throw new PamiError("PAMIR_PROGRAM", "the program neither imports nor exports its memory");
+      if (pointer !== undefined) pointer.value -= KEPT_BYTES;
+      if (stackFirst) current().fill(GUARD_BYTE, 0, GUARD_BYTES);
+    },
+    hasWholeStack() {
+      if (stack === undefined || !stackFirst) return true;
+      // A frame that begins below address 0 traps before it reaches the guard.
+      return (pointer?.value as number) >>> 0 <= stack.top && isWhole(current(), 0);
+    },
+  };
+}
+
+function isWhole(bytes: Uint8Array, guard: number): boolean {
+  return bytes.subarray(guard, guard + GUARD_BYTES).every((byte) => byte === GUARD_BYTE);
+}
+
+function newMemory(limits: WebAssembly.MemoryDescriptor): WebAssembly.Memory {
+  try {
+    return new WebAssembly.Memory(limits);
+  } catch (cause) {
+    const text = `no memory of ${limits.initial * PAGE} bytes for the program: ${(cause as Error).message}`;
+    throw new PamiError("PAMIR_NO_MEMORY", text, { cause });
+  }
+}
+
+function growBy(memory: WebAssembly.Memory, bytes: number): number {
+  try {
+    return (memory.grow(Math.ceil(bytes / PAGE)) * PAGE) | 0;
+  } catch {
+    return NO_ROOM;
+  }
+}
+
+/** The region of a program: its stack and data, then its heap. */
+function arenaOf(client: Client, bytes: number, heapBytes: number | undefined): MemRegion {
+  const share = (client.query("CLIENT_MEM_SIZE") * 2 ** 20 * HEAP_SHARE) / client.localTasks.length;
+  const whole = heapBytes === undefined ? Math.floor(share / PAGE) * PAGE : bytes + heapBytes;
+  if (whole < bytes + PAGE) {
+    const text = `the program needs ${bytes} bytes and a heap, and its task's part of the memory has ${whole}: give the job more heapBytes`;
+    throw new PamiError("PAMIR_NO_MEMORY", text);
+  }
+  const arena = client.createRegion(whole);
+  const end = arena.bytes.byteOffset + whole;
+  if (end <= ADDRESSES) return arena;
+  arena.close();
+  throw new PamiError(
+    "PAMIR_NO_MEMORY",
+    `the program would end at address ${end}, the limit is ${ADDRESSES}: give the job fewer heapBytes`,
+  );
+}
