@@ -97,6 +97,22 @@ describe("a program with a memory of its own", () => {
     });
   });
 
+  it.each([
+    ["-n", "4"],
+    ["-n", "4", "--nodes", "2"],
+  ])("is what Rust's compiler makes: %s %s", (...way) => {
+    const { status, stdout, stderr } = run(...way, "--no-labels", built("pi"));
+    expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+    const lines = [0, 1, 2, 3].flatMap((rank) => {
+      const before = (rank + 3) % 4;
+      return [
+        `rank ${rank} of 4: pi 3.141593, 2 numbers from rank ${before}: ${before}`,
+        `rank ${rank}: with [${rank % 2}, ${(rank % 2) + 2}]`,
+      ];
+    });
+    expect(stdout.trim().split("\n").sort()).toEqual(lines.sort());
+  });
+
   it("is refused to a task of JavaScript", () => {
     const { status, stderr } = run("-n", "2", "--isolate", "examples/hello.js");
     expect({ status, stderr }).toMatchObject({
