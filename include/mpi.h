@@ -364,8 +364,10 @@ enum {
   MPI_BSEND_OVERHEAD = 512,
 };
 
-/* A rank has ended: of the proposal for fault tolerance (ULFM), beyond the numbers of the standard. */
+/* A rank has ended; a communicator is revoked; any rank was to send, and one has ended: of the proposal for fault tolerance (ULFM), beyond the numbers of the standard. */
 #define MPIX_ERR_PROC_FAILED 0x4001
+#define MPIX_ERR_REVOKED 0x4002
+#define MPIX_ERR_PROC_FAILED_PENDING 0x4003
 
 /* In place of buffers, statuses and functions. */
 #define MPI_BOTTOM ((void *)0)
@@ -815,6 +817,15 @@ int MPI_Neighbor_alltoallw_init(const void *send, const int send_counts[], const
                                 const MPI_Datatype send_types[], void *receive, const int counts[],
                                 const MPI_Aint places[], const MPI_Datatype types[], MPI_Comm comm, MPI_Info info,
                                 MPI_Request *request);
+/* Ends of ranks (src/c/mpi/failures/). */
+PAMIR_MPI(MPIX_Comm_revoke) int MPIX_Comm_revoke(MPI_Comm comm);
+PAMIR_MPI(MPIX_Comm_is_revoked) int MPIX_Comm_is_revoked(MPI_Comm comm, int *flag);
+PAMIR_MPI(MPIX_Comm_shrink) int MPIX_Comm_shrink(MPI_Comm comm, MPI_Comm *made);
+PAMIR_MPI(MPIX_Comm_agree) int MPIX_Comm_agree(MPI_Comm comm, int *flag);
+PAMIR_MPI(MPIX_Comm_get_failed) int MPIX_Comm_get_failed(MPI_Comm comm, MPI_Group *group);
+PAMIR_MPI(MPIX_Comm_ack_failed) int MPIX_Comm_ack_failed(MPI_Comm comm, int count, int *acknowledged);
+PAMIR_MPI(MPIX_Comm_failure_ack) int MPIX_Comm_failure_ack(MPI_Comm comm);
+PAMIR_MPI(MPIX_Comm_failure_get_acked) int MPIX_Comm_failure_get_acked(MPI_Comm comm, MPI_Group *group);
 /* Windows (src/c/mpi/windows/). */
 PAMIR_MPI(MPI_Win_create)
 int MPI_Win_create(void *base, MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, MPI_Win *win);

@@ -21,7 +21,6 @@ export class Communicators {
   readonly context: Context;
   readonly world: Communicator;
   readonly self: Communicator;
-  /** The next number that no communicator of this task has had. */
   #next = 2;
   /** The last communicator that is made by a promise: they are made one behind the other, so that their numbers differ. */
   #last: Promise<unknown> = Promise.resolve();
@@ -33,6 +32,11 @@ export class Communicators {
     this.context = context;
     this.world = new Communicator(this, 0, world.endpoints, world.rank, world);
     this.self = new Communicator(this, 1, [context.endpoint], 0, undefined);
+  }
+
+  /** The next number that no communicator of this task has had. */
+  get next(): number {
+    return this.#next;
   }
 
   /** The next number that none of the members has used. All of `parent` call it. */
@@ -72,6 +76,12 @@ export class Communicators {
     this.#next = number + 1;
     return number;
   }
+
+  /** A communicator of a geometry's members, which have agreed on its number. */
+  make(number: number, geometry: Geometry): Communicator {
+    this.#next = number + 1;
+    return new Communicator(this, number, geometry.endpoints, geometry.rank, geometry);
+  }
 }
 
 export class Communicator implements RankGroup {
@@ -80,6 +90,14 @@ export class Communicator implements RankGroup {
   readonly rank: number;
   readonly #all: Communicators;
   #geometry: Geometry | undefined;
+  /** Whether MPIX_Comm_revoke() was called, here or at another member. */
+  isRevoked = false;
+  /** Whether this task waits in a collective operation of it. */
+  isBusy = false;
+  /** Ranks whose ends the program knows, and which MPI_ANY_SOURCE does not wait for any more. */
+  readonly acknowledged = new Set<number>();
+  /** Of the members that are left, once they had to decide something. */
+  survivors: Geometry | undefined;
   /** Operations that wait for room: a geometry has at most 64 under way. */
   readonly #waiting: (() => Result)[] = [];
   /** The geometry of one member, while it is made by a promise. */
@@ -217,6 +235,7 @@ export class Communicator implements RankGroup {
 
   /** Gives its geometry back. */
   close(): void {
+    this.survivors?.close();
     if (this.number > 0) this.#geometry?.close();
   }
 

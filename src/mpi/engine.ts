@@ -26,6 +26,10 @@ export interface RankGroup {
   readonly rank: number;
   /** Endpoints of the members, by rank. */
   readonly endpoints: readonly Endpoint[];
+  /** Whether no wait of the group may go on. */
+  readonly isRevoked?: boolean;
+  /** Ranks whose ends do not end a receive from any rank. */
+  readonly acknowledged?: ReadonlySet<number>;
 }
 
 /** The dispatch id of the engine's messages: the last of those that programs have. */
@@ -51,10 +55,13 @@ const REST_MS = 0.1;
 /** Of a send that found its target ended, or a receive whose source has. */
 export class PeerEnded extends Error {
   readonly rank: number;
+  /** Whether it is not about a rank: the communicator is revoked. */
+  readonly isRevoked: boolean;
 
-  constructor(rank: number) {
-    super(`rank ${rank} has ended`);
+  constructor(rank: number, isRevoked = false) {
+    super(rank === ANY ? "a rank has ended, and any rank was to send" : `rank ${rank} has ended`);
     this.rank = rank;
+    this.isRevoked = isRevoked;
   }
 }
 
@@ -82,8 +89,10 @@ export class MessageEngine {
   readonly #unanswered = new Map<Request, Endpoint>();
   #arrivals = 0;
   #awaited: Request = 0;
-  #awaitedFrom: Endpoint | undefined;
-  readonly #isOver = (): boolean => this.isOver(this.#awaited) || this.#hasEnded(this.#awaitedFrom);
+  #awaitedGroup: RankGroup | undefined;
+  #awaitedFrom = 0;
+  readonly #isOver = (): boolean =>
+    this.isOver(this.#awaited) || this.isHopeless(this.#awaitedGroup as RankGroup, this.#awaitedFrom);
 
   /**
    * @param arena the region in which all buffers lie; undefined: they lie in any region of this task
@@ -197,21 +206,24 @@ export class MessageEngine {
   /**
    * Advances until a request is over. Blocks the thread.
    * @param from the endpoint that has to do something for it; undefined: any
-   * @throws PeerEnded that endpoint has ended, and what it sent has come
+   * @throws PeerEnded that endpoint has ended, and what it sent has come; or the group is revoked
    */
   wait(request: Request, group: RankGroup, from: number): void {
     if (this.isOver(request)) return;
     const awaited = this.#awaited;
+    const awaitedGroup = this.#awaitedGroup;
     const awaitedFrom = this.#awaitedFrom;
     this.#awaited = request;
-    this.#awaitedFrom = from >= 0 ? group.endpoints[from] : undefined;
+    this.#awaitedGroup = group;
+    this.#awaitedFrom = from;
     try {
       this.#until(this.#isOver);
     } finally {
       this.#awaited = awaited;
+      this.#awaitedGroup = awaitedGroup;
       this.#awaitedFrom = awaitedFrom;
     }
-    if (!this.isOver(request)) throw new PeerEnded(from);
+    if (!this.isOver(request)) throw new PeerEnded(from, group.isRevoked);
   }
 
   /** Advances until a condition holds. Blocks the thread. */
@@ -242,6 +254,14 @@ export class MessageEngine {
   /** Whether a rank's task has ended, and what it sent has come. */
   hasEnded(group: RankGroup, rank: number): boolean {
     return this.#hasEnded(group.endpoints[rank]);
+  }
+
+  /** Whether what a rank has to do will not come: that rank has ended, or for ANY one of which the program does not know. */
+  isHopeless(group: RankGroup, rank: number): boolean {
+    if (group.isRevoked) return true;
+    if (rank !== ANY) return this.#hasEnded(group.endpoints[rank]);
+    if (this.#ended.size === 0) return false;
+    return group.endpoints.some((endpoint, other) => this.#ended.has(endpoint) && !group.acknowledged?.has(other));
   }
 
   /** Pointer to the first stored message that a receive would get now; 0: there is none. See STORED in the layout. */

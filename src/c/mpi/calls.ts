@@ -8,6 +8,7 @@ import { withContents } from "./datatypes/contents.js";
 import { elementCalls } from "./datatypes/elements.js";
 import { environmentCalls, freeCalls } from "./environment.js";
 import { MpiFailure } from "./failure.js";
+import { failureCalls } from "./failures/calls.js";
 import { Messages, messageCalls } from "./messages.js";
 import { attributeCalls, ObjectAttributes } from "./objects/attributes.js";
 import { errorCalls } from "./objects/error-calls.js";
@@ -44,6 +45,7 @@ export function mpiCalls(state: MpiState): Record<string, (...given: number[]) =
     ...grequestCalls(state),
     ...environmentCalls(state, attributes),
     ...windowCalls(state),
+    ...failureCalls(state),
   };
   const calls: Record<string, (...given: number[]) => number> = { ...freeCalls(state) };
   for (const [name, [at, run]] of Object.entries(guarded)) {

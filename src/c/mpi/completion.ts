@@ -1,4 +1,6 @@
 // Waits and tests of requests, one or several at a time. Source: MPI 5.0, sections 3.7 and 3.9.
+
+import { PeerEnded } from "../../mpi/engine.js";
 import { ERR, PROC_NULL, REQUEST_NULL, STATUS, SUCCESS, UNDEFINED } from "./constants.js";
 import { MpiFailure } from "./failure.js";
 import type { Messages } from "./messages.js";
@@ -282,9 +284,10 @@ function start(state: MpiState, request: OpenRequest | undefined): void {
 /** Whether a request waits for a rank that has ended. */
 function hasFailed(state: MpiState, request: OpenRequest): boolean {
   const run = request.start === undefined ? request : request.current;
-  return run !== undefined && run.outcome === undefined && run.peer >= 0 && state.engine.hasEnded(run.comm, run.peer);
+  if (run === undefined || run.outcome !== undefined || run.work !== undefined) return false;
+  return run.peer !== PROC_NULL && state.engine.isHopeless(run.comm, run.peer);
 }
 
-function failed({ peer }: OpenRequest): unknown {
-  return asFailure(new MpiFailure(ERR.PROC_FAILED, `rank ${peer} has ended`));
+function failed({ peer, comm }: OpenRequest): unknown {
+  return asFailure(new PeerEnded(peer, comm.isRevoked));
 }

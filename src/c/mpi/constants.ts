@@ -40,8 +40,11 @@ export const ERR = {
   WIN: 56,
   RMA_FLAVOR: 57,
   ERRHANDLER: 61,
+  LASTCODE: 16383,
   /** Of the proposal for fault tolerance (ULFM), beyond the numbers of the standard. */
   PROC_FAILED: 0x4001,
+  REVOKED: 0x4002,
+  PROC_FAILED_PENDING: 0x4003,
 } as const;
 
 export const ANY_SOURCE = -1;

@@ -2,6 +2,7 @@
 import { VERSION } from "../../index.js";
 import { COMM_SELF, ERR, OP_NULL, SUCCESS, THREAD_FUNNELED } from "./constants.js";
 import { MpiFailure } from "./failure.js";
+import { meet } from "./failures/survivors.js";
 import type { ObjectAttributes } from "./objects/attributes.js";
 import { isOver, take } from "./requests.js";
 import { type Call, MpiAbort, type MpiState } from "./state.js";
@@ -64,7 +65,7 @@ export function environmentCalls(
         for (const request of state.forgotten) if (isOver(state, request)) take(state, request);
         // No rank is gone while another one still gets what it has sent.
         const { world } = state.communicators;
-        if (world.size > 1) world.geometry.barrierSync();
+        if (world.size > 1) meet(world);
         state.phase = "after";
         return SUCCESS;
       },

@@ -14,6 +14,6 @@ export class MpiFailure extends Error {
 /** The name of an error class. */
 export function nameOfClass(errorClass: number): string {
   const name = Object.entries(ERR).find(([, number]) => number === errorClass)?.[0];
-  if (name === "PROC_FAILED") return "MPIX_ERR_PROC_FAILED";
+  if (name !== undefined && errorClass > ERR.LASTCODE) return `MPIX_ERR_${name}`;
   return name === undefined ? `error class ${errorClass}` : `MPI_ERR_${name}`;
 }

@@ -1,10 +1,10 @@
 // Point-to-point messages: sends and receives of every mode, probes. Source: MPI 5.0, chapter 3.
 import * as L from "../../../assembly/layout.js";
 import type { Communicator } from "../../mpi/communicator.js";
-import { ANY, type Request } from "../../mpi/engine.js";
+import { ANY, PeerEnded, type Request } from "../../mpi/engine.js";
 import { ANY_SOURCE, ANY_TAG, ERR, PROC_NULL, SUCCESS, TAG_UB, UNDEFINED } from "./constants.js";
 import { MpiFailure } from "./failure.js";
-import type { OpenRequest } from "./open-request.js";
+import type { OpenRequest, Outcome } from "./open-request.js";
 import { asFailure, FROM_NOBODY, failureOf, finish, isOver, NO_MESSAGE, take, writeStatus } from "./requests.js";
 import type { Call, MpiState } from "./state.js";
 import { isDense, pack } from "./types.js";
@@ -131,7 +131,16 @@ export function messageCalls(state: MpiState, messages: Messages): Record<string
     return { buffer: buffer >>> 0, count, type, peer, tag, comm };
   };
   const done = (request: OpenRequest, status = 0): number => {
-    const outcome = finish(state, request);
+    let outcome: Outcome;
+    try {
+      outcome = finish(state, request);
+    } catch (error) {
+      // The buffer is the program's again: no later message may go there.
+      if (request.isReceive) state.engine.cancel(request.engine);
+      forget(state, request);
+      if (!(error instanceof MpiFailure) || error.errorClass !== ERR.PROC_FAILED_PENDING) throw error;
+      throw new MpiFailure(ERR.PROC_FAILED, error.message);
+    }
     writeStatus(state, status, outcome);
     if (outcome.error !== SUCCESS) throw failureOf(outcome);
     return SUCCESS;
@@ -223,10 +232,10 @@ export function messageCalls(state: MpiState, messages: Messages): Record<string
         if (stored === 0) {
           state.engine.waitUntil(() => {
             stored = messages.probe(comm, peer as number, tag as number);
-            return stored !== 0 || ((peer as number) >= 0 && state.engine.hasEnded(comm, peer as number));
+            return stored !== 0 || state.engine.isHopeless(comm, peer as number);
           });
         }
-        if (stored === 0) throw new MpiFailure(ERR.PROC_FAILED, `rank ${peer} has ended`);
+        if (stored === 0) throw asFailure(new PeerEnded(peer as number, comm.isRevoked));
         messages.describe(stored, status as number);
         return SUCCESS;
       },

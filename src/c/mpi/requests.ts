@@ -86,7 +86,10 @@ export function failureOf({ error, bytes, why }: Outcome): MpiFailure {
 
 /** An error of the engine as one of MPI. */
 export function asFailure(error: unknown): unknown {
-  return error instanceof PeerEnded ? new MpiFailure(ERR.PROC_FAILED, error.message) : error;
+  if (!(error instanceof PeerEnded)) return error;
+  if (error.isRevoked) return new MpiFailure(ERR.REVOKED, "the communicator is revoked");
+  // The receive goes on: another rank may still send, once the program has acknowledged the end.
+  return new MpiFailure(error.rank === ANY_SOURCE ? ERR.PROC_FAILED_PENDING : ERR.PROC_FAILED, error.message);
 }
 
 /** Writes a status; a pointer of 0 is MPI_STATUS_IGNORE. */

@@ -53,6 +53,12 @@ export class MpiAbort extends Error {
   }
 }
 
+/** Calls that a revoked communicator allows: those that ask no other rank, and those that go on behind ends of ranks. */
+const LOCAL_OF_COMM =
+  /^(MPIX_Comm_|MPI_Attr_|MPI_Comm_(call_|compare|delete_attr|free|get_|group|rank|set_|size|test_))/;
+const LOCAL_OF_TOPOLOGY =
+  /^MPI_(Cart_(coords|get|rank|shift)|Cartdim_|Dist_graph_neigh|Graph_(get|neigh)|Graphdims_|Topo_)/;
+
 /** A call of the program: numbers in, an error code out. */
 export type Call = (...given: number[]) => number;
 
@@ -83,6 +89,8 @@ export class MpiState {
   /** The program's table of functions, once it runs. */
   table: WebAssembly.Table | undefined;
   phase: "before" | "running" | "after" = "before";
+  /** Whether any communicator was revoked: calls look for it then. */
+  hasRevoked = false;
   /** Of MPI_Get_processor_name(). */
   hostName = "localhost";
 
@@ -270,10 +278,13 @@ export class MpiState {
    * @param at which argument is the communicator; -1: none, and MPI_COMM_WORLD's handler counts
    */
   guarded(name: string, at: number, run: Call): Call {
+    const isLocal = LOCAL_OF_COMM.test(name) || LOCAL_OF_TOPOLOGY.test(name);
     return (...given) => {
       try {
         if (this.phase !== "running") this.#refuse(name);
         if (this.#guard >= 0 && this.words[this.#guard] !== STACK_GUARD) throw stackError();
+        if (this.hasRevoked && at >= 0 && !isLocal && this.comms.get(given[at] as number).comm.isRevoked)
+          throw new MpiFailure(ERR.REVOKED, "the communicator is revoked");
         return run(...given);
       } catch (error) {
         if (!(error instanceof MpiFailure)) throw error;

@@ -31,8 +31,14 @@ export interface CollectiveRow {
 /** Runs an operation. @throws MpiFailure unless it succeeds */
 function run(name: string, row: CollectiveRow, { comm, parameters, end }: PreparedCollective): number {
   comm.settle();
-  const result = row.run(comm.geometry, parameters);
-  end?.(result === OK);
+  let result: Result | undefined;
+  comm.isBusy = true;
+  try {
+    result = row.run(comm.geometry, parameters);
+  } finally {
+    comm.isBusy = false;
+    end?.(result === OK);
+  }
   if (result === OK) return SUCCESS;
   const error = comm.failure(name);
   const hasEnded = (error as { code?: string }).code === "PAMIR_SHUTDOWN";
@@ -42,7 +48,10 @@ function run(name: string, row: CollectiveRow, { comm, parameters, end }: Prepar
 /** Begins an operation. @returns its request, which is over once the results are in the program's buffers */
 function begin(name: string, { comm, type, parameters, end }: PreparedCollective): OpenRequest {
   let outcome: Outcome | undefined;
-  const work: RequestWork = { isOver: () => outcome !== undefined, take: () => outcome as Outcome };
+  const work: RequestWork = {
+    isOver: () => outcome !== undefined || comm.isRevoked,
+    take: () => outcome ?? { ...NO_MESSAGE, error: ERR.REVOKED, why: "the communicator is revoked" },
+  };
   const onDone = (_cookie: unknown, result: Result): void => {
     end?.(result === OK);
     outcome = result === OK ? NO_MESSAGE : failed(name, result);
