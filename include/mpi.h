@@ -58,6 +58,7 @@ typedef void(MPI_File_errhandler_function)(MPI_File *file, int *code, ...);
 typedef int(MPI_Datarep_extent_function)(MPI_Datatype type, MPI_Aint *extent, void *state);
 typedef int(MPI_Datarep_conversion_function)(void *buffer, MPI_Datatype type, int count, void *file_buffer,
                                              MPI_Offset position, void *state);
+typedef void(MPI_Win_errhandler_function)(MPI_Win *win, int *code, ...);
 typedef int(MPI_Grequest_query_function)(void *state, MPI_Status *status);
 typedef int(MPI_Grequest_free_function)(void *state);
 typedef int(MPI_Grequest_cancel_function)(void *state, int is_complete);
@@ -843,6 +844,8 @@ PAMIR_MPI(MPI_Win_set_name) int MPI_Win_set_name(MPI_Win win, const char *name);
 PAMIR_MPI(MPI_Win_get_name) int MPI_Win_get_name(MPI_Win win, char *name, int *length);
 PAMIR_MPI(MPI_Win_set_errhandler) int MPI_Win_set_errhandler(MPI_Win win, MPI_Errhandler handler);
 PAMIR_MPI(MPI_Win_get_errhandler) int MPI_Win_get_errhandler(MPI_Win win, MPI_Errhandler *handler);
+PAMIR_MPI(MPI_Win_create_errhandler)
+int MPI_Win_create_errhandler(MPI_Win_errhandler_function *call, MPI_Errhandler *handler);
 PAMIR_MPI(MPI_Win_call_errhandler) int MPI_Win_call_errhandler(MPI_Win win, int code);
 PAMIR_MPI(MPI_Win_create_keyval)
 int MPI_Win_create_keyval(MPI_Win_copy_attr_function *copy, MPI_Win_delete_attr_function *remove, int *key,

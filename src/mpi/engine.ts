@@ -402,6 +402,16 @@ export class MessageEngine {
     region.close();
   }
 
+  /** Whether bytes lie in one region of the program, as buffers of messages do. No bytes lie in any. */
+  holds(buffer: number, bytes: number): boolean {
+    if (bytes === 0) return true;
+    const isIn = ({ bytes: { byteOffset, length } }: MemRegion): boolean =>
+      buffer >= byteOffset && buffer + bytes <= byteOffset + length;
+    if (this.#arena !== undefined && isIn(this.#arena)) return true;
+    for (const region of this.#scratch) if (isIn(region)) return true;
+    return false;
+  }
+
   /**
    * The region in which a buffer lies. One that begins where a region ends may be another region's.
    * @throws PAMIR_BOUNDS it lies in another task's memory

@@ -22,6 +22,10 @@ export class HandleTable<T> {
     return found;
   }
 
+  has(handle: number): boolean {
+    return this.#objects.has(handle);
+  }
+
   add(object: T): number {
     this.#objects.set(this.#next, object);
     return this.#next++;

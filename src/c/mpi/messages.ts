@@ -37,7 +37,7 @@ export class Messages {
     const { buffer, count, peer, tag } = given;
     if (peer === PROC_NULL) return { comm, isReceive: false, peer, engine: 0, outcome: NO_MESSAGE };
     const { engine } = state;
-    const scratch = state.isDirect(type) && !isBuffered ? undefined : state.place(bytes);
+    const scratch = state.isDirect(type) && !isBuffered && engine.holds(buffer, bytes) ? undefined : state.place(bytes);
     let from = buffer + type.lowerBound;
     if (scratch !== undefined) {
       from = scratch.bytes.byteOffset;
@@ -68,7 +68,7 @@ export class Messages {
     const { buffer, peer, tag } = given;
     if (peer === PROC_NULL) return { comm, isReceive: true, peer, engine: 0, outcome: FROM_NOBODY };
     const wanted = tag === ANY_TAG ? ANY : tag;
-    const scratch = this.#state.isDirect(type) ? undefined : this.#state.place(bytes);
+    const scratch = this.#state.isDirect(type) && engine.holds(buffer, bytes) ? undefined : this.#state.place(bytes);
     const to = scratch?.bytes.byteOffset ?? buffer;
     const request = engine.receive(comm, peer, wanted, to, bytes);
     return { comm, isReceive: true, peer, engine: request, scratch, type, buffer };

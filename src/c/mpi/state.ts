@@ -302,12 +302,17 @@ export class MpiState {
       // Errors about a communicator that does not exist are those of MPI_COMM_WORLD.
       handler = this.comms.get(COMM_WORLD).errorHandler;
     }
+    return this.handled(name, comm, handler, errorClass, message);
+  }
+
+  /** What an error handler makes of a failure. @param object handle of the object that has the handler @throws MpiAbort */
+  handled(name: string, object: number, handler: number, errorClass: number, message: string): number {
     if (handler === ERRORS_RETURN) return errorClass;
     const call = this.errors.handlerAt(handler);
     if (call !== undefined) {
       // A function of the program with more arguments gets a pointer to them, which is NULL here.
       const at = this.lend(8);
-      this.setWord(at, comm);
+      this.setWord(at, object);
       this.setWord(at + 4, errorClass);
       this.functionAt(call)(at, at + 4, 0);
       this.giveBack(at, 8);

@@ -232,6 +232,39 @@ static int shared_memory(void) {
   return is_kept;
 }
 
+/* Long messages out of, and into, memory that another rank of the node has made. */
+static int messages_of_shared_memory(void) {
+  enum { COUNT = 50000 };
+  MPI_Comm node;
+  MPI_Win win;
+  int is_kept = 1, there, people, *own;
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+  MPI_Comm_rank(node, &there);
+  MPI_Comm_size(node, &people);
+  MPI_Win_allocate_shared(2 * COUNT * sizeof(int), sizeof(int), MPI_INFO_NULL, node, &own, &win);
+  for (int i = 0; i < COUNT; i++) own[i] = rank + i;
+  MPI_Sendrecv(own, COUNT, MPI_INT, next(), 0, own + COUNT, COUNT, MPI_INT, previous(), 0, MPI_COMM_WORLD,
+               MPI_STATUS_IGNORE);
+  for (int i = 0; i < COUNT; i++) is_kept &= own[COUNT + i] == previous() + i;
+  /* The same by operations of another window, and by collective ones. */
+  MPI_Win other;
+  int *base;
+  MPI_Win_allocate(COUNT * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &base, &other);
+  MPI_Win_fence(0, other);
+  MPI_Put(own, COUNT, MPI_INT, next(), 0, COUNT, MPI_INT, other);
+  MPI_Win_fence(0, other);
+  for (int i = 0; i < COUNT; i++) is_kept &= base[i] == previous() + i;
+  MPI_Get(own, COUNT, MPI_INT, next(), 0, COUNT, MPI_INT, other);
+  MPI_Win_fence(0, other);
+  for (int i = 0; i < COUNT; i++) is_kept &= own[i] == rank + i;
+  MPI_Allreduce(own, own + COUNT, COUNT, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+  for (int i = 0; i < COUNT; i++) is_kept &= own[COUNT + i] == size - 1 + i;
+  MPI_Win_free(&other);
+  MPI_Win_free(&win);
+  MPI_Comm_free(&node);
+  return is_kept;
+}
+
 static int dynamic(void) {
   MPI_Win win;
   int is_kept = 1, *memory = malloc(8 * sizeof(int)), value = rank + 5;
@@ -293,6 +326,9 @@ static int attributes(void) {
   return is_kept;
 }
 
+static int handled;
+static void on_error(MPI_Win *win, int *code, ...) { handled += *win != MPI_WIN_NULL && *code != MPI_SUCCESS; }
+
 static int wrong_arguments(void) {
   int memory[4] = {0}, value = 1, is_kept = 1, class;
   MPI_Win win;
@@ -310,6 +346,13 @@ static int wrong_arguments(void) {
   is_kept &= class == MPI_ERR_TYPE;
   is_kept &= MPI_Put(&value, 1, MPI_INT, MPI_PROC_NULL, 0, 1, MPI_INT, win) == MPI_SUCCESS;
   MPI_Win_fence(MPI_MODE_NOSUCCEED, win);
+  MPI_Win_create_errhandler(on_error, &handler);
+  MPI_Win_set_errhandler(win, handler);
+  MPI_Error_class(MPI_Put(&value, 1, MPI_INT, size, 0, 1, MPI_INT, win), &class);
+  is_kept &= class == MPI_ERR_RANK && handled == 1;
+  is_kept &= MPI_Win_call_errhandler(win, MPI_ERR_OTHER) == MPI_SUCCESS && handled == 2;
+  MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+  MPI_Errhandler_free(&handler);
   MPI_Error_class(MPI_Win_unlock(0, win), &class);
   is_kept &= class == MPI_ERR_RMA_SYNC;
   MPI_Error_class(MPI_Win_complete(win), &class);
@@ -335,6 +378,7 @@ int main(int argc, char **argv) {
   rule("shared locks", shared_locks());
   rule("all locked", all_locked());
   rule("memory of a node", shared_memory());
+  rule("messages of a node's memory", messages_of_shared_memory());
   rule("memory that is attached", dynamic());
   rule("attributes", attributes());
   rule("wrong arguments", wrong_arguments());

@@ -2,8 +2,8 @@
 import { ERR, ERRORS_ABORT, ERRORS_ARE_FATAL, ERRORS_RETURN, FIRST_OWN, SUCCESS } from "../constants.js";
 import { MpiFailure, nameOfClass } from "../failure.js";
 
-/** MPI_ERR_LASTCODE: the program's own codes are larger. */
-const LAST_CODE = 0x3fff;
+/** The program's own codes are larger than MPI_ERR_LASTCODE, 0x3fff, and than those of ULFM behind it. */
+const LAST_CODE = 0x40ff;
 const PREDEFINED = [ERRORS_ARE_FATAL, ERRORS_RETURN, ERRORS_ABORT] as const;
 
 /** Error classes, codes and handlers of a program. */

@@ -1,7 +1,6 @@
 // All calls about windows, by their names.
-import { ERRORS_ARE_FATAL, ERRORS_RETURN } from "../constants.js";
-import { MpiFailure, nameOfClass } from "../failure.js";
-import { type Call, MpiAbort, type MpiState } from "../state.js";
+import { MpiFailure } from "../failure.js";
+import type { Call, MpiState } from "../state.js";
 import { objectCalls } from "./object-calls.js";
 import { operationCalls } from "./operation-calls.js";
 import { syncCalls } from "./sync-calls.js";
@@ -23,21 +22,16 @@ export function windowCalls(state: MpiState): Record<string, readonly [number, C
 }
 
 /** A call that fails as its window's error handler says. @param at which argument is the window; -1: none, or a pointer to it */
-function byWindow({ table }: WindowSet, name: string, at: number, run: Call): Call {
+function byWindow({ state, table }: WindowSet, name: string, at: number, run: Call): Call {
   return (...given) => {
     try {
       return run(...given);
     } catch (error) {
       if (!(error instanceof MpiFailure) || at < 0) throw error;
-      let handler = ERRORS_ARE_FATAL;
-      try {
-        handler = table.get(given[at] as number).errorHandler;
-      } catch {
-        // Errors about a window that does not exist are those of MPI_COMM_WORLD.
-        throw error;
-      }
-      if (handler === ERRORS_RETURN) return error.errorClass;
-      throw new MpiAbort(error.errorClass, `${name}: ${error.message} (${nameOfClass(error.errorClass)})`);
+      const handle = given[at] as number;
+      // Errors about a window that does not exist are those of MPI_COMM_WORLD.
+      if (!table.has(handle)) throw error;
+      return state.handled(name, handle, table.get(handle).errorHandler, error.errorClass, error.message);
     }
   };
 }

@@ -1,6 +1,6 @@
 // Windows as objects: attributes, names, groups, error handlers. Source: MPI 5.0, sections 12.2, 7.7, 7.8 and 9.3.
 import type { MemRegion } from "../../../index.js";
-import { ERR, ERRORS_ABORT, ERRORS_ARE_FATAL, ERRORS_RETURN, SUCCESS, WIN_UNIFIED } from "../constants.js";
+import { ERR, SUCCESS, WIN_UNIFIED } from "../constants.js";
 import { MpiFailure } from "../failure.js";
 import type { Call } from "../state.js";
 import type { RankMemory, Window } from "./window.js";
@@ -42,19 +42,19 @@ export function objectCalls(windows: WindowSet): Record<string, readonly [number
     MPI_Win_set_errhandler: [
       0,
       (handle, errorHandler) => {
-        if (![ERRORS_ARE_FATAL, ERRORS_RETURN, ERRORS_ABORT].includes(errorHandler as 0x141)) {
-          throw new MpiFailure(ERR.ERRHANDLER, `0x${(errorHandler as number).toString(16)} is no error handler`);
-        }
+        state.errors.checkHandler(errorHandler as number);
         table.get(handle as number).errorHandler = errorHandler as number;
         return SUCCESS;
       },
     ],
+    MPI_Win_create_errhandler: [-1, (call, pointer) => store(pointer, state.errors.addHandler(call as number))],
     MPI_Win_get_errhandler: [0, (handle, pointer) => store(pointer, table.get(handle as number).errorHandler)],
     MPI_Win_call_errhandler: [
       0,
       (handle, code) => {
         const { errorHandler } = table.get(handle as number);
-        if (errorHandler !== ERRORS_RETURN) throw new MpiFailure(code as number, "the program has called the handler");
+        const text = `the program says: ${state.errors.textOf(code as number)}`;
+        state.handled("MPI_Win_call_errhandler", handle as number, errorHandler, code as number, text);
         return SUCCESS;
       },
     ],

@@ -62,7 +62,8 @@ export class Transfers {
     }
     if (origin.bytes === 0) return undefined;
     const { engine } = this.#state;
-    const inPlace = isDense(origin.type) ? this.#regionOf(origin.address, origin.bytes) : undefined;
+    const isInPlace = isDense(origin.type) && engine.holds(origin.address, origin.bytes);
+    const inPlace = isInPlace ? engine.regionOf(origin.address, origin.bytes) : undefined;
     const local = inPlace ?? engine.scratch(origin.bytes);
     const first = inPlace === undefined ? local.bytes.byteOffset : origin.address;
     if (inPlace === undefined && isPut) pack(this.#copy, origin.type, origin.address, origin.count, first);
@@ -166,15 +167,6 @@ export class Transfers {
       throw error;
     }
     if (result === SHUTDOWN) throw ended(rank);
-  }
-
-  /** The region of this task that holds bytes; undefined: none does. */
-  #regionOf(address: number, bytes: number): MemRegion | undefined {
-    try {
-      return this.#state.engine.regionOf(address, bytes);
-    } catch {
-      return undefined;
-    }
   }
 }
 

@@ -143,11 +143,7 @@ function stored({ state }: WindowSet, pointer: number | undefined, handle: numbe
 
 /** The region of this task that holds memory. @throws MpiFailure */
 function regionOf({ state }: WindowSet, base: number, size: number, errorClass: number): MemRegion {
-  try {
-    return state.engine.regionOf(base, size);
-  } catch {
-    // As if its end were outside.
-  }
+  if (size >= 0 && state.engine.holds(base, size)) return state.engine.regionOf(base, size);
   throw new MpiFailure(errorClass, `${size} bytes at ${base} lie outside of the program's memory`);
 }
 
