@@ -193,7 +193,7 @@ function publish(lane: usize, record: usize, commit: u32, size: u32): void {
 }
 
 /** Takes the next cache lines from the consumer, which stored into them last: see AHEAD_BYTES. */
-function takeLinesAhead(lane: usize, size: u32): void {
+export function takeLinesAhead(lane: usize, size: u32): void {
   const tail = load<u32>(lane, LANE_TAIL_OFFSET);
   if ((tail & (AHEAD_BYTES - 1)) >= size) return;
   const capacity = load<u32>(lane, LANE_CAPACITY_OFFSET);

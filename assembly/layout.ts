@@ -8,6 +8,7 @@ export * from "./layout/collective";
 export * from "./layout/job";
 export * from "./layout/lane";
 export * from "./layout/mpi";
+export * from "./layout/mpi-calls";
 export * from "./layout/packet";
 export * from "./layout/queue";
 export * from "./layout/reduction";

@@ -70,6 +70,7 @@ async function textOf(name) {
 writeFileSync("src/generated/wasm.ts", `export const wasmHex = "${wasm.toString("hex")}";\n`);
 await textOf("collective");
 await textOf("mpi");
+await textOf("calls");
 writeFileSync(
   "src/generated/version.ts",
   `/** Version of this package. */\nexport const VERSION = "${version}";\n/** Size of the kernels. */\nexport const WASM_BYTES: number = ${wasm.length};\n`,

@@ -309,7 +309,10 @@ describe("some things have one home", () => {
   /** The twin of a file of assembly/. The runtime has a use for the atomics too, so they lie beside the twin. */
   const twinOf = (name: string): string => (name === "sync" ? "src/kernel/atomics.ts" : `src/kernel/twin/${name}.ts`);
 
-  /** The files of assembly/ that export functions; seq.ts is shared, and index.ts only exports the others. */
+  /**
+   * The files of assembly/ that export functions; seq.ts is shared, and index.ts only exports the others. Those of calls/ have no
+   * twin: programs in C call them, each beside its long way in src/c/mpi/.
+   */
   const kernels = assembly
     .map((path) => /^assembly\/((?:(?:collective|mpi|session)\/)?\w+)\.ts$/.exec(path)?.[1] ?? "index")
     .filter((name) => !["index", ...LOADED_LATER.map((folder) => `${folder}/index`), "layout", "seq"].includes(name));

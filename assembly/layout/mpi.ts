@@ -51,11 +51,12 @@ export const MPI_COMM_SIZE: u32 = 16;
 //    24  capacity      bytes of the buffer
 //    28  bytes         bytes of the message's payload, once it is matched
 //    32  error         0, MPI_TRUNCATED, or what mpiFail() was given
-//    36  origin        once it is matched: the endpoint that sent
+//    36  origin        of a matched receive: the endpoint that sent; of a send: the endpoint that has to answer
 //    40  answer        of a matched MPI_RTS: the number by which its sender knows it
 //    44  index         of a matched MPI_RTS: number of its sender's region that has the payload
 //    48  generation    of that region
 //    52  offset        of the payload in that region
+//    56  kind          MPI_RECEIVE or MPI_SEND; 0: the block is no request
 // ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
 export const MPI_REQUEST_NEXT_OFFSET: u32 = 0;
 export const MPI_REQUEST_STATE_OFFSET: u32 = 4;
@@ -71,7 +72,11 @@ export const MPI_REQUEST_ANSWER_OFFSET: u32 = 40;
 export const MPI_REQUEST_INDEX_OFFSET: u32 = 44;
 export const MPI_REQUEST_GENERATION_OFFSET: u32 = 48;
 export const MPI_REQUEST_OFFSET_OFFSET: u32 = 52;
+export const MPI_REQUEST_KIND_OFFSET: u32 = 56;
 export const MPI_REQUEST_SIZE: u32 = 64;
+/** Kinds of requests: numbers that no other block has at this place by chance. */
+export const MPI_RECEIVE: u32 = 0x56435250;
+export const MPI_SEND: u32 = 0x444e5350;
 
 /** The entry is no request. */
 export const MPI_REQUEST_FREE: u32 = 0;
@@ -90,21 +95,21 @@ export const MPI_ANY: i32 = -1;
 /** Error of a request whose message is longer than its buffer. */
 export const MPI_TRUNCATED: u32 = 15;
 
-// ╒═════════════ MPI_HEADER: 24 bytes, of each message of the engine ═══════════════════════════════════════════════╕
-//     0  comm          number of the communicator
+// ╒═════════════ MPI_HEADER: 16 bytes, of each message of the engine: with 8 bytes of payload, half a cache line ═══╕
+//     0  comm          16 bits: number of the communicator
+//     2  kind          16 bits: MPI_EAGER: the payload follows; MPI_RTS: its place follows; MPI_ANSWER: nothing follows
 //     4  source        rank of the sender in it
 //     8  tag           of the message, never MPI_ANY
-//    12  kind          MPI_EAGER: the payload follows; MPI_RTS: its place follows; MPI_ANSWER: nothing follows
-//    16  bytes         bytes of the message's payload
-//    20  request       of MPI_RTS: the number by which the sender knows it; of MPI_ANSWER: that number
+//    12  bytes         bytes of the message's payload; of MPI_ANSWER: the request of the MPI_RTS
 // ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
 export const MPI_HEADER_COMM_OFFSET: u32 = 0;
+export const MPI_HEADER_KIND_OFFSET: u32 = 2;
+export const MPI_HEADER_KIND_SHIFT: u32 = 16;
+export const MPI_HEADER_COMM_MASK: u32 = 0xffff;
 export const MPI_HEADER_SOURCE_OFFSET: u32 = 4;
 export const MPI_HEADER_TAG_OFFSET: u32 = 8;
-export const MPI_HEADER_KIND_OFFSET: u32 = 12;
-export const MPI_HEADER_BYTES_OFFSET: u32 = 16;
-export const MPI_HEADER_REQUEST_OFFSET: u32 = 20;
-export const MPI_HEADER_SIZE: u32 = 24;
+export const MPI_HEADER_BYTES_OFFSET: u32 = 12;
+export const MPI_HEADER_SIZE: u32 = 16;
 export const MPI_EAGER: u32 = 0;
 export const MPI_RTS: u32 = 1;
 export const MPI_ANSWER: u32 = 2;
@@ -112,25 +117,27 @@ export const MPI_ANSWER: u32 = 2;
 // ╒═════════════ MPI_RTS: 16 bytes, what follows the header of a message of that kind ══════════════════════════════╕
 //     0  index         number of the sender's region that has the payload
 //     4  generation    of that region
-//     8  offset        of the payload in that region; 4 bytes unused follow
+//     8  offset        of the payload in that region
+//    12  request       the number by which the sender knows it
 // ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
 export const MPI_RTS_INDEX_OFFSET: u32 = 0;
 export const MPI_RTS_GENERATION_OFFSET: u32 = 4;
 export const MPI_RTS_OFFSET_OFFSET: u32 = 8;
+export const MPI_RTS_REQUEST_OFFSET: u32 = 12;
 export const MPI_RTS_SIZE: u32 = 16;
 
 // ╒═════════════ MPI_STORED: a message that came before its receive ════════════════════════════════════════════════╕
 //     0  next          pointer to the next one of its communicator, or 0
 //     4  origin        the endpoint that sent it
 //     8  header        the message's header
-//    32  payload       the payload of an MPI_EAGER message, or what follows the header of an MPI_RTS
+//    24  payload       the payload of an MPI_EAGER message, or what follows the header of an MPI_RTS
 // ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
 export const MPI_STORED_NEXT_OFFSET: u32 = 0;
 export const MPI_STORED_ORIGIN_OFFSET: u32 = 4;
 export const MPI_STORED_HEADER_OFFSET: u32 = 8;
-export const MPI_STORED_PAYLOAD_OFFSET: u32 = 32;
+export const MPI_STORED_PAYLOAD_OFFSET: u32 = 24;
 /** Most bytes of an MPI_EAGER message: with these, an MPI_STORED fills the largest block. */
-export const MPI_EAGER_BYTES_MAX: u32 = 131040;
+export const MPI_EAGER_BYTES_MAX: u32 = 131048;
 
 /** Of mpiArrive(): the message is stored. */
 export const MPI_ARRIVED_STORED: u32 = 0;

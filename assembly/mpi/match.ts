@@ -22,12 +22,12 @@ import {
   MPI_HEADER_BYTES_OFFSET,
   MPI_HEADER_COMM_OFFSET,
   MPI_HEADER_KIND_OFFSET,
-  MPI_HEADER_REQUEST_OFFSET,
   MPI_HEADER_SIZE,
   MPI_HEADER_SOURCE_OFFSET,
   MPI_HEADER_TAG_OFFSET,
   MPI_NO_MEMORY,
   MPI_NO_REQUEST,
+  MPI_RECEIVE,
   MPI_REQUEST_ANSWER_OFFSET,
   MPI_REQUEST_BUFFER_OFFSET,
   MPI_REQUEST_BYTES_OFFSET,
@@ -39,6 +39,7 @@ import {
   MPI_REQUEST_FREE,
   MPI_REQUEST_GENERATION_OFFSET,
   MPI_REQUEST_INDEX_OFFSET,
+  MPI_REQUEST_KIND_OFFSET,
   MPI_REQUEST_MATCHED,
   MPI_REQUEST_NEXT_OFFSET,
   MPI_REQUEST_OFFSET_OFFSET,
@@ -53,7 +54,9 @@ import {
   MPI_RTS_GENERATION_OFFSET,
   MPI_RTS_INDEX_OFFSET,
   MPI_RTS_OFFSET_OFFSET,
+  MPI_RTS_REQUEST_OFFSET,
   MPI_RTS_SIZE,
+  MPI_SEND,
   MPI_STORED_HEADER_OFFSET,
   MPI_STORED_NEXT_OFFSET,
   MPI_STORED_ORIGIN_OFFSET,
@@ -61,6 +64,7 @@ import {
   MPI_TRUNCATED,
 } from "../layout";
 import { divideRest, giveBlock, takeBlock } from "./blocks";
+import { copyPayload } from "./copy";
 
 /**
  * Writes an empty engine.
@@ -148,12 +152,12 @@ function deliver(request: usize, header: usize, payload: usize, origin: u32): vo
   store<u32>(request, bytes, MPI_REQUEST_BYTES_OFFSET);
   store<u32>(request, isWhole ? 0 : MPI_TRUNCATED, MPI_REQUEST_ERROR_OFFSET);
   store<u32>(request, origin, MPI_REQUEST_ORIGIN_OFFSET);
-  if (load<u32>(header, MPI_HEADER_KIND_OFFSET) == MPI_EAGER) {
-    memory.copy(load<usize>(request, MPI_REQUEST_BUFFER_OFFSET), payload, isWhole ? bytes : capacity);
+  if (load<u16>(header, MPI_HEADER_KIND_OFFSET) == MPI_EAGER) {
+    copyPayload(load<usize>(request, MPI_REQUEST_BUFFER_OFFSET), payload, isWhole ? bytes : capacity);
     store<u32>(request, MPI_REQUEST_DONE, MPI_REQUEST_STATE_OFFSET);
     return;
   }
-  store<u32>(request, load<u32>(header, MPI_HEADER_REQUEST_OFFSET), MPI_REQUEST_ANSWER_OFFSET);
+  store<u32>(request, load<u32>(payload, MPI_RTS_REQUEST_OFFSET), MPI_REQUEST_ANSWER_OFFSET);
   store<u32>(request, load<u32>(payload, MPI_RTS_INDEX_OFFSET), MPI_REQUEST_INDEX_OFFSET);
   store<u32>(request, load<u32>(payload, MPI_RTS_GENERATION_OFFSET), MPI_REQUEST_GENERATION_OFFSET);
   store<u32>(request, load<u32>(payload, MPI_RTS_OFFSET_OFFSET), MPI_REQUEST_OFFSET_OFFSET);
@@ -162,7 +166,7 @@ function deliver(request: usize, header: usize, payload: usize, origin: u32): vo
 
 /** Bytes that a stored message has behind its header. */
 function followingBytes(header: usize): u32 {
-  const kind = load<u32>(header, MPI_HEADER_KIND_OFFSET);
+  const kind = load<u16>(header, MPI_HEADER_KIND_OFFSET);
   return kind == MPI_RTS ? MPI_RTS_SIZE : load<u32>(header, MPI_HEADER_BYTES_OFFSET);
 }
 
@@ -183,6 +187,7 @@ function makeReceive(engine: usize, buffer: usize, capacity: u32): usize {
   store<usize>(request, buffer, MPI_REQUEST_BUFFER_OFFSET);
   store<u32>(request, capacity, MPI_REQUEST_CAPACITY_OFFSET);
   store<u32>(request, 0, MPI_REQUEST_ERROR_OFFSET);
+  store<u32>(request, MPI_RECEIVE, MPI_REQUEST_KIND_OFFSET);
   return request;
 }
 
@@ -209,12 +214,18 @@ export function mpiPost(engine: usize, number: u32, source: i32, tag: i32, buffe
   return request;
 }
 
-/** Makes a request in state SENT, which an answer completes. @returns pointer to it: its number; or MPI_NO_MEMORY */
-export function mpiSent(engine: usize): usize {
+/**
+ * Makes a request in state SENT, which an answer completes.
+ * @param target the endpoint that has to answer
+ * @returns pointer to it: its number; or MPI_NO_MEMORY
+ */
+export function mpiSent(engine: usize, target: u32): usize {
   const request = takeBlock(engine, MPI_REQUEST_SIZE);
   if (request == 0) return MPI_NO_MEMORY;
   memory.fill(request, 0, MPI_REQUEST_SIZE);
   store<u32>(request, MPI_REQUEST_SENT, MPI_REQUEST_STATE_OFFSET);
+  store<u32>(request, target, MPI_REQUEST_ORIGIN_OFFSET);
+  store<u32>(request, MPI_SEND, MPI_REQUEST_KIND_OFFSET);
   append(engine + MPI_ENGINE_SENT_FIRST_OFFSET, request);
   return request;
 }
@@ -235,6 +246,7 @@ function takeOut(engine: usize, request: usize): bool {
 export function mpiFree(engine: usize, request: usize): void {
   takeOut(engine, request);
   store<u32>(request, MPI_REQUEST_FREE, MPI_REQUEST_STATE_OFFSET);
+  store<u32>(request, 0, MPI_REQUEST_KIND_OFFSET);
   giveBlock(engine, request, MPI_REQUEST_SIZE);
 }
 
@@ -259,9 +271,9 @@ function takePosted(engine: usize, comm: usize, source: i32, tag: i32): usize {
  * @returns pointer to the request, in state MATCHED or DONE; MPI_ARRIVED_STORED, MPI_NO_MEMORY, MPI_NO_REQUEST
  */
 export function mpiArrive(engine: usize, header: usize, payload: usize, origin: u32): usize {
-  const kind = load<u32>(header, MPI_HEADER_KIND_OFFSET);
+  const kind = load<u16>(header, MPI_HEADER_KIND_OFFSET);
   if (kind == MPI_ANSWER) return answered(engine, header);
-  const number = load<u32>(header, MPI_HEADER_COMM_OFFSET);
+  const number = load<u16>(header, MPI_HEADER_COMM_OFFSET);
   const bytes = followingBytes(header);
   if (kind > MPI_RTS || bytes > MPI_EAGER_BYTES_MAX || number >= load<u32>(engine, MPI_ENGINE_COMM_COUNT_OFFSET)) {
     return MPI_NO_REQUEST;
@@ -286,7 +298,7 @@ export function mpiArrive(engine: usize, header: usize, payload: usize, origin: 
 
 /** Completes the request that an answer names. What an answer says is read as a pointer only if it is one of a sent request. */
 function answered(engine: usize, header: usize): usize {
-  const place = findEntry(engine + MPI_ENGINE_SENT_FIRST_OFFSET, load<usize>(header, MPI_HEADER_REQUEST_OFFSET));
+  const place = findEntry(engine + MPI_ENGINE_SENT_FIRST_OFFSET, load<usize>(header, MPI_HEADER_BYTES_OFFSET));
   if (place == 0) return MPI_NO_REQUEST;
   const request = unlink(engine + MPI_ENGINE_SENT_FIRST_OFFSET, place);
   store<u32>(request, MPI_REQUEST_DONE, MPI_REQUEST_STATE_OFFSET);
@@ -314,7 +326,7 @@ export function mpiTake(engine: usize, number: u32, source: i32, tag: i32): usiz
 export function mpiMatched(engine: usize, stored: usize, buffer: usize, capacity: u32): usize {
   const request = makeReceive(engine, buffer, capacity);
   if (request == 0) return MPI_NO_MEMORY;
-  store<u32>(request, load<u32>(stored, MPI_STORED_HEADER_OFFSET + MPI_HEADER_COMM_OFFSET), MPI_REQUEST_COMM_OFFSET);
+  store<u32>(request, load<u16>(stored, MPI_STORED_HEADER_OFFSET + MPI_HEADER_COMM_OFFSET), MPI_REQUEST_COMM_OFFSET);
   deliverStored(engine, stored, request);
   return request;
 }

@@ -14,7 +14,7 @@ export interface MpiKernel {
   mpiInit(engine: number, bytes: number, comms: number): void;
   mpiExtend(engine: number, from: number, bytes: number): void;
   mpiPost(engine: number, comm: number, source: number, tag: number, buffer: number, capacity: number): number;
-  mpiSent(engine: number): number;
+  mpiSent(engine: number, target: number): number;
   mpiFree(engine: number, request: number): void;
   mpiArrive(engine: number, header: number, payload: number, origin: number): number;
   mpiProbe(engine: number, comm: number, source: number, tag: number): number;
@@ -46,7 +46,7 @@ export function wasmMpiKernel(memory: WebAssembly.Memory, module = mpiModule()):
     name: "wasm",
     mpiPost: (engine, comm, source, tag, buffer, capacity) =>
       exports.mpiPost(engine, comm, source, tag, buffer, capacity) >>> 0,
-    mpiSent: (engine) => exports.mpiSent(engine) >>> 0,
+    mpiSent: (engine, target) => exports.mpiSent(engine, target) >>> 0,
     mpiArrive: (engine, header, payload, origin) => exports.mpiArrive(engine, header, payload, origin) >>> 0,
     mpiProbe: (engine, comm, source, tag) => exports.mpiProbe(engine, comm, source, tag) >>> 0,
     mpiTake: (engine, comm, source, tag) => exports.mpiTake(engine, comm, source, tag) >>> 0,

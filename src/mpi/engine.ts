@@ -85,8 +85,6 @@ export class MessageEngine {
   readonly #locals: ReadonlySet<number>;
   /** Answers that found no room. */
   readonly #answers: { readonly to: Endpoint; readonly request: number }[] = [];
-  /** Requests in state SENT, and the endpoints that have to answer. */
-  readonly #unanswered = new Map<Request, Endpoint>();
   #arrivals = 0;
   #awaited: Request = 0;
   #awaitedGroup: RankGroup | undefined;
@@ -130,14 +128,14 @@ export class MessageEngine {
     const eagerMax = this.#locals.has(this.client.taskOf(endpoint)) ? EAGER_MAX : EAGER_MAX_REMOTE;
     if (!synchronous && bytes <= eagerMax) {
       const at = this.#reserve(endpoint, bytes, to);
-      this.#writeHeader(this.words, at >>> 2, group, tag, L.MPI_EAGER, bytes, 0);
+      this.#writeHeader(this.words, at >>> 2, group, tag, L.MPI_EAGER, bytes);
       this.#copyBytes(at + L.MPI_HEADER_SIZE, buffer, bytes);
       this.context.commit(endpoint);
       return 0;
     }
-    const request = this.#newRequest(() => this.#kernel.mpiSent(this.#engine));
-    this.#writePlace(buffer, bytes);
-    this.#writeHeader(this.#header, 0, group, tag, L.MPI_RTS, bytes, request);
+    const request = this.#newRequest(() => this.#kernel.mpiSent(this.#engine, endpoint));
+    this.#writePlace(buffer, bytes, request);
+    this.#writeHeader(this.#header, 0, group, tag, L.MPI_RTS, bytes);
     const result = this.context.sendSync({
       to: endpoint,
       dispatch: MPI_DISPATCH,
@@ -148,7 +146,6 @@ export class MessageEngine {
       this.#kernel.mpiFree(this.#engine, request);
       throw new PeerEnded(to);
     }
-    this.#unanswered.set(request, endpoint);
     return request;
   }
 
@@ -164,20 +161,17 @@ export class MessageEngine {
       const at = this.context.reserve(endpoint, MPI_DISPATCH, bytes, L.MPI_HEADER_SIZE);
       if (at === -EAGAIN) return NO_ROOM;
       if (at <= 0) throw this.#reserveError(at, bytes, to);
-      this.#writeHeader(this.words, at >>> 2, group, tag, L.MPI_EAGER, bytes, 0);
+      this.#writeHeader(this.words, at >>> 2, group, tag, L.MPI_EAGER, bytes);
       this.bytes.set(payload, at + L.MPI_HEADER_SIZE);
       this.context.commit(endpoint);
       return 0;
     }
-    const request = this.#newRequest(() => this.#kernel.mpiSent(this.#engine));
-    this.#writePlace(payload.byteOffset, bytes);
-    this.#writeHeader(this.#header, 0, group, tag, L.MPI_RTS, bytes, request);
+    const request = this.#newRequest(() => this.#kernel.mpiSent(this.#engine, endpoint));
+    this.#writePlace(payload.byteOffset, bytes, request);
+    this.#writeHeader(this.#header, 0, group, tag, L.MPI_RTS, bytes);
     const offer = { to: endpoint, dispatch: MPI_DISPATCH, header: this.#header, payload: this.#place };
     const result = this.context.send(offer);
-    if (result === SUCCESS) {
-      this.#unanswered.set(request, endpoint);
-      return request;
-    }
+    if (result === SUCCESS) return request;
     this.#kernel.mpiFree(this.#engine, request);
     if (result === EAGAIN) return NO_ROOM;
     throw this.#reserveError(-result, bytes, to);
@@ -194,7 +188,7 @@ export class MessageEngine {
     const request = this.#newRequest(() =>
       this.#kernel.mpiPost(this.#engine, group.number, from, tag, buffer, capacity),
     );
-    if (this.state(request) === L.MPI_REQUEST_MATCHED) this.#pull(request);
+    if (this.state(request) === L.MPI_REQUEST_MATCHED) this.pull(request);
     return request;
   }
 
@@ -277,7 +271,7 @@ export class MessageEngine {
   /** Receives a message of take() into `capacity` bytes at `buffer`. */
   receiveTaken(stored: number, buffer: number, capacity: number): Request {
     const request = this.#newRequest(() => this.#kernel.mpiMatched(this.#engine, stored, buffer, capacity));
-    if (this.state(request) === L.MPI_REQUEST_MATCHED) this.#pull(request);
+    if (this.state(request) === L.MPI_REQUEST_MATCHED) this.pull(request);
     return request;
   }
 
@@ -289,6 +283,15 @@ export class MessageEngine {
   /** Gives a request back that is over. */
   free(request: Request): void {
     if (request !== 0) this.#kernel.mpiFree(this.#engine, request);
+  }
+
+  /** Whether a number is a pointer to a request of this engine that was not given back. */
+  isRequest(pointer: number): boolean {
+    const isOne = ({ bytes: { byteOffset, length } }: MemRegion): boolean =>
+      pointer >= byteOffset && pointer < byteOffset + length;
+    if (pointer % L.MPI_REQUEST_SIZE !== 0 || !this.#regions.some(isOne)) return false;
+    const kind = this.#word(pointer + L.MPI_REQUEST_KIND_OFFSET);
+    return kind === L.MPI_RECEIVE || kind === L.MPI_SEND;
   }
 
   state(request: Request): number {
@@ -312,7 +315,22 @@ export class MessageEngine {
 
   /** Whether all sends are over. */
   get isDrained(): boolean {
-    return this.#unanswered.size === 0 && this.#answers.length === 0;
+    return this.#firstSent === 0 && this.#answers.length === 0;
+  }
+
+  /** Pointer to the MPI_ENGINE block. */
+  get pointer(): number {
+    return this.#engine;
+  }
+
+  /** Most bytes of a payload that goes with its message to a task of this memory. */
+  get eagerMax(): number {
+    return EAGER_MAX;
+  }
+
+  /** Whether answers wait for room. */
+  get owesAnswers(): boolean {
+    return this.#answers.length > 0;
   }
 
   /** Gives all memory back. The context stays. */
@@ -323,11 +341,18 @@ export class MessageEngine {
   /** An endpoint has ended, and all that it sent has come: nothing answers its sends any more. */
   #endpointEnded(endpoint: Endpoint): void {
     this.#ended.add(endpoint);
-    for (const [request, to] of this.#unanswered) {
-      if (to !== endpoint) continue;
-      this.#unanswered.delete(request);
-      this.#kernel.mpiFail(this.#engine, request, MPI_PEER_ENDED);
+    let request = this.#firstSent;
+    while (request !== 0) {
+      const next = this.#word(request + L.MPI_REQUEST_NEXT_OFFSET) >>> 0;
+      const target = this.#word(request + L.MPI_REQUEST_ORIGIN_OFFSET) >>> 0;
+      if (target === endpoint) this.#kernel.mpiFail(this.#engine, request, MPI_PEER_ENDED);
+      request = next;
     }
+  }
+
+  /** The first send that waits for its answer; 0: none does. */
+  get #firstSent(): Request {
+    return this.#word(this.#engine + L.MPI_ENGINE_SENT_FIRST_OFFSET) >>> 0;
   }
 
   #word(pointer: number): number {
@@ -366,28 +391,19 @@ export class MessageEngine {
   }
 
   /** Writes where a buffer lies into what follows the header of an MPI_RTS. */
-  #writePlace(buffer: number, length: number): void {
+  #writePlace(buffer: number, length: number, request: Request): void {
     const { handle, bytes } = this.regionOf(buffer, length);
     this.#place[L.MPI_RTS_INDEX_OFFSET >>> 2] = handle % HANDLE_INDICES;
     this.#place[L.MPI_RTS_GENERATION_OFFSET >>> 2] = Math.floor(handle / HANDLE_INDICES);
     this.#place[L.MPI_RTS_OFFSET_OFFSET >>> 2] = buffer - bytes.byteOffset;
+    this.#place[L.MPI_RTS_REQUEST_OFFSET >>> 2] = request;
   }
 
-  #writeHeader(
-    words: Int32Array,
-    at: number,
-    group: RankGroup,
-    tag: number,
-    kind: number,
-    bytes: number,
-    request: number,
-  ): void {
-    words[at + (L.MPI_HEADER_COMM_OFFSET >>> 2)] = group.number;
+  #writeHeader(words: Int32Array, at: number, group: RankGroup, tag: number, kind: number, bytes: number): void {
+    words[at + (L.MPI_HEADER_COMM_OFFSET >>> 2)] = group.number | (kind << L.MPI_HEADER_KIND_SHIFT);
     words[at + (L.MPI_HEADER_SOURCE_OFFSET >>> 2)] = group.rank;
     words[at + (L.MPI_HEADER_TAG_OFFSET >>> 2)] = tag;
-    words[at + (L.MPI_HEADER_KIND_OFFSET >>> 2)] = kind;
     words[at + (L.MPI_HEADER_BYTES_OFFSET >>> 2)] = bytes;
-    words[at + (L.MPI_HEADER_REQUEST_OFFSET >>> 2)] = request;
   }
 
   /** A place for `bytes` bytes, as a buffer of sends and receives, until freeScratch(). @throws PAMIR_NO_MEMORY */
@@ -480,12 +496,11 @@ export class MessageEngine {
     }
     if (request === L.MPI_ARRIVED_STORED) return;
     if (request === L.MPI_NO_MEMORY || request === L.MPI_NO_REQUEST) throw foreign({ origin });
-    if (this.state(request) === L.MPI_REQUEST_MATCHED) this.#pull(request);
-    else if (this.#word(header + L.MPI_HEADER_KIND_OFFSET) === L.MPI_ANSWER) this.#unanswered.delete(request);
+    if (this.state(request) === L.MPI_REQUEST_MATCHED) this.pull(request);
   }
 
   /** Gets the payload of a matched request, and answers. */
-  #pull(request: Request): void {
+  pull(request: Request): void {
     const origin = this.field(request, L.MPI_REQUEST_ORIGIN_OFFSET);
     const whole = this.field(request, L.MPI_REQUEST_BYTES_OFFSET) >>> 0;
     const bytes = Math.min(whole, this.field(request, L.MPI_REQUEST_CAPACITY_OFFSET) >>> 0);
@@ -524,8 +539,8 @@ export class MessageEngine {
       const first = this.#answers[0];
       if (first === undefined) return;
       this.#header.fill(0);
-      this.#header[L.MPI_HEADER_KIND_OFFSET >>> 2] = L.MPI_ANSWER;
-      this.#header[L.MPI_HEADER_REQUEST_OFFSET >>> 2] = first.request;
+      this.#header[L.MPI_HEADER_COMM_OFFSET >>> 2] = L.MPI_ANSWER << L.MPI_HEADER_KIND_SHIFT;
+      this.#header[L.MPI_HEADER_BYTES_OFFSET >>> 2] = first.request;
       if (this.context.sendImmediate(first.to, MPI_DISPATCH, this.#header) === EAGAIN) return;
       this.#answers.shift();
     }
@@ -534,7 +549,7 @@ export class MessageEngine {
 
 /** Whether a message has the payload that its header says. */
 function isWhole(message: Message): boolean {
-  const kind = message.headerWord(L.MPI_HEADER_KIND_OFFSET);
+  const kind = message.headerWord(L.MPI_HEADER_COMM_OFFSET) >>> L.MPI_HEADER_KIND_SHIFT;
   const { payloadBytes } = message;
   if (kind === L.MPI_EAGER) return payloadBytes === message.headerWord(L.MPI_HEADER_BYTES_OFFSET);
   return payloadBytes === (kind === L.MPI_RTS ? L.MPI_RTS_SIZE : 0);

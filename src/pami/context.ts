@@ -39,6 +39,7 @@ import {
 import { carrierOf, type TransferType } from "../core/transfer-type.js";
 import type { Work } from "../core/work.js";
 import type { Awaited } from "../node/park.js";
+import type { Spins } from "../node/spins.js";
 import type { WaitName } from "../node/wait-kinds.js";
 import { bytesOf, type PendingCall } from "../protocol/call.js";
 import { ContextCore, type CoreOwner } from "../protocol/context-core.js";
@@ -102,6 +103,8 @@ export interface GeometryContext {
   readonly core: ContextCore;
   /** Calls `look` for a while, and advances now and then. @returns whether it has become true; false also if no spin pays */
   spin(look: () => boolean): boolean;
+  /** Statistics of the spins of its waits. */
+  readonly spins: Spins;
   advanceUntil(condition: () => boolean, options: WaitOptions): Result;
   /** @param keepsErrors whether what handlers throw does not end the wait: the context throws it after that */
   until(condition: () => boolean, options: ProgressOptions, keepsErrors?: boolean): Promise<void>;
@@ -1226,6 +1229,7 @@ export class Context {
       task: this.#task,
       core: this.#core,
       spin: (look) => this.#spinOn(look),
+      spins: this.#waits.spins,
       advanceUntil: (condition, options) => this.#advanceUntil("collective()", condition, options),
       until: (condition, options, keepsErrors) => this.#waits.until("collective()", condition, options, keepsErrors),
     };

@@ -82,7 +82,7 @@ function operations(reference: Rig): Operations<State> {
         const isRts = random(4) === 0;
         const bytes = isRts ? word(random) : length(random);
         const kind = isRts ? L.MPI_RTS : L.MPI_EAGER;
-        const header = [random(COMMS), random(3), random(3), kind, bytes, word(random)];
+        const header = [random(COMMS) | (kind << L.MPI_HEADER_KIND_SHIFT), random(3), random(3), bytes];
         const payload = Array.from({ length: isRts ? L.MPI_RTS_SIZE : Math.min(bytes, 4000) }, () => random(256));
         const origin = word(random);
         return { text: `mpiArrive(${header}, from ${origin})`, act: (rig) => arrive(rig, header, payload, origin) };
@@ -91,13 +91,13 @@ function operations(reference: Rig): Operations<State> {
     wrong: {
       weight: 1,
       choose: (_, random) => {
-        const header = [0, 0, 0, 0, 1, 0];
-        const [field, least] = pick(random, [
-          [0, COMMS],
-          [3, 3],
-          [4, L.MPI_EAGER_BYTES_MAX + 1],
-        ]) as [number, number];
-        header[field] = Math.max(least, word(random));
+        const header = [0, 0, 0, 1];
+        const [field, least, most] = pick(random, [
+          [0, COMMS, L.MPI_HEADER_COMM_MASK],
+          [0, 3 << L.MPI_HEADER_KIND_SHIFT, 0x7fffffff],
+          [3, L.MPI_EAGER_BYTES_MAX + 1, 0xffffffff],
+        ]) as [number, number, number];
+        header[field] = Math.max(least, (word(random) & most) >>> 0);
         return { text: `mpiArrive(${header})`, act: (rig) => arrive(rig, header, [], 0) };
       },
     },
@@ -107,13 +107,17 @@ function operations(reference: Rig): Operations<State> {
         const sent = pick(random, ofStates(state, [L.MPI_REQUEST_SENT]));
         // Also what is no request, or one that waits for no answer.
         const number = (random(4) === 0 ? (pick(random, [...state.requests]) ?? word(random)) : sent) ?? word(random);
-        const header = [0, 0, 0, L.MPI_ANSWER, 0, number];
+        const header = [L.MPI_ANSWER << L.MPI_HEADER_KIND_SHIFT, 0, 0, number];
         return { text: `an answer to ${number}`, act: (rig) => arrive(rig, header, [], 0) };
       },
     },
     sent: {
       weight: 4,
-      choose: (state) => ({ text: "mpiSent()", act: (rig) => request(state, rig, mpi(rig).mpiSent(engineOf(rig))) }),
+      choose: (state, random) => {
+        const target = word(random);
+        const act = (rig: Rig): number => request(state, rig, mpi(rig).mpiSent(engineOf(rig), target));
+        return { text: `mpiSent(to ${target})`, act };
+      },
     },
     matched: {
       weight: 3,

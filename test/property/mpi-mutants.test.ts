@@ -105,7 +105,7 @@ const MUTANTS: readonly SourceMutant[] = [
   {
     name: "an answer completes the oldest sent request",
     file: MATCH,
-    find: "findEntry(engine + MPI_ENGINE_SENT_FIRST_OFFSET, load<usize>(header, MPI_HEADER_REQUEST_OFFSET))",
+    find: "findEntry(engine + MPI_ENGINE_SENT_FIRST_OFFSET, load<usize>(header, MPI_HEADER_BYTES_OFFSET))",
     replace: "engine + MPI_ENGINE_SENT_FIRST_OFFSET",
   },
   {
@@ -113,7 +113,7 @@ const MUTANTS: readonly SourceMutant[] = [
     file: MATCH,
     find: "  if (place == 0) return MPI_NO_REQUEST;\n  const request = unlink(engine + MPI_ENGINE_SENT_FIRST_OFFSET, place);\n",
     replace:
-      "  const request = load<usize>(header, MPI_HEADER_REQUEST_OFFSET);\n  if (load<u32>(request, MPI_REQUEST_STATE_OFFSET) != MPI_REQUEST_SENT) return MPI_NO_REQUEST;\n  unlink(engine + MPI_ENGINE_SENT_FIRST_OFFSET, place);\n",
+      "  const request = load<usize>(header, MPI_HEADER_BYTES_OFFSET);\n  if (load<u32>(request, MPI_REQUEST_STATE_OFFSET) != MPI_REQUEST_SENT) return MPI_NO_REQUEST;\n  unlink(engine + MPI_ENGINE_SENT_FIRST_OFFSET, place);\n",
   },
   {
     name: "a message of any length is believed",

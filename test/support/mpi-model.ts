@@ -55,6 +55,12 @@ export const mpiCommand: fc.Arbitrary<MpiCommand> = fc.oneof(
   },
 );
 
+/** The words of a header. */
+function headerWords(given: { comm: number; kind: number; source: number; tag: number; bytes: number }): Uint32Array {
+  const { comm, kind, source, tag, bytes } = given;
+  return Uint32Array.of(comm | (kind << L.MPI_HEADER_KIND_SHIFT), source, tag, bytes);
+}
+
 interface Message {
   readonly comm: number;
   readonly source: number;
@@ -64,8 +70,6 @@ interface Message {
   readonly origin: number;
   /** What follows the header. */
   readonly content: Uint8Array;
-  /** By which the sender of an RTS knows it. */
-  readonly number: number;
   /** Where it lies once it is taken. */
   pointer: number;
 }
@@ -250,7 +254,6 @@ export class MpiPlayer {
       bytes,
       origin: 1000 + n,
       content,
-      number: n * 0x01010101,
       pointer: 0,
     };
     const { posted, stored } = this.#comms[comm] as { posted: Request[]; stored: Message[] };
@@ -275,10 +278,10 @@ export class MpiPlayer {
   }
 
   /** Writes a message to where its receiver finds it. */
-  #write({ comm, source, tag, isRts, bytes, number, content }: Message): { header: number; payload: number } {
+  #write({ comm, source, tag, isRts, bytes, content }: Message): { header: number; payload: number } {
     const { base } = this.#rig;
     const header = new Uint8Array(
-      Int32Array.of(comm, source, tag, isRts ? L.MPI_RTS : L.MPI_EAGER, bytes, number).buffer,
+      headerWords({ comm, kind: isRts ? L.MPI_RTS : L.MPI_EAGER, source, tag, bytes }).buffer,
     );
     for (const area of [this.#around, this.#area]) {
       area.set(header, 0);
@@ -320,8 +323,10 @@ export class MpiPlayer {
   }
 
   #sent(): void {
-    const pointer = this.#request(() => this.#rig.kernel.mpiSent(this.#engine));
-    if (pointer !== undefined) this.#add({ pointer, state: L.MPI_REQUEST_SENT, error: 0 });
+    const pointer = this.#request(() => this.#rig.kernel.mpiSent(this.#engine, 3));
+    if (pointer === undefined) return;
+    expect(this.#word(pointer + L.MPI_REQUEST_ORIGIN_OFFSET)).toBe(3);
+    this.#add({ pointer, state: L.MPI_REQUEST_SENT, error: 0 });
   }
 
   #answer(request: Request): void {
@@ -330,7 +335,7 @@ export class MpiPlayer {
   }
 
   #answerTo(number: number): number {
-    const words = Int32Array.of(0, 0, 0, L.MPI_ANSWER, 0, number);
+    const words = headerWords({ comm: 0, kind: L.MPI_ANSWER, source: 0, tag: 0, bytes: number });
     for (const area of [this.#around, this.#area]) area.set(new Uint8Array(words.buffer), 0);
     return this.#rig.kernel.mpiArrive(this.#engine, this.#rig.base, 0, 7);
   }
@@ -381,7 +386,8 @@ export class MpiPlayer {
     this.#left = bytes;
   }
 
-  #wrong({ field, word }: { field: "comm" | "kind" | "bytes" | "answer"; word: number }): void {
+  #wrong({ field, word: given }: { field: "comm" | "kind" | "bytes" | "answer"; word: number }): void {
+    const word = field === "comm" || field === "kind" ? given & 0xffff : given;
     const isRight = {
       comm: word < COMMS,
       kind: word <= L.MPI_ANSWER,
@@ -408,7 +414,6 @@ export class MpiPlayer {
       tag: 0,
       isRts: false,
       bytes: 0,
-      number: 0,
       content: new Uint8Array(0),
       origin: 0,
       pointer: 0,
@@ -416,7 +421,9 @@ export class MpiPlayer {
     const at = { comm: L.MPI_HEADER_COMM_OFFSET, kind: L.MPI_HEADER_KIND_OFFSET, bytes: L.MPI_HEADER_BYTES_OFFSET }[
       field
     ];
-    for (const area of [this.#around, this.#area]) area.set(new Uint8Array(Uint32Array.of(word).buffer), at);
+    // Number and kind have 16 bits each.
+    const bytes = new Uint8Array(field === "bytes" ? Uint32Array.of(word).buffer : Uint16Array.of(word).buffer);
+    for (const area of [this.#around, this.#area]) area.set(bytes, at);
     const before = this.#area.slice();
     const result = this.#rig.kernel.mpiArrive(this.#engine, header, payload, 5);
     expect([result, "nothing has happened"]).toEqual([L.MPI_NO_REQUEST, this.#isAs(before)]);
@@ -531,15 +538,16 @@ export class MpiPlayer {
     if (message?.isRts) {
       const at = [L.MPI_REQUEST_INDEX_OFFSET, L.MPI_REQUEST_GENERATION_OFFSET, L.MPI_REQUEST_OFFSET_OFFSET];
       found.push(field(L.MPI_REQUEST_ANSWER_OFFSET), ...at.map(field));
-      expected.push(message.number >>> 0, ...new Uint32Array(message.content.slice(0, 12).buffer));
+      const [index, generation, offset, number] = new Uint32Array(message.content.slice().buffer);
+      expected.push(number as number, index as number, generation as number, offset as number);
     }
     same(found, expected, `the request at ${pointer}`);
   }
 
-  #checkStored(pointer: number, { comm, source, tag, isRts, bytes, origin, number, content }: Message): void {
-    const header = [0, 1, 2, 3, 4, 5].map((word) => this.#word(pointer + L.MPI_STORED_HEADER_OFFSET + 4 * word));
+  #checkStored(pointer: number, { comm, source, tag, isRts, bytes, origin, content }: Message): void {
+    const header = [0, 1, 2, 3].map((word) => this.#word(pointer + L.MPI_STORED_HEADER_OFFSET + 4 * word));
     const found = [...header, this.#word(pointer + L.MPI_STORED_ORIGIN_OFFSET)];
-    const expected = [comm, source, tag, Number(isRts), bytes, number >>> 0, origin];
+    const expected = [...headerWords({ comm, kind: Number(isRts), source, tag, bytes }), origin];
     same(found, expected, `the message at ${pointer}`);
     const at = pointer + L.MPI_STORED_PAYLOAD_OFFSET;
     const isSame = Buffer.compare(this.#rig.memory.bytes.subarray(at, at + content.length), content) === 0;

@@ -2,7 +2,6 @@
 import { collectiveCalls } from "./collective/calls.js";
 import { localCalls } from "./collective/local.js";
 import { communicatorCalls } from "./communicators.js";
-import { completionCalls } from "./completion.js";
 import { ERR } from "./constants.js";
 import { withContents } from "./datatypes/contents.js";
 import { elementCalls } from "./datatypes/elements.js";
@@ -16,6 +15,7 @@ import { grequestCalls } from "./objects/grequests.js";
 import { Infos, infoCalls } from "./objects/info.js";
 import { matchedCalls } from "./point/matched.js";
 import { sendrecvCalls } from "./point/sendrecv.js";
+import { completionCalls } from "./requests/completion.js";
 import type { MpiState } from "./state.js";
 import { cartCalls } from "./topology/cart.js";
 import { graphCalls } from "./topology/graph.js";

@@ -1,4 +1,5 @@
 // Communicators and groups. Source: MPI 5.0, chapter 7.
+
 import type { Endpoint } from "../../index.js";
 import {
   ANY_SOURCE,
@@ -18,7 +19,8 @@ import {
 import { MpiFailure } from "./failure.js";
 import type { ObjectAttributes } from "./objects/attributes.js";
 import { duplicate } from "./objects/duplicate.js";
-import { NO_MESSAGE } from "./requests.js";
+import { NO_MESSAGE } from "./requests/open-request.js";
+
 import type { Call, MpiState } from "./state.js";
 
 /** How two lists of members compare. */

@@ -4,7 +4,7 @@ import { COMM_SELF, ERR, OP_NULL, SUCCESS, THREAD_FUNNELED } from "./constants.j
 import { MpiFailure } from "./failure.js";
 import { meet } from "./failures/survivors.js";
 import type { ObjectAttributes } from "./objects/attributes.js";
-import { isOver, take } from "./requests.js";
+import { isOver, take } from "./requests/requests.js";
 import { type Call, MpiAbort, type MpiState } from "./state.js";
 
 /** Calls that are allowed before MPI_Init() and after MPI_Finalize(). They have no guard. */

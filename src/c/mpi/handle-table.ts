@@ -1,12 +1,15 @@
-// Objects behind the handles of a program.
+// Objects behind the handles that a program has.
 import { FIRST_OWN } from "./constants.js";
 import { MpiFailure } from "./failure.js";
 
+/** Objects behind handles. */
 export class HandleTable<T> {
   readonly #objects = new Map<number, T>();
   readonly #what: string;
   readonly #errorClass: number;
   #next = FIRST_OWN;
+  /** Called with each object that comes (or undefined: goes), and its handle. */
+  onChange: ((handle: number, object: T | undefined) => void) | undefined;
 
   /** @param what "communicator", for errors */
   constructor(what: string, errorClass: number) {
@@ -27,20 +30,27 @@ export class HandleTable<T> {
   }
 
   add(object: T): number {
-    this.#objects.set(this.#next, object);
+    this.set(this.#next, object);
     return this.#next++;
+  }
+
+  /** The handle of the next object. */
+  get next(): number {
+    return this.#next;
   }
 
   set(handle: number, object: T): void {
     this.#objects.set(handle, object);
+    this.onChange?.(handle, object);
   }
 
   remove(handle: number): void {
     this.get(handle);
     this.#objects.delete(handle);
+    this.onChange?.(handle, undefined);
   }
 
-  values(): Iterable<T> {
-    return this.#objects.values();
+  entries(): Iterable<readonly [handle: number, object: T]> {
+    return this.#objects;
   }
 }

@@ -3,6 +3,7 @@ import type { Client } from "../../index.js";
 import { makeWorld } from "../../mpi/world.js";
 import type { ProgramPlace } from "../place.js";
 import { mpiCalls } from "./calls.js";
+import { ShortCalls } from "./requests/short-calls.js";
 import { MpiAbort, MpiState } from "./state.js";
 
 export interface MpiLoaded {
@@ -17,8 +18,11 @@ export async function loadMpi(client: Client, place: ProgramPlace, hostName = "l
   const { context, world } = await makeWorld(client);
   const state = new MpiState(client, context, world, place);
   state.hostName = hostName;
+  const calls = mpiCalls(state);
+  // Short calls read the program's buffers where they are: in the job's memory.
+  const short = place.arena === undefined ? {} : new ShortCalls(state, place.arena).over(calls);
   return {
-    calls: mpiCalls(state),
+    calls: { ...calls, ...short },
     setTable(table) {
       state.table = table;
     },

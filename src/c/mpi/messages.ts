@@ -4,8 +4,8 @@ import type { Communicator } from "../../mpi/communicator.js";
 import { ANY, PeerEnded, type Request } from "../../mpi/engine.js";
 import { ANY_SOURCE, ANY_TAG, ERR, PROC_NULL, SUCCESS, TAG_UB, UNDEFINED } from "./constants.js";
 import { MpiFailure } from "./failure.js";
-import type { OpenRequest, Outcome } from "./open-request.js";
-import { asFailure, FROM_NOBODY, failureOf, finish, isOver, NO_MESSAGE, take, writeStatus } from "./requests.js";
+import { NO_MESSAGE, type OpenRequest } from "./requests/open-request.js";
+import { asFailure, FROM_NOBODY, finishCall, forget, writeStatus } from "./requests/requests.js";
 import type { Call, MpiState } from "./state.js";
 import { isDense, pack } from "./types.js";
 
@@ -130,21 +130,7 @@ export function messageCalls(state: MpiState, messages: Messages): Record<string
     const [buffer, count, type, peer, tag, comm] = args as [number, number, number, number, number, number];
     return { buffer: buffer >>> 0, count, type, peer, tag, comm };
   };
-  const done = (request: OpenRequest, status = 0): number => {
-    let outcome: Outcome;
-    try {
-      outcome = finish(state, request);
-    } catch (error) {
-      // The buffer is the program's again: no later message may go there.
-      if (request.isReceive) state.engine.cancel(request.engine);
-      forget(state, request);
-      if (!(error instanceof MpiFailure) || error.errorClass !== ERR.PROC_FAILED_PENDING) throw error;
-      throw new MpiFailure(ERR.PROC_FAILED, error.message);
-    }
-    writeStatus(state, status, outcome);
-    if (outcome.error !== SUCCESS) throw failureOf(outcome);
-    return SUCCESS;
-  };
+  const done = (request: OpenRequest, status = 0): number => finishCall(state, request, status);
   const opened = (request: OpenRequest, pointer: number): number => {
     state.setWord(pointer, state.requests.add(request));
     return SUCCESS;
@@ -270,11 +256,4 @@ export function messageCalls(state: MpiState, messages: Messages): Record<string
       },
     ],
   };
-}
-
-/** Lets a send go on without its request. */
-export function forget(state: MpiState, request: OpenRequest): number {
-  if (isOver(state, request)) take(state, request);
-  else state.forgotten.add(request);
-  return SUCCESS;
 }

@@ -18,7 +18,8 @@ import {
 import { MpiFailure } from "./failure.js";
 import { HandleTable } from "./handle-table.js";
 import { ProgramErrors } from "./objects/errors.js";
-import type { OpenRequest } from "./open-request.js";
+import type { OpenRequest } from "./requests/open-request.js";
+import { RequestTable } from "./requests/request-table.js";
 import { type ScratchPlace, ScratchPool } from "./scratch.js";
 import type { CommTopology } from "./topology/topology.js";
 import { type Copy, type Datatype, Datatypes, isDense } from "./types.js";
@@ -59,6 +60,13 @@ const LOCAL_OF_COMM =
 const LOCAL_OF_TOPOLOGY =
   /^MPI_(Cart_(coords|get|rank|shift)|Cartdim_|Dist_graph_neigh|Graph_(get|neigh)|Graphdims_|Topo_)/;
 
+/** Ways of calls that are closed while TypeScript runs. */
+export interface ShortWays {
+  close(): void;
+  /** Opens them, if nothing but messages of MPI is under way. */
+  open(): void;
+}
+
 /** A call of the program: numbers in, an error code out. */
 export type Call = (...given: number[]) => number;
 
@@ -70,7 +78,7 @@ export class MpiState {
   readonly types = new Datatypes();
   readonly comms = new HandleTable<CommObject>("communicator", ERR.COMM);
   readonly groups = new HandleTable<readonly number[]>("group", ERR.GROUP);
-  readonly requests = new HandleTable<OpenRequest>("request", ERR.REQUEST);
+  readonly requests: RequestTable;
   readonly ops = new HandleTable<UserOp>("operation", ERR.OP);
   readonly errors = new ProgramErrors();
   /** Sends that the program has let go, and that are not over. */
@@ -125,6 +133,10 @@ export class MpiState {
       ? (to, from, bytes) => copyInto(this.#part(to, bytes), 0, this.#part(from, bytes))
       : within;
     this.communicators = new Communicators(client, context, world);
+    this.requests = new RequestTable(this.engine, this.communicators.world);
+    this.comms.onChange = (_, object) => {
+      if (object !== undefined) this.requests.know(object.comm);
+    };
     // A program's own memory is there once the program is.
     this.bytes = client.bytes;
     this.words = new Int32Array(client.bytes.buffer);
@@ -141,9 +153,8 @@ export class MpiState {
   addComm(comm: Communicator | undefined, parent: CommObject): number {
     if (comm === undefined) return COMM_NULL;
     const { errorHandler } = parent;
-    const handle = this.comms.add(undefined as never);
-    this.comms.set(handle, { comm, handle, errorHandler, name: "", attributes: new Map() });
-    return handle;
+    const handle = this.comms.next;
+    return this.comms.add({ comm, handle, errorHandler, name: "", attributes: new Map() });
   }
 
   /** The program has run: a memory of its own may have grown since. */
@@ -260,6 +271,9 @@ export class MpiState {
     return OPERATIONS[handle] ?? this.ops.get(handle);
   }
 
+  /** The ways of calls that need no JavaScript; undefined: there are none. */
+  short: ShortWays | undefined;
+
   /** A function of the program. */
   functionAt(index: number): (...given: number[]) => number {
     if (this.table === undefined)
@@ -280,6 +294,7 @@ export class MpiState {
   guarded(name: string, at: number, run: Call): Call {
     const isLocal = LOCAL_OF_COMM.test(name) || LOCAL_OF_TOPOLOGY.test(name);
     return (...given) => {
+      this.short?.close();
       try {
         if (this.phase !== "running") this.#refuse(name);
         if (this.#guard >= 0 && this.words[this.#guard] !== STACK_GUARD) throw stackError();
@@ -289,6 +304,8 @@ export class MpiState {
       } catch (error) {
         if (!(error instanceof MpiFailure)) throw error;
         return this.failed(name, at < 0 ? COMM_WORLD : (given[at] as number), error);
+      } finally {
+        this.short?.open();
       }
     };
   }

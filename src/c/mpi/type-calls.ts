@@ -137,7 +137,7 @@ export function typeCalls(state: MpiState, attributes: ObjectAttributes): Record
     MPI_Type_commit: [
       -1,
       (pointer) => {
-        types.get(state.word(pointer as number)).isCommitted = true;
+        types.commit(state.word(pointer as number));
         return SUCCESS;
       },
     ],

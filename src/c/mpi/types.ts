@@ -97,6 +97,8 @@ function addRuns(runs: number[], added: readonly number[], shift: number): void 
 
 /** The datatypes of a program, by their handles. */
 export class Datatypes {
+  /** Called with each type that may be sent, or (undefined) no more, and its handle. */
+  onChange: ((handle: number, type: Datatype | undefined) => void) | undefined;
   readonly #types = new Map<number, Datatype>();
   #next = FIRST_OWN;
 
@@ -136,9 +138,20 @@ export class Datatypes {
     return type;
   }
 
+  entries(): Iterable<readonly [handle: number, type: Datatype]> {
+    return this.#types;
+  }
+
   add(type: Datatype): number {
     this.#types.set(this.#next, type);
     return this.#next++;
+  }
+
+  /** From now on, data of the type may be sent. @throws MpiFailure MPI_ERR_TYPE */
+  commit(handle: number): void {
+    const type = this.get(handle);
+    type.isCommitted = true;
+    this.onChange?.(handle, type);
   }
 
   /** @throws MpiFailure MPI_ERR_TYPE */
@@ -147,6 +160,7 @@ export class Datatypes {
       throw new MpiFailure(ERR.TYPE, `${this.get(handle).name} is predefined, and can't be freed`);
     this.get(handle);
     this.#types.delete(handle);
+    this.onChange?.(handle, undefined);
   }
 }
 

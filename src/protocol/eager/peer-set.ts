@@ -22,7 +22,7 @@ export class PeerSet {
   /** Bytes of copies in the pending queues. */
   pendingBytes = 0;
   /** The lane by a target's ordinal where the direct path is open, else 0. */
-  readonly direct: Uint32Array;
+  direct: Uint32Array;
   readonly kernel: Kernel;
   readonly memory: Memory;
   readonly lanes: Lanes;

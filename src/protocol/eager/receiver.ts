@@ -105,9 +105,14 @@ export class Receiver {
   /** Looks for records up to `rounds` times and handles the first batch. Returns events and ADVANCE_NOTICE. */
   advance(rounds: number, errors: unknown[]): number {
     const found = this.#kernel.advance(this.#block, rounds);
+    if ((found & L.ADVANCE_EVENTS_MASK) !== 0) this.endBatch(0, found, errors);
+    return found;
+  }
+
+  /** Handles a batch that the kernels have `found`, from its event `place` on. */
+  endBatch(first: number, found: number, errors: unknown[]): void {
     const count = found & L.ADVANCE_EVENTS_MASK;
-    if (count === 0) return found;
-    let place = 0;
+    let place = first;
     while (place < count) {
       try {
         for (; place < count; place++) this.#event(this.#eventWord + place * (L.EVENT_SIZE >>> 2));
@@ -118,7 +123,6 @@ export class Receiver {
     }
     this.#kernel.release(this.#block);
     if (this.#switches.length > 0) this.#switchLanes();
-    return found;
   }
 
   #event(word: number): void {

@@ -62,7 +62,7 @@ export class Sender {
   readonly #lanes: Lanes;
   readonly #peerSet: PeerSet;
   /** Whether a message waits for an event for which no task rings the bell. */
-  readonly waiting: { readonly busy: number; retrySoon: boolean };
+  readonly waiting: Pick<PeerSet, "busy" | "retrySoon" | "direct">;
   readonly #regions: RegionTable;
   readonly #completions: CompletionQueue;
   readonly #map: MemoryMap;
@@ -75,8 +75,8 @@ export class Sender {
   readonly #contexts: number;
   /** Bytes of a `sendImmediate` that every lane takes as one record: SEND_IMMEDIATE_MAX, unless lanes are very small. */
   readonly #directMax: number;
-  /** See PeerSet: also held here, which saves one load for each message. */
-  readonly #direct: Uint32Array;
+  /** See PeerSet: also held here, which saves one load for each message. The engine of MPI has both in the job's memory. */
+  direct: Uint32Array;
   readonly #peers: (Peer | undefined)[] = [];
   /** Operations that wait for a slot of their target. */
   readonly #awaiting: Awaiting[] = [];
@@ -92,7 +92,7 @@ export class Sender {
     this.#kernel = kernel;
     this.#lanes = lanes;
     this.#peerSet = new PeerSet(base, rendezvous, pendingMax);
-    this.#direct = this.#peerSet.direct;
+    this.direct = this.#peerSet.direct;
     this.waiting = this.#peerSet;
     this.#completions = completions;
     this.#map = map;
@@ -135,7 +135,7 @@ export class Sender {
     const context = to >>> 24;
     const contexts = this.#contexts;
     return to === to >>> 0 && context < contexts
-      ? (this.#direct[((to & 0xffffff) - this.#first) * contexts + context] ?? 0)
+      ? (this.direct[((to & 0xffffff) - this.#first) * contexts + context] ?? 0)
       : 0;
   }
 
@@ -219,7 +219,7 @@ export class Sender {
     const payloadBytes = payload?.length ?? 0;
     const total = payloadBytes === 0 ? header.length : ((header.length + 7) & ~7) + payloadBytes;
     // #directLane(), written out: the endpoint was checked.
-    const lane = this.#direct[((to & 0xffffff) - this.#first) * this.#contexts + (to >>> 24)] ?? 0;
+    const lane = this.direct[((to & 0xffffff) - this.#first) * this.#contexts + (to >>> 24)] ?? 0;
     if (lane !== 0 && total <= this.#directMax && total > 0 && gift === undefined) {
       const meta = (header.length << L.META_HEADER_SHIFT) | dispatch;
       if (this.#lanes.send(lane, meta, header, payload, total)) return SUCCESS;

@@ -1,6 +1,6 @@
 // The three forms of a collective operation: blocking, nonblocking, persistent.
 import { ANY_SOURCE, SUCCESS } from "../constants.js";
-import type { OpenRequest } from "../open-request.js";
+import type { OpenRequest } from "../requests/open-request.js";
 import type { Call, MpiState } from "../state.js";
 
 /** An operation: its last argument is the communicator. */

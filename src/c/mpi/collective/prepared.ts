@@ -3,8 +3,7 @@ import { type CollectiveType, type Geometry, SUCCESS as OK, type Result, SHUTDOW
 import type { Communicator } from "../../../mpi/communicator.js";
 import { ANY_SOURCE, ERR, SUCCESS } from "../constants.js";
 import { MpiFailure } from "../failure.js";
-import type { OpenRequest, Outcome, RequestWork } from "../open-request.js";
-import { NO_MESSAGE } from "../requests.js";
+import { NO_MESSAGE, type OpenRequest, type Outcome, type RequestWork } from "../requests/open-request.js";
 import type { Call, MpiState } from "../state.js";
 import { formsOf } from "./forms.js";
 

@@ -17,7 +17,7 @@ export class Revocations {
     this.#state = state;
     state.context.dispatch(REVOKE_DISPATCH, (message) => {
       const number = message.headerWord(0);
-      for (const { comm } of state.comms.values()) if (comm.number === number) this.#heard(comm);
+      for (const [, { comm }] of state.comms.entries()) if (comm.number === number) this.#heard(comm);
     });
   }
 

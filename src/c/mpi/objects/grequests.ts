@@ -1,8 +1,8 @@
 // Requests of the program's own: it says when such a request is over. Source: MPI 5.0, section 13.2.
 import { ANY_SOURCE, COMM_WORLD, ERR, STATUS, SUCCESS } from "../constants.js";
 import { MpiFailure } from "../failure.js";
-import type { OpenRequest, Outcome, RequestWork } from "../open-request.js";
-import { take } from "../requests.js";
+import type { OpenRequest, Outcome, RequestWork } from "../requests/open-request.js";
+import { take } from "../requests/requests.js";
 import type { Call, MpiState } from "../state.js";
 
 const STATUS_BYTES = STATUS.WORDS * 4;

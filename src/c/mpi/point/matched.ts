@@ -13,8 +13,8 @@ import {
 import { MpiFailure } from "../failure.js";
 import { HandleTable } from "../handle-table.js";
 import type { Messages } from "../messages.js";
-import type { OpenRequest } from "../open-request.js";
-import { FROM_NOBODY, failureOf, finish, writeStatus } from "../requests.js";
+import type { OpenRequest } from "../requests/open-request.js";
+import { FROM_NOBODY, failureOf, finish, writeStatus } from "../requests/requests.js";
 import type { Call, CommObject, MpiState } from "../state.js";
 
 /** A message that no other receive gets. */

@@ -1,8 +1,8 @@
 // A send and a receive as one request. Source: MPI 5.0, section 3.10.
 import { ANY_SOURCE, ERR, SUCCESS } from "../constants.js";
 import type { Messages } from "../messages.js";
-import type { OpenRequest, Outcome, RequestWork } from "../open-request.js";
-import { isOver, NO_MESSAGE, take } from "../requests.js";
+import { NO_MESSAGE, type OpenRequest, type Outcome, type RequestWork } from "../requests/open-request.js";
+import { isOver, take } from "../requests/requests.js";
 import type { Call, MpiState } from "../state.js";
 
 /** Over once both are, or once the rank that has to send has ended. */

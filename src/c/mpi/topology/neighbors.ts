@@ -4,8 +4,8 @@ import { formsOf } from "../collective/forms.js";
 import { type DenseBlocks, type DenseBuffer, Sides } from "../collective/sides.js";
 import { ANY_SOURCE, ERR, PROC_NULL, SUCCESS } from "../constants.js";
 import { MpiFailure } from "../failure.js";
-import type { OpenRequest, Outcome, RequestWork } from "../open-request.js";
-import { asFailure, failureOf, finish, NO_MESSAGE } from "../requests.js";
+import { NO_MESSAGE, type OpenRequest, type Outcome, type RequestWork } from "../requests/open-request.js";
+import { asFailure, failureOf, finish } from "../requests/requests.js";
 import type { Call, CommObject, MpiState } from "../state.js";
 import { type CommTopology, type Neighbor, neighborsOf } from "./topology.js";
 

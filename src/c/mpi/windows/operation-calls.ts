@@ -2,8 +2,8 @@
 import { ELEMENT_TYPES } from "../../../core/reduction.js";
 import { ERR, OP_NO_OP, PROC_NULL, SUCCESS } from "../constants.js";
 import { MpiFailure } from "../failure.js";
-import type { Outcome } from "../open-request.js";
-import { NO_MESSAGE } from "../requests.js";
+import { NO_MESSAGE, type Outcome } from "../requests/open-request.js";
+
 import type { Call } from "../state.js";
 import { type Datatype, isDense } from "../types.js";
 import { Accumulates } from "./accumulates.js";

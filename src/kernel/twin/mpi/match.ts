@@ -2,11 +2,15 @@
 import * as L from "../../../../assembly/layout.js";
 import type { Memory } from "../../kernel.js";
 import type { MpiBlocks } from "./blocks.js";
+import { twinCopy } from "./copy.js";
 
 /** Where the parts of a message lie: apart as it comes, in one block if it is stored. */
 const [HEADER, PAYLOAD] = [L.MPI_STORED_HEADER_OFFSET, L.MPI_STORED_PAYLOAD_OFFSET];
 
-export function twinMatch({ words, bytes: memory }: Memory, { takeBlock, giveBlock, divideRest }: MpiBlocks) {
+export function twinMatch(whole: Memory, { takeBlock, giveBlock, divideRest }: MpiBlocks) {
+  const { words, bytes: memory } = whole;
+  const { copyPayload } = twinCopy(whole);
+
   /** A word, signed. */
   function get(pointer: number, offset: number): number {
     return words[(pointer + offset) >>> 2] as number;
@@ -100,16 +104,19 @@ export function twinMatch({ words, bytes: memory }: Memory, { takeBlock, giveBlo
     return 0;
   }
 
+  const kindOf = (header: number): number => size(header, L.MPI_HEADER_COMM_OFFSET) >>> L.MPI_HEADER_KIND_SHIFT;
+  const numberOf = (header: number): number => get(header, L.MPI_HEADER_COMM_OFFSET) & L.MPI_HEADER_COMM_MASK;
+
   /** Bytes behind a header. */
   function lengthOf(header: number): number {
-    const isRts = get(header, L.MPI_HEADER_KIND_OFFSET) === L.MPI_RTS;
+    const isRts = kindOf(header) === L.MPI_RTS;
     return isRts ? L.MPI_RTS_SIZE : size(header, L.MPI_HEADER_BYTES_OFFSET);
   }
 
   function deliver(request: number, header: number, payload: number, origin: number): void {
     const bytes = size(header, L.MPI_HEADER_BYTES_OFFSET);
     const capacity = size(request, L.MPI_REQUEST_CAPACITY_OFFSET);
-    const isRts = get(header, L.MPI_HEADER_KIND_OFFSET) === L.MPI_RTS;
+    const isRts = kindOf(header) === L.MPI_RTS;
     set(request, L.MPI_REQUEST_STATE_OFFSET, isRts ? L.MPI_REQUEST_MATCHED : L.MPI_REQUEST_DONE);
     set(request, L.MPI_REQUEST_SOURCE_OFFSET, get(header, L.MPI_HEADER_SOURCE_OFFSET));
     set(request, L.MPI_REQUEST_TAG_OFFSET, get(header, L.MPI_HEADER_TAG_OFFSET));
@@ -117,13 +124,12 @@ export function twinMatch({ words, bytes: memory }: Memory, { takeBlock, giveBlo
     set(request, L.MPI_REQUEST_ERROR_OFFSET, bytes > capacity ? L.MPI_TRUNCATED : 0);
     set(request, L.MPI_REQUEST_ORIGIN_OFFSET, origin);
     if (isRts) {
-      set(request, L.MPI_REQUEST_ANSWER_OFFSET, get(header, L.MPI_HEADER_REQUEST_OFFSET));
+      set(request, L.MPI_REQUEST_ANSWER_OFFSET, get(payload, L.MPI_RTS_REQUEST_OFFSET));
       set(request, L.MPI_REQUEST_INDEX_OFFSET, get(payload, L.MPI_RTS_INDEX_OFFSET));
       set(request, L.MPI_REQUEST_GENERATION_OFFSET, get(payload, L.MPI_RTS_GENERATION_OFFSET));
       set(request, L.MPI_REQUEST_OFFSET_OFFSET, get(payload, L.MPI_RTS_OFFSET_OFFSET));
     } else {
-      const from = payload >>> 0;
-      memory.copyWithin(size(request, L.MPI_REQUEST_BUFFER_OFFSET), from, from + Math.min(bytes, capacity));
+      copyPayload(size(request, L.MPI_REQUEST_BUFFER_OFFSET), payload, Math.min(bytes, capacity));
     }
   }
 
@@ -142,6 +148,7 @@ export function twinMatch({ words, bytes: memory }: Memory, { takeBlock, giveBlo
     set(request, L.MPI_REQUEST_BUFFER_OFFSET, buffer);
     set(request, L.MPI_REQUEST_CAPACITY_OFFSET, capacity);
     set(request, L.MPI_REQUEST_ERROR_OFFSET, 0);
+    set(request, L.MPI_REQUEST_KIND_OFFSET, L.MPI_RECEIVE);
     return request;
   }
 
@@ -167,11 +174,13 @@ export function twinMatch({ words, bytes: memory }: Memory, { takeBlock, giveBlo
     return request;
   }
 
-  function mpiSent(engine: number): number {
+  function mpiSent(engine: number, target: number): number {
     const request = takeBlock(engine, L.MPI_REQUEST_SIZE);
     if (request === 0) return L.MPI_NO_MEMORY;
     memory.fill(0, request, request + L.MPI_REQUEST_SIZE);
     set(request, L.MPI_REQUEST_STATE_OFFSET, L.MPI_REQUEST_SENT);
+    set(request, L.MPI_REQUEST_ORIGIN_OFFSET, target);
+    set(request, L.MPI_REQUEST_KIND_OFFSET, L.MPI_SEND);
     push(engine + L.MPI_ENGINE_SENT_FIRST_OFFSET, request);
     return request;
   }
@@ -192,14 +201,15 @@ export function twinMatch({ words, bytes: memory }: Memory, { takeBlock, giveBlo
   function mpiFree(engine: number, request: number): void {
     withdraw(engine, request);
     set(request, L.MPI_REQUEST_STATE_OFFSET, L.MPI_REQUEST_FREE);
+    set(request, L.MPI_REQUEST_KIND_OFFSET, 0);
     giveBlock(engine, request, L.MPI_REQUEST_SIZE);
   }
 
   function mpiArrive(engine: number, header: number, payload: number, origin: number): number {
-    const kind = get(header, L.MPI_HEADER_KIND_OFFSET);
-    if (kind === L.MPI_ANSWER) return answered(engine, size(header, L.MPI_HEADER_REQUEST_OFFSET));
+    const kind = kindOf(header);
+    if (kind === L.MPI_ANSWER) return answered(engine, size(header, L.MPI_HEADER_BYTES_OFFSET));
     if (kind !== L.MPI_EAGER && kind !== L.MPI_RTS) return L.MPI_NO_REQUEST;
-    const number = size(header, L.MPI_HEADER_COMM_OFFSET);
+    const number = numberOf(header);
     if (number >= size(engine, L.MPI_ENGINE_COMM_COUNT_OFFSET)) return L.MPI_NO_REQUEST;
     const bytes = lengthOf(header);
     if (bytes > L.MPI_EAGER_BYTES_MAX) return L.MPI_NO_REQUEST;
@@ -242,7 +252,7 @@ export function twinMatch({ words, bytes: memory }: Memory, { takeBlock, giveBlo
   }
 
   function mpiMatched(engine: number, stored: number, buffer: number, capacity: number): number {
-    const number = get(stored, HEADER + L.MPI_HEADER_COMM_OFFSET);
+    const number = numberOf(stored + HEADER);
     const request = makeRequest(engine, number, buffer, capacity);
     if (request === 0) return L.MPI_NO_MEMORY;
     deliverStored(engine, stored, request);

@@ -1,8 +1,9 @@
 // A request as the program has it.
-import type { Communicator } from "../../mpi/communicator.js";
-import type { Request } from "../../mpi/engine.js";
-import type { ScratchPlace } from "./scratch.js";
-import type { Datatype } from "./types.js";
+import type { Communicator } from "../../../mpi/communicator.js";
+import type { Request } from "../../../mpi/engine.js";
+import { ANY_SOURCE, ANY_TAG, SUCCESS } from "../constants.js";
+import type { ScratchPlace } from "../scratch.js";
+import type { Datatype } from "../types.js";
 
 /** How a request has ended. */
 export interface Outcome {
@@ -23,6 +24,9 @@ export interface RequestWork {
   /** For MPI_Cancel(). */
   cancel?(): void;
 }
+
+/** Of what has no message: sends, and receives from MPI_PROC_NULL. */
+export const NO_MESSAGE: Outcome = { source: ANY_SOURCE, tag: ANY_TAG, bytes: 0, error: SUCCESS, isCanceled: false };
 
 /** A request of the program. */
 export interface OpenRequest {

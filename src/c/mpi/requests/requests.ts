@@ -1,14 +1,12 @@
 // Requests as the program has them: what is left to do once the engine's request is over, and what a status says.
-import * as L from "../../../assembly/layout.js";
-import { PeerEnded } from "../../mpi/engine.js";
-import { ANY_SOURCE, ANY_TAG, ERR, PROC_NULL, REQUEST_NULL, STATUS, SUCCESS } from "./constants.js";
-import { MpiFailure } from "./failure.js";
-import type { OpenRequest, Outcome } from "./open-request.js";
-import type { MpiState } from "./state.js";
-import { unpack } from "./types.js";
+import * as L from "../../../../assembly/layout.js";
+import { PeerEnded } from "../../../mpi/engine.js";
+import { ANY_SOURCE, ERR, PROC_NULL, REQUEST_NULL, STATUS, SUCCESS } from "../constants.js";
+import { MpiFailure } from "../failure.js";
+import type { MpiState } from "../state.js";
+import { unpack } from "../types.js";
+import { NO_MESSAGE, type OpenRequest, type Outcome } from "./open-request.js";
 
-/** Of what has no message: sends, and receives from MPI_PROC_NULL. */
-export const NO_MESSAGE: Outcome = { source: ANY_SOURCE, tag: ANY_TAG, bytes: 0, error: SUCCESS, isCanceled: false };
 export const FROM_NOBODY: Outcome = { ...NO_MESSAGE, source: PROC_NULL };
 
 /** Whether a request is over. */
@@ -25,6 +23,19 @@ export function take(state: MpiState, request: OpenRequest): Outcome {
     request.current = undefined;
     return current === undefined ? NO_MESSAGE : take(state, current);
   }
+  if (request.outcome !== undefined) return request.outcome;
+  const outcome = outcomeOf(state, request);
+  const { engine } = state;
+  const { engine: entry, scratch } = request;
+  engine.free(entry);
+  if (scratch !== undefined) state.freePlace(scratch);
+  request.engine = 0;
+  request.outcome = outcome;
+  return outcome;
+}
+
+/** The result of a request that is over. Its data is in its buffer then. What it has stays. */
+export function outcomeOf(state: MpiState, request: OpenRequest): Outcome {
   if (request.outcome !== undefined) return request.outcome;
   if (request.work !== undefined) {
     request.outcome = request.work.take();
@@ -54,10 +65,6 @@ export function take(state: MpiState, request: OpenRequest): Outcome {
     const error = engine.field(entry, L.MPI_REQUEST_ERROR_OFFSET);
     if (error !== SUCCESS) outcome = { ...NO_MESSAGE, error };
   }
-  engine.free(entry);
-  if (scratch !== undefined) state.freePlace(scratch);
-  request.engine = 0;
-  request.outcome = outcome;
   return outcome;
 }
 
@@ -74,6 +81,30 @@ export function finish(state: MpiState, request: OpenRequest): Outcome {
     }
   }
   return take(state, request);
+}
+
+/** Ends the request of a call that blocks. A receive that has failed is taken back. @throws MpiFailure */
+export function finishCall(state: MpiState, request: OpenRequest, status: number): number {
+  let outcome: Outcome;
+  try {
+    outcome = finish(state, request);
+  } catch (error) {
+    // The buffer is the program's again: no later message may go there.
+    if (request.isReceive) state.engine.cancel(request.engine);
+    forget(state, request);
+    if (!(error instanceof MpiFailure) || error.errorClass !== ERR.PROC_FAILED_PENDING) throw error;
+    throw new MpiFailure(ERR.PROC_FAILED, error.message);
+  }
+  writeStatus(state, status, outcome);
+  if (outcome.error !== SUCCESS) throw failureOf(outcome);
+  return SUCCESS;
+}
+
+/** Lets a send go on without its request. */
+export function forget(state: MpiState, request: OpenRequest): number {
+  if (isOver(state, request)) take(state, request);
+  else state.forgotten.add(request);
+  return SUCCESS;
 }
 
 /** The error of a request that has failed. */

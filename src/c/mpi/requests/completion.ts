@@ -1,10 +1,10 @@
 // Waits and tests of requests, one or several at a time. Source: MPI 5.0, sections 3.7 and 3.9.
-
-import { PeerEnded } from "../../mpi/engine.js";
-import { ERR, PROC_NULL, REQUEST_NULL, STATUS, SUCCESS, UNDEFINED } from "./constants.js";
-import { MpiFailure } from "./failure.js";
-import type { Messages } from "./messages.js";
-import type { OpenRequest } from "./open-request.js";
+import { PeerEnded } from "../../../mpi/engine.js";
+import { ERR, PROC_NULL, REQUEST_NULL, STATUS, SUCCESS, UNDEFINED } from "../constants.js";
+import { MpiFailure } from "../failure.js";
+import type { Messages } from "../messages.js";
+import type { Call, MpiState } from "../state.js";
+import { NO_MESSAGE, type OpenRequest } from "./open-request.js";
 import {
   asFailure,
   dropAt,
@@ -12,12 +12,11 @@ import {
   finish,
   isActive,
   isOver,
-  NO_MESSAGE,
+  outcomeOf,
   requestAt,
   take,
   writeStatus,
 } from "./requests.js";
-import type { Call, MpiState } from "./state.js";
 
 const STATUS_BYTES = STATUS.WORDS * 4;
 const WORD = 4;
@@ -231,8 +230,7 @@ export function completionCalls(state: MpiState, messages: Messages): Record<str
         state.setWord(flag as number, +over);
         if (!over) return SUCCESS;
         const run = request?.start === undefined ? request : request.current;
-        if (run !== undefined) run.outcome = take(state, run);
-        writeStatus(state, status as number, run?.outcome ?? NO_MESSAGE);
+        writeStatus(state, status as number, run === undefined ? NO_MESSAGE : outcomeOf(state, run));
         return SUCCESS;
       },
     ],
