@@ -101,7 +101,15 @@ function buildRust(folder) {
   }
   const library = join(folder, "libpamir_mpi.rlib");
   const target = join(folder, RUST_PROGRAM);
-  const flags = ["--target", "wasm32-wasi", "--edition", "2021", "-O", "--remap-path-prefix", `${folder}=.`];
+  const flags = [
+    "--target",
+    "wasm32-wasi",
+    "--edition",
+    "2021",
+    "-O",
+    ...["--remap-path-prefix", `${folder}=.`],
+    ...["--remap-path-prefix", `${process.cwd()}=.`],
+  ];
   run(rustc, [...flags, "--crate-type", "rlib", "--crate-name", "pamir_mpi", "include/rust/src/lib.rs", "-o", library]);
   const link = ["-C", "linker=wasm-ld-14", "-C", "strip=debuginfo", "--extern", `pamir_mpi=${library}`];
   run(rustc, [...flags, ...link, "test/c/programs/pi.rs", "-o", target]);

@@ -5,6 +5,7 @@ import { join, resolve } from "node:path";
 import { describe, expect, inject, it } from "vitest";
 import { byEffort, sample } from "../support/effort.js";
 import { run } from "../support/run-command.js";
+import { replayNote, SEED } from "../support/seed.js";
 
 const built = (name: string): string => resolve(import.meta.dirname, `built/${name}.wasm`);
 const source = (name: string): string => resolve(import.meta.dirname, `programs/${name}.c`);
@@ -66,6 +67,16 @@ describe.each(["messages", "collectives", "nonblocking", "topologies", "objects"
     it.skipIf(!HAS_MPI)("says the same by the MPI of this machine", () => {
       expect(linesOf(name, ["-n", "3"])).toEqual(nativeLinesOf(name));
     });
+  },
+);
+
+it.each(drawn.map((way) => [way.join(" "), way] as const))(
+  `random messages come whole, once and in order: %s (${replayNote()})`,
+  (_, way) => {
+    const rounds = byEffort({ quick: 10, normal: 30, deep: 200 });
+    const { status, stdout, stderr } = run(...way, "--no-labels", built("random"), String(SEED), String(rounds));
+    const all = rounds * Number(way[1]);
+    expect({ status, stderr, stdout }).toEqual({ status: 0, stderr: "", stdout: `${all} of ${all} rounds\n` });
   },
 );
 
