@@ -1,10 +1,10 @@
-// Compiles the programs in C that the tests run: test/c/programs/*.c (and examples/c/*.c) to test/c/built/*.wasm. The binaries are
+// Compiles the programs that the tests run: test/c/programs/*.c, and examples/c/*.c and *.cpp, to test/c/built/*.wasm. The binaries are
 // committed, so that `npm test` needs no compiler. `--check` compiles, and compares with what is committed.
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { basename, join } from "node:path";
+import { join, parse } from "node:path";
 
 process.chdir(new URL("..", import.meta.url).pathname);
 
@@ -59,14 +59,14 @@ if (!isSameMaker)
 const folder = mkdtempSync(join(tmpdir(), "pamir-c-"));
 const wrong = [];
 try {
-  const sources = SOURCES.filter((path) => existsSync(path)).flatMap((path) =>
+  const sources = SOURCES.flatMap((path) =>
     readdirSync(path)
-      .filter((name) => name.endsWith(".c"))
+      .filter((name) => /\.(c|cpp)$/.test(name))
       .sort()
       .map((name) => `${path}/${name}`),
   );
   for (const source of sources) {
-    const name = `${basename(source, ".c")}.wasm`;
+    const name = `${parse(source).name}.wasm`;
     const bytes = compile(source, join(folder, name));
     const target = join(BUILT, name);
     if (!isCheck) writeFileSync(target, bytes);
@@ -74,12 +74,7 @@ try {
     else if (isSameMaker && !bytes.equals(readFileSync(target))) wrong.push(`${target} is not what ${source} gives`);
   }
   wrong.push(...buildRust(folder));
-  const known = new Set([
-    MAKER,
-    RUST_PROGRAM,
-    RUST_MAKER,
-    ...sources.map((source) => `${basename(source, ".c")}.wasm`),
-  ]);
+  const known = new Set([MAKER, RUST_PROGRAM, RUST_MAKER, ...sources.map((source) => `${parse(source).name}.wasm`)]);
   for (const name of readdirSync(BUILT)) if (!known.has(name)) wrong.push(`${BUILT}/${name} has no source`);
   process.stdout.write(`${sources.length} programs by clang ${version}\n`);
 } finally {
@@ -134,7 +129,8 @@ function compile(source, target) {
   if (/^#include <mpi\.h>/m.test(readFileSync(source, "utf8"))) {
     process.env.PAMIR_CLANG = `clang-${version}`;
     const flags = ["-O2", "-Wall", "-Wextra", "-Werror", "-Wl,--strip-debug"];
-    run(process.execPath, ["dist/cli.js", "cc", ...flags, source, "-o", target]);
+    const command = source.endsWith(".cpp") ? "c++" : "cc";
+    run(process.execPath, ["dist/cli.js", command, ...flags, source, "-o", target]);
     return readFileSync(target);
   }
   const object = `${target}.o`;

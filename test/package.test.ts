@@ -24,7 +24,7 @@ const paths = (
 
 test("npm pack holds only what a user needs", () => {
   const allowed =
-    /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|SECURITY\.md|(bench|docs|docs\/(api|internals|recipes)|src)\/[\w-]+\.md|assembly\/layout(\/[\w-]+)?\.ts|dist\/(absent|c|index|mpi|piscina|piscina-worker|pool|port|protocol|web|cli|node\/(by-launcher|by-run|inline-agent|input|process-nodes|process|processes|process-memory|web-host|yields)|(agent|chunk|cli-\w+|engine|extensions|launch-job|link-process|make-geometry|monitor|node|noble|private-node|start-watch|top|twin|type|udp|wasm|websocket)-\w+)\.js(\.map)?|dist\/(c|index|mpi|piscina|pool|port|web)\.d\.ts|dist\/(pamir\.wasm|task-output\.cjs)|dist\/tasks\/[\w-]+\.js|examples\/[\w-]+\.js|bench\/peers\/\w+\.[ch]|include\/(mpi\.h|lib\/arena\.c|rust\/(Cargo\.toml|src\/lib\.rs)))$/;
+    /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|SECURITY\.md|(bench|docs|docs\/(api|internals|recipes)|src)\/[\w-]+\.md|assembly\/layout(\/[\w-]+)?\.ts|dist\/(absent|c|index|mpi|piscina|piscina-worker|pool|port|protocol|web|cli|node\/(by-launcher|by-run|inline-agent|input|process-nodes|process|processes|process-memory|web-host|yields)|(agent|chunk|cli-\w+|engine|extensions|launch-job|link-process|make-geometry|monitor|node|noble|private-node|start-watch|top|twin|type|udp|wasm|websocket)-\w+)\.js(\.map)?|dist\/(c|index|mpi|piscina|pool|port|web)\.d\.ts|dist\/(pamir\.wasm|task-output\.cjs)|dist\/tasks\/[\w-]+\.js|examples\/[\w-]+\.js|examples\/c\/[\w-]+\.(c|cpp)|bench\/peers\/\w+\.[ch]|include\/(mpi\.h|lib\/arena\.c|rust\/(Cargo\.toml|src\/lib\.rs)))$/;
   expect(paths.filter((path) => !allowed.test(path))).toEqual([]);
   expect(paths).toEqual(
     expect.arrayContaining([
@@ -34,7 +34,9 @@ test("npm pack holds only what a user needs", () => {
       "docs/api/pamir.md",
       "README.md",
       "LICENSE",
-      ...readdirSync("examples").map((name) => `examples/${name}`),
+      ...readdirSync("examples", { recursive: true, encoding: "utf8" })
+        .filter((name) => name !== "c")
+        .map((name) => `examples/${name}`),
     ]),
   );
 });
@@ -88,7 +90,8 @@ test("the package's documents link to what is in the package", () => {
 });
 
 test("the package's examples import nothing that it lacks", () => {
-  const imported = readdirSync("examples").flatMap((name) =>
+  const programs = readdirSync("examples").filter((name) => name.endsWith(".js"));
+  const imported = programs.flatMap((name) =>
     [...readFileSync(`examples/${name}`, "utf8").matchAll(/(?:from|import) "([^"]+)"/g)].map(
       ([, from]) => from as string,
     ),
