@@ -41,7 +41,7 @@ int main(int argc, char **argv) {
 
   double change = 1;
   int steps = 0;
-  for (; change > 1e-5 && steps < 10000; steps++) {
+  for (; change > 1e-4 && steps < 10000; steps++) {
     MPI_Sendrecv(&grid[1][1], N, MPI_DOUBLE, above, 0, &grid[rows + 1][1], N, MPI_DOUBLE, below, 0, MPI_COMM_WORLD,
                  MPI_STATUS_IGNORE);
     MPI_Sendrecv(&grid[rows][1], N, MPI_DOUBLE, below, 1, &grid[0][1], N, MPI_DOUBLE, above, 1, MPI_COMM_WORLD,

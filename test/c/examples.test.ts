@@ -12,7 +12,7 @@ const WAYS = RANKS.flatMap((ranks) =>
   [
     [],
     ...(process.platform === "linux" ? [["--processes", `${ranks}`]] : []),
-    ...(ranks > 1 ? [["--nodes", "2"]] : []),
+    ...(ranks > 1 ? [["--nodes", ranks === 7 ? "7" : "2"]] : []),
   ].map((more) => ["-n", `${ranks}`, ...more]),
 );
 
