@@ -366,6 +366,25 @@ it("the bench of loops says which of its goals are met", () => {
   expect(stdout).not.toContain("NaN");
 });
 
+it("the bench of C says which of its goals are met, or what is not installed, and refuses other options", () => {
+  const { status, stdout, stderr } = node("bench/c.bench.mjs", ["--quick"]);
+  expect(status, stderr).toBe(0);
+  if (!/^not run: /m.test(stdout) || process.env.PAMIR_REQUIRE_LAUNCHERS !== undefined) {
+    const lines = stdout.split("\n").filter((line) => /^│ \d/.test(line));
+    expect(lines.length).toBe(11);
+    for (const line of lines) expect(line).toMatch(/ │ [1-9]\d* +│ [1-9]\d* +│ '\d+\.\d\d' .* '(yes|NO)?' /);
+  }
+  const without = node("bench/c.bench.mjs", ["--quick"], { PATH: "/nowhere" });
+  expect(without.status, without.stderr).toBe(0);
+  expect(without.stdout).toMatch(
+    /^not run: pamir cc: .*\nnot run: mpicc: .*ENOENT\nnot run: mpirun of Open MPI: .*\n$/,
+  );
+  expect(node("bench/c.bench.mjs", ["--slow"])).toMatchObject({
+    status: 2,
+    stderr: expect.stringContaining('"--slow"'),
+  });
+});
+
 it("the bench of collectives finds limits, and writes them into what has the form of tuning.ts", () => {
   const folder = mkdtempSync(join(inject("folder"), "tune-test-"));
   try {
