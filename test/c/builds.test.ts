@@ -1,0 +1,53 @@
+// docs/recipes/cmake.md and make.md: their files, compiled and run by their commands.
+import { spawnSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { expect, inject, it } from "vitest";
+
+const has = (...tools: string[]): boolean =>
+  process.env.PAMIR_REQUIRE_LAUNCHERS !== undefined ||
+  tools.every((tool) => spawnSync(tool, ["--version"]).status === 0);
+const HAS_CMAKE = has("clang-19", "cmake", "make", "llvm-ar-19");
+const HAS_MAKE = has("clang-19", "make");
+if (!HAS_CMAKE) console.log("not run: the recipe for CMake, since there is no clang-19, cmake, make or llvm-ar-19");
+
+/** A folder with the files of a recipe, and the package where npm installs it; the commands of the last block. */
+function recipe(name: string): { folder: string; commands: string } {
+  const text = readFileSync(`docs/recipes/${name}.md`, "utf8");
+  const folder = mkdtempSync(join(inject("folder"), `${name}-`));
+  for (const [, code = "", file = ""] of text.matchAll(/^```\w+\n((?:\/\/|#) (\S+)\n[\s\S]*?)^```$/gm))
+    writeFileSync(join(folder, file), code);
+  mkdirSync(join(folder, "node_modules/.bin"), { recursive: true });
+  symlinkSync(resolve("."), join(folder, "node_modules/pamir"));
+  symlinkSync(resolve("dist/cli.js"), join(folder, "node_modules/.bin/pamir"));
+  const [, commands = ""] = [...text.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].at(-1) ?? expect.fail(name);
+  return { folder, commands };
+}
+
+function shell(folder: string, commands: string) {
+  return spawnSync("bash", ["-euc", commands], {
+    cwd: folder,
+    encoding: "utf8",
+    timeout: 240_000,
+    // npm of the tests would look for the tests' own package.
+    env: { ...process.env, PATH: `${dirname(process.execPath)}:${process.env.PATH}`, npm_config_local_prefix: folder },
+  });
+}
+
+it.skipIf(!HAS_CMAKE)("cmake.md: a library in C, a program in C++, and a test", () => {
+  const { folder, commands } = recipe("cmake");
+  const { status, stdout, stderr } = shell(folder, commands);
+  expect(status, stdout + stderr).toBe(0);
+  const lines = stdout.split("\n");
+  for (const rank of [0, 1, 2, 3]) expect(lines).toContain(`[${rank}] rank ${rank} of 4: after ${(rank + 3) % 4}`);
+  expect(stdout).toContain("100% tests passed, 0 tests failed out of 1");
+  expect(stderr).not.toMatch(/warning/i);
+});
+
+it.skipIf(!HAS_MAKE)("make.md: several files, with the compiler as a variable", () => {
+  const { folder, commands } = recipe("make");
+  const { status, stdout, stderr } = shell(folder, commands);
+  expect(status, stdout + stderr).toBe(0);
+  expect(stdout).toContain("[0] sum of roots: 4.146264\n");
+  expect(stderr).toBe("");
+});
