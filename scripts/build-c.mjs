@@ -126,7 +126,7 @@ function buildRust(folder) {
 /** @param {string} source @param {string} target @returns {Buffer} */
 function compile(source, target) {
   // As a user compiles them; the others are tests of WASI alone, in a memory of their own.
-  if (/^#include <mpi\.h>/m.test(readFileSync(source, "utf8"))) {
+  if (/^#include <(?:mpi|pami)\.h>/m.test(readFileSync(source, "utf8"))) {
     process.env.PAMIR_CLANG = `clang-${version}`;
     const flags = ["-O2", "-Wall", "-Wextra", "-Werror", "-Wl,--strip-debug"];
     const command = source.endsWith(".cpp") ? "c++" : "cc";

@@ -1,11 +1,12 @@
-// Runs a program of WebAssembly in a task: places it in a region of the job's memory, gives it WASI and MPI, and says how it
-// ended.
+// Runs a program of WebAssembly in a task: places it in a region of the job's memory, gives it WASI, and MPI or PAMI, and says how
+// it ended.
 import { type Client, info, PamiError } from "../index.js";
 import { sleep } from "../kernel/atomics.js";
 import { systemClock } from "../support/clock.js";
 import { mayBlock } from "../support/host.js";
 import { isAbort, ProgramExit } from "./exit.js";
 import { loadMpi, type MpiLoaded } from "./mpi/load.js";
+import { loadPami, type PamiLoaded } from "./pami/load.js";
 import { type ProgramPlace, placeApart, placeInJob } from "./place.js";
 import { type ProgramShape, shapeOf } from "./shape.js";
 import { stackError } from "./stack.js";
@@ -38,8 +39,14 @@ export interface ProgramEnd {
   readonly error: Error | undefined;
 }
 
-/** The names of a module's imports: WASI, MPI, and where the program's memory ends. */
-const MODULE = { wasi: "wasi_snapshot_preview1", mpi: "mpi", pamir: "pamir" } as const;
+/** The names of a module's imports: WASI, MPI, PAMI, and where the program's memory ends. */
+const MODULE = { wasi: "wasi_snapshot_preview1", mpi: "mpi", pami: "pami", pamir: "pamir" } as const;
+
+/** Libraries that a program uses. */
+interface Libraries {
+  readonly mpi: MpiLoaded | undefined;
+  readonly pami: PamiLoaded | undefined;
+}
 
 /**
  * Checks a binary before it is run. @param isolate as in `ProgramOptions` @returns the bytes of its stack and data
@@ -70,12 +77,11 @@ export async function runProgram(client: Client, binary: Uint8Array, options: Pr
     ? placeApart(binary, shape, options.heapBytes)
     : placeInJob(client, memory, binary, shape, options.heapBytes);
   const { module } = place;
-  const usesMpi = WebAssembly.Module.imports(module).some(({ module: name }) => name === MODULE.mpi);
-  const mpi = usesMpi ? await loadMpi(client, place, options.hostName) : undefined;
+  const libraries = await librariesOf(client, place, options.hostName);
   const wasi = wasiProgram({ ...hostOf(options), bytes: () => place.bytes() });
-  const instance = new WebAssembly.Instance(module, importsOf(place, wasi, mpi));
+  const instance = new WebAssembly.Instance(module, importsOf(place, wasi, libraries));
   place.begin(instance);
-  const end = start(instance, mpi);
+  const end = start(instance, libraries);
   wasi.close();
   return place.hasWholeStack() ? end : { code: Math.max(1, end.code), error: stackError(end.error) };
 }
@@ -114,12 +120,23 @@ export function checkShared(): void {
   if (mode === "messages") throw new PamiError("PAMIR_NOT_ISOLATED", `a program would get no messages: ${why}`);
 }
 
-function importsOf(place: ProgramPlace, wasi: WasiProgram, mpi: MpiLoaded | undefined): WebAssembly.Imports {
+/** @throws PAMIR_PROGRAM the program uses both libraries, which would read each other's messages */
+async function librariesOf(client: Client, place: ProgramPlace, hostName: string | undefined): Promise<Libraries> {
+  const used = new Set(WebAssembly.Module.imports(place.module).map(({ module }) => module));
+  if (!used.has(MODULE.pami))
+    return { mpi: used.has(MODULE.mpi) ? await loadMpi(client, place, hostName) : undefined, pami: undefined };
+  if (used.has(MODULE.mpi))
+    throw new PamiError("PAMIR_PROGRAM", "the program uses mpi.h and pami.h: it can have one of them");
+  return { mpi: undefined, pami: await loadPami(client, place) };
+}
+
+function importsOf(place: ProgramPlace, wasi: WasiProgram, { mpi, pami }: Libraries): WebAssembly.Imports {
   const { module, imported } = place;
   const known: WebAssembly.Imports = {
     env: imported === undefined ? {} : { memory: imported },
     [MODULE.wasi]: wasi.imports,
     [MODULE.mpi]: mpi?.calls ?? {},
+    [MODULE.pami]: pami?.calls ?? {},
     // What lies between a program's own end and this address is its heap: include/lib/arena.c.
     [MODULE.pamir]: { arenaEnd: () => place.arenaEnd(), arenaGrow: (bytes: number) => place.arenaGrow(bytes) },
   };
@@ -137,9 +154,9 @@ function importsOf(place: ProgramPlace, wasi: WasiProgram, mpi: MpiLoaded | unde
   return known;
 }
 
-function start(instance: WebAssembly.Instance, mpi: MpiLoaded | undefined): ProgramEnd {
+function start(instance: WebAssembly.Instance, { mpi, pami }: Libraries): ProgramEnd {
   const { _start, __indirect_function_table: table } = instance.exports;
-  mpi?.setTable(table as WebAssembly.Table | undefined);
+  for (const library of [mpi, pami]) library?.setTable(table as WebAssembly.Table | undefined);
   try {
     (_start as () => void)();
   } catch (error) {
