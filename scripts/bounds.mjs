@@ -66,4 +66,4 @@ export const WASM_MAX = 16_450;
 export const COLLECTIVE_WASM_MAX = 21_700;
 
 /** Bytes of the wasm module of MPI's matching engine, which a task loads with its first MPI program. */
-export const MPI_WASM_MAX = 2_690;
+export const MPI_WASM_MAX = 2_730;

@@ -62,9 +62,12 @@ const AREAS: [area: string, end: number, fields: number, isShared?: boolean][] =
   ["MPI_ENGINE block", layout.MPI_ENGINE_SIZE, 9],
   ["MPI_COMM entry", layout.MPI_COMM_SIZE, 4, false],
   ["MPI_REQUEST:", layout.MPI_REQUEST_SIZE, 14, false],
-  ["MPI_HEADER:", layout.MPI_HEADER_SIZE, 6, false],
-  ["MPI_RTS:", layout.MPI_RTS_SIZE, 3, false],
+  ["MPI_HEADER:", layout.MPI_HEADER_SIZE, 4, false],
+  ["MPI_RTS:", layout.MPI_RTS_SIZE, 4, false],
   ["MPI_STORED:", layout.MPI_STORED_PAYLOAD_OFFSET + 4, 4, false],
+  ["MPI_CALLS block", layout.MPI_CALLS_SIZE, 20, false],
+  ["MPI_GROUP entry", 2 ** layout.MPI_GROUP_SHIFT, 4, false],
+  ["MPI_C_STATUS:", 2 ** layout.MPI_C_STATUS_SHIFT, 5, false],
 ];
 
 describe.each(AREAS)("%s", (area, end, least, isShared = true) => {

@@ -1,7 +1,5 @@
 // The MPI_CALLS block of this instance: one program has one instance. What it says of handles.
 import {
-  MPI_CALLS_COMM_SHIFT,
-  MPI_CALLS_COMM_SIZE_OFFSET,
   MPI_CALLS_COMMS_OFFSET,
   MPI_CALLS_FIRST_OWN,
   MPI_CALLS_GUARD_OFFSET,
@@ -10,6 +8,8 @@ import {
   MPI_CALLS_PREDEFINED,
   MPI_CALLS_STACK_GUARD,
   MPI_CALLS_TYPES_OFFSET,
+  MPI_GROUP_SHIFT,
+  MPI_GROUP_SIZE_OFFSET,
 } from "../layout";
 
 /** Pointer to the block. */
@@ -40,8 +40,8 @@ function placeOfHandle(handle: u32): u32 {
 export function commOf(handle: u32): usize {
   const place = placeOfHandle(handle);
   if (place >= MPI_CALLS_HANDLES) return 0;
-  const comm = word(MPI_CALLS_COMMS_OFFSET) + (place << MPI_CALLS_COMM_SHIFT);
-  return load<u32>(comm, MPI_CALLS_COMM_SIZE_OFFSET) == 0 ? 0 : comm;
+  const comm = word(MPI_CALLS_COMMS_OFFSET) + (place << MPI_GROUP_SHIFT);
+  return load<u32>(comm, MPI_GROUP_SIZE_OFFSET) == 0 ? 0 : comm;
 }
 
 /** Bytes of `count` elements of a type; -1: calls with them go the long way. */

@@ -9,14 +9,14 @@ import {
   MPI_C_STATUS_SHIFT,
   MPI_C_STATUS_SOURCE_OFFSET,
   MPI_C_STATUS_TAG_OFFSET,
-  MPI_CALLS_COMM_NUMBER_OFFSET,
-  MPI_CALLS_COMM_RANK_OFFSET,
-  MPI_CALLS_COMM_SIZE_OFFSET,
   MPI_CALLS_ENGINE_OFFSET,
   MPI_CALLS_POINTER_MIN,
   MPI_CALLS_POLLS_MAX,
   MPI_CALLS_POLLS_OFFSET,
   MPI_CALLS_SENT_AT_ONCE_OFFSET,
+  MPI_GROUP_NUMBER_OFFSET,
+  MPI_GROUP_RANK_OFFSET,
+  MPI_GROUP_SIZE_OFFSET,
   MPI_HEADER_BYTES_OFFSET,
   MPI_HEADER_SOURCE_OFFSET,
   MPI_HEADER_TAG_OFFSET,
@@ -208,10 +208,10 @@ export function MPI_Test(pointer: usize, flag: usize, status: usize): i32 {
 export function MPI_Iprobe(from: i32, tag: i32, handle: u32, flag: usize, status: usize): i32 {
   const comm = commOf(handle);
   if (!isOpen() || comm == 0) return iprobeSlowly(from, tag, handle, flag, status);
-  const isRank = from == MPI_ANY || <u32>from < load<u32>(comm, MPI_CALLS_COMM_SIZE_OFFSET);
+  const isRank = from == MPI_ANY || <u32>from < load<u32>(comm, MPI_GROUP_SIZE_OFFSET);
   if (!isRank || (tag < 0 && tag != MPI_C_ANY_TAG)) return iprobeSlowly(from, tag, handle, flag, status);
   const engine = word(MPI_CALLS_ENGINE_OFFSET);
-  const number = load<u32>(comm, MPI_CALLS_COMM_NUMBER_OFFSET);
+  const number = load<u32>(comm, MPI_GROUP_NUMBER_OFFSET);
   const wanted = tag == MPI_C_ANY_TAG ? MPI_ANY : tag;
   const hasCome = poll();
   const stored = mpiProbe(engine, number, from, wanted);
@@ -230,14 +230,14 @@ export function MPI_Iprobe(from: i32, tag: i32, handle: u32, flag: usize, status
 export function MPI_Comm_rank(handle: u32, rank: usize): i32 {
   const comm = commOf(handle);
   if (!isOpen() || comm == 0) return rankSlowly(handle, rank);
-  store<u32>(rank, load<u32>(comm, MPI_CALLS_COMM_RANK_OFFSET));
+  store<u32>(rank, load<u32>(comm, MPI_GROUP_RANK_OFFSET));
   return 0;
 }
 
 export function MPI_Comm_size(handle: u32, size: usize): i32 {
   const comm = commOf(handle);
   if (!isOpen() || comm == 0) return sizeSlowly(handle, size);
-  store<u32>(size, load<u32>(comm, MPI_CALLS_COMM_SIZE_OFFSET));
+  store<u32>(size, load<u32>(comm, MPI_GROUP_SIZE_OFFSET));
   return 0;
 }
 

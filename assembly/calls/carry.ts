@@ -14,10 +14,6 @@ import {
   MPI_C_ANY_TAG,
   MPI_CALLS_ARENA_BYTES_OFFSET,
   MPI_CALLS_ARENA_OFFSET,
-  MPI_CALLS_COMM_NUMBER_OFFSET,
-  MPI_CALLS_COMM_PEERS_OFFSET,
-  MPI_CALLS_COMM_RANK_OFFSET,
-  MPI_CALLS_COMM_SIZE_OFFSET,
   MPI_CALLS_CONTEXT_OFFSET,
   MPI_CALLS_CONTEXTS_OFFSET,
   MPI_CALLS_EAGER_MAX_OFFSET,
@@ -33,9 +29,12 @@ import {
   MPI_CALLS_REGION_INDEX_OFFSET,
   MPI_CALLS_WON_OFFSET,
   MPI_EAGER,
+  MPI_GROUP_NUMBER_OFFSET,
+  MPI_GROUP_PEERS_OFFSET,
+  MPI_GROUP_RANK_OFFSET,
+  MPI_GROUP_SIZE_OFFSET,
   MPI_HEADER_BYTES_OFFSET,
   MPI_HEADER_COMM_OFFSET,
-  MPI_HEADER_KIND_OFFSET,
   MPI_HEADER_KIND_SHIFT,
   MPI_HEADER_SIZE,
   MPI_HEADER_SOURCE_OFFSET,
@@ -85,16 +84,16 @@ function laneTo(ordinal: u32, bytes: u32): usize {
 }
 
 function writeHeader(at: usize, comm: usize, tag: i32, kind: u32, bytes: u32): void {
-  const number = load<u32>(comm, MPI_CALLS_COMM_NUMBER_OFFSET);
+  const number = load<u32>(comm, MPI_GROUP_NUMBER_OFFSET);
   store<u32>(at, number | (kind << MPI_HEADER_KIND_SHIFT), MPI_HEADER_COMM_OFFSET);
-  store<u32>(at, load<u32>(comm, MPI_CALLS_COMM_RANK_OFFSET), MPI_HEADER_SOURCE_OFFSET);
+  store<u32>(at, load<u32>(comm, MPI_GROUP_RANK_OFFSET), MPI_HEADER_SOURCE_OFFSET);
   store<i32>(at, tag, MPI_HEADER_TAG_OFFSET);
   store<u32>(at, bytes, MPI_HEADER_BYTES_OFFSET);
 }
 
 /** Ordinal of a rank; the largest number if it goes the long way. */
 function ordinalOf(comm: usize, rank: u32): u32 {
-  return load<u32>(load<usize>(comm, MPI_CALLS_COMM_PEERS_OFFSET) + (rank << 2));
+  return load<u32>(load<usize>(comm, MPI_GROUP_PEERS_OFFSET) + (rank << 2));
 }
 
 function endpointAt(ordinal: u32): u32 {
@@ -112,7 +111,7 @@ export function send(buffer: usize, count: i32, type: u32, to: u32, tag: i32, ha
   if (!isOpen()) return LONG;
   const comm = commOf(handle);
   const bytes = bytesOf(type, count);
-  if (comm == 0 || bytes < 0 || tag < 0 || to >= load<u32>(comm, MPI_CALLS_COMM_SIZE_OFFSET)) return LONG;
+  if (comm == 0 || bytes < 0 || tag < 0 || to >= load<u32>(comm, MPI_GROUP_SIZE_OFFSET)) return LONG;
   if (buffer == 0 && bytes != 0) return LONG;
   const isEager = <u32>bytes <= word(MPI_CALLS_EAGER_MAX_OFFSET);
   const follows: u32 = isEager ? bytes : MPI_RTS_SIZE;
@@ -149,9 +148,9 @@ export function receive(buffer: usize, count: i32, type: u32, from: i32, tag: i3
   const comm = commOf(handle);
   const bytes = bytesOf(type, count);
   if (comm == 0 || bytes < 0 || (bytes != 0 && !isInArena(buffer, bytes))) return LONG;
-  if (from != MPI_ANY && <u32>from >= load<u32>(comm, MPI_CALLS_COMM_SIZE_OFFSET)) return LONG;
+  if (from != MPI_ANY && <u32>from >= load<u32>(comm, MPI_GROUP_SIZE_OFFSET)) return LONG;
   if (tag < 0 && tag != MPI_C_ANY_TAG) return LONG;
-  const number = load<u32>(comm, MPI_CALLS_COMM_NUMBER_OFFSET);
+  const number = load<u32>(comm, MPI_GROUP_NUMBER_OFFSET);
   const wanted = tag == MPI_C_ANY_TAG ? MPI_ANY : tag;
   const request = mpiPost(word(MPI_CALLS_ENGINE_OFFSET), number, from, wanted, buffer, bytes);
   if (request == MPI_NO_MEMORY) return LONG;
@@ -222,7 +221,7 @@ function arrive(event: usize): bool {
   const header = load<usize>(event, 8);
   const ordinal = load<u32>(event, 12);
   if (ordinal >= word(MPI_CALLS_LOCALS_OFFSET)) return false;
-  const kind = load<u16>(header, MPI_HEADER_KIND_OFFSET);
+  const kind = load<u32>(header, MPI_HEADER_COMM_OFFSET) >>> MPI_HEADER_KIND_SHIFT;
   let follows = load<u32>(header, MPI_HEADER_BYTES_OFFSET);
   if (kind != MPI_EAGER) follows = kind == MPI_RTS ? MPI_RTS_SIZE : 0;
   if ((commit & RECORD_LENGTH_MASK) != MPI_HEADER_SIZE + follows) return false;

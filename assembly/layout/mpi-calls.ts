@@ -11,7 +11,7 @@
 //    20  locals        TypeScript  how many ordinals are those of this node
 //    24  first         TypeScript  number of the task in slot 0
 //    28  contexts      TypeScript  contexts of each task
-//    32  comms         TypeScript  pointer to MPI_CALLS_COMM entries, by handle
+//    32  comms         TypeScript  pointer to MPI_GROUP entries, by handle
 //    36  types         TypeScript  pointer to a word by handle: bytes of an element without gaps, or 0
 //    40  guard         TypeScript  pointer to the last word of the program's stack
 //    44  regionIndex   TypeScript  number of the region in which the program lies
@@ -46,17 +46,17 @@ export const MPI_CALLS_WON_OFFSET: u32 = 72;
 export const MPI_CALLS_POLLS_OFFSET: u32 = 76;
 export const MPI_CALLS_SIZE: u32 = 128;
 
-// ╒═════════════ MPI_CALLS_COMM entry, 16 bytes: a communicator of the program ═════════════════════════════════════╕
+// ╒═════════════ MPI_GROUP entry, 16 bytes: a communicator of the program ══════════════════════════════════════════╕
 //     0  number        of the communicator, by which the engine knows it
 //     4  rank          of this task in it
 //     8  size          how many ranks it has; 0: the handle is none, or not one of the short way
 //    12  peers         pointer to a word by rank: its ordinal; NONE: the rank is in another node
 // ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
-export const MPI_CALLS_COMM_NUMBER_OFFSET: u32 = 0;
-export const MPI_CALLS_COMM_RANK_OFFSET: u32 = 4;
-export const MPI_CALLS_COMM_SIZE_OFFSET: u32 = 8;
-export const MPI_CALLS_COMM_PEERS_OFFSET: u32 = 12;
-export const MPI_CALLS_COMM_SHIFT: u32 = 4;
+export const MPI_GROUP_NUMBER_OFFSET: u32 = 0;
+export const MPI_GROUP_RANK_OFFSET: u32 = 4;
+export const MPI_GROUP_SIZE_OFFSET: u32 = 8;
+export const MPI_GROUP_PEERS_OFFSET: u32 = 12;
+export const MPI_GROUP_SHIFT: u32 = 4;
 
 /** Handles of predefined objects are below this one; the tables have an entry for each. */
 export const MPI_CALLS_PREDEFINED: u32 = 0x400;
@@ -79,7 +79,7 @@ export const MPI_CALLS_META: u32 = 0x100fff;
 export const MPI_C_ANY_TAG: i32 = -2;
 export const MPI_C_REQUEST_NULL: u32 = 0x180;
 
-// ╒═════════════ MPI_Status of the program, 32 bytes ═══════════════════════════════════════════════════════════════╕
+// ╒═════════════ MPI_C_STATUS: 32 bytes, the MPI_Status of a program ══════════════════════════════════════════════╕
 //     0  source        rank that sent
 //     4  tag           of the message
 //     8  error         of the request, where a call has several

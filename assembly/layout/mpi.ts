@@ -96,14 +96,13 @@ export const MPI_ANY: i32 = -1;
 export const MPI_TRUNCATED: u32 = 15;
 
 // ╒═════════════ MPI_HEADER: 16 bytes, of each message of the engine: with 8 bytes of payload, half a cache line ═══╕
-//     0  comm          16 bits: number of the communicator
-//     2  kind          16 bits: MPI_EAGER: the payload follows; MPI_RTS: its place follows; MPI_ANSWER: nothing follows
+//     0  comm          number of the communicator, below 2^16; from bit 16 on: MPI_EAGER, the payload follows;
+//                      MPI_RTS, its place follows; or MPI_ANSWER, nothing follows
 //     4  source        rank of the sender in it
 //     8  tag           of the message, never MPI_ANY
 //    12  bytes         bytes of the message's payload; of MPI_ANSWER: the request of the MPI_RTS
 // ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
 export const MPI_HEADER_COMM_OFFSET: u32 = 0;
-export const MPI_HEADER_KIND_OFFSET: u32 = 2;
 export const MPI_HEADER_KIND_SHIFT: u32 = 16;
 export const MPI_HEADER_COMM_MASK: u32 = 0xffff;
 export const MPI_HEADER_SOURCE_OFFSET: u32 = 4;

@@ -20,8 +20,9 @@ import {
   MPI_ENGINE_STORED_BYTES_OFFSET,
   MPI_ENGINE_STORED_OFFSET,
   MPI_HEADER_BYTES_OFFSET,
+  MPI_HEADER_COMM_MASK,
   MPI_HEADER_COMM_OFFSET,
-  MPI_HEADER_KIND_OFFSET,
+  MPI_HEADER_KIND_SHIFT,
   MPI_HEADER_SIZE,
   MPI_HEADER_SOURCE_OFFSET,
   MPI_HEADER_TAG_OFFSET,
@@ -142,6 +143,16 @@ function append(queue: usize, entry: usize): void {
   store<usize>(queue, entry, 4);
 }
 
+/** MPI_EAGER, MPI_RTS, MPI_ANSWER; what other tasks say may be another number. */
+function kindOf(header: usize): u32 {
+  return load<u32>(header, MPI_HEADER_COMM_OFFSET) >>> MPI_HEADER_KIND_SHIFT;
+}
+
+/** Number of a message's communicator. */
+function numberOf(header: usize): u32 {
+  return load<u32>(header, MPI_HEADER_COMM_OFFSET) & MPI_HEADER_COMM_MASK;
+}
+
 /** Gives a request the message with this header. */
 function deliver(request: usize, header: usize, payload: usize, origin: u32): void {
   const bytes = load<u32>(header, MPI_HEADER_BYTES_OFFSET);
@@ -152,7 +163,7 @@ function deliver(request: usize, header: usize, payload: usize, origin: u32): vo
   store<u32>(request, bytes, MPI_REQUEST_BYTES_OFFSET);
   store<u32>(request, isWhole ? 0 : MPI_TRUNCATED, MPI_REQUEST_ERROR_OFFSET);
   store<u32>(request, origin, MPI_REQUEST_ORIGIN_OFFSET);
-  if (load<u16>(header, MPI_HEADER_KIND_OFFSET) == MPI_EAGER) {
+  if (kindOf(header) == MPI_EAGER) {
     copyPayload(load<usize>(request, MPI_REQUEST_BUFFER_OFFSET), payload, isWhole ? bytes : capacity);
     store<u32>(request, MPI_REQUEST_DONE, MPI_REQUEST_STATE_OFFSET);
     return;
@@ -166,7 +177,7 @@ function deliver(request: usize, header: usize, payload: usize, origin: u32): vo
 
 /** Bytes that a stored message has behind its header. */
 function followingBytes(header: usize): u32 {
-  const kind = load<u16>(header, MPI_HEADER_KIND_OFFSET);
+  const kind = kindOf(header);
   return kind == MPI_RTS ? MPI_RTS_SIZE : load<u32>(header, MPI_HEADER_BYTES_OFFSET);
 }
 
@@ -271,9 +282,9 @@ function takePosted(engine: usize, comm: usize, source: i32, tag: i32): usize {
  * @returns pointer to the request, in state MATCHED or DONE; MPI_ARRIVED_STORED, MPI_NO_MEMORY, MPI_NO_REQUEST
  */
 export function mpiArrive(engine: usize, header: usize, payload: usize, origin: u32): usize {
-  const kind = load<u16>(header, MPI_HEADER_KIND_OFFSET);
+  const kind = kindOf(header);
   if (kind == MPI_ANSWER) return answered(engine, header);
-  const number = load<u16>(header, MPI_HEADER_COMM_OFFSET);
+  const number = numberOf(header);
   const bytes = followingBytes(header);
   if (kind > MPI_RTS || bytes > MPI_EAGER_BYTES_MAX || number >= load<u32>(engine, MPI_ENGINE_COMM_COUNT_OFFSET)) {
     return MPI_NO_REQUEST;
@@ -326,7 +337,7 @@ export function mpiTake(engine: usize, number: u32, source: i32, tag: i32): usiz
 export function mpiMatched(engine: usize, stored: usize, buffer: usize, capacity: u32): usize {
   const request = makeReceive(engine, buffer, capacity);
   if (request == 0) return MPI_NO_MEMORY;
-  store<u32>(request, load<u16>(stored, MPI_STORED_HEADER_OFFSET + MPI_HEADER_COMM_OFFSET), MPI_REQUEST_COMM_OFFSET);
+  store<u32>(request, numberOf(stored + MPI_STORED_HEADER_OFFSET), MPI_REQUEST_COMM_OFFSET);
   deliverStored(engine, stored, request);
   return request;
 }

@@ -333,6 +333,11 @@ export class MessageEngine {
     return this.#answers.length > 0;
   }
 
+  /** Whether the end of any rank is known. */
+  get hasLostRanks(): boolean {
+    return this.#ended.size > 0;
+  }
+
   /** Gives all memory back. The context stays. */
   close(): void {
     for (const region of this.#regions) region.close();

@@ -418,9 +418,11 @@ export class MpiPlayer {
       origin: 0,
       pointer: 0,
     });
-    const at = { comm: L.MPI_HEADER_COMM_OFFSET, kind: L.MPI_HEADER_KIND_OFFSET, bytes: L.MPI_HEADER_BYTES_OFFSET }[
-      field
-    ];
+    const at = {
+      comm: L.MPI_HEADER_COMM_OFFSET,
+      kind: L.MPI_HEADER_COMM_OFFSET + L.MPI_HEADER_KIND_SHIFT / 8,
+      bytes: L.MPI_HEADER_BYTES_OFFSET,
+    }[field];
     // Number and kind have 16 bits each.
     const bytes = new Uint8Array(field === "bytes" ? Uint32Array.of(word).buffer : Uint16Array.of(word).buffer);
     for (const area of [this.#around, this.#area]) area.set(bytes, at);

@@ -18,7 +18,7 @@ const SPIN_MS = 0.05;
 /** Bytes of the block, of the request of all sends that are over at once, and of both tables. */
 const REQUEST_AT = L.MPI_CALLS_SIZE;
 const COMMS_AT = REQUEST_AT + L.MPI_REQUEST_SIZE;
-const TYPES_AT = COMMS_AT + (L.MPI_CALLS_HANDLES << L.MPI_CALLS_COMM_SHIFT);
+const TYPES_AT = COMMS_AT + (L.MPI_CALLS_HANDLES << L.MPI_GROUP_SHIFT);
 const WHOLE = TYPES_AT + 4 * L.MPI_CALLS_HANDLES;
 
 export class ShortCalls {
@@ -116,7 +116,10 @@ export class ShortCalls {
   get #isPlain(): boolean {
     const { core, task } = this.#host;
     const { paused, ended } = core.receiver;
-    const isIdle = !this.#state.engine.owesAnswers && core.activity.busy === 0 && !core.isAdvancing && !core.isClosed;
+    const { engine } = this.#state;
+    // Behind the end of a rank, each call looks whether it can still succeed.
+    const isIdle =
+      !engine.owesAnswers && !engine.hasLostRanks && core.activity.busy === 0 && !core.isAdvancing && !core.isClosed;
     const isObserved = task.observers.witness.tracer !== undefined || task.observers.isStrict;
     return isIdle && !isObserved && !ended.hasOrphans && paused.direct[MPI_DISPATCH] !== undefined;
   }
@@ -176,8 +179,8 @@ export class ShortCalls {
     const { words } = engine;
     const place = placeOf(handle);
     if (place < 0) return;
-    const entry = COMMS_AT + (place << L.MPI_CALLS_COMM_SHIFT);
-    this.#set(entry + L.MPI_CALLS_COMM_SIZE_OFFSET, 0);
+    const entry = COMMS_AT + (place << L.MPI_GROUP_SHIFT);
+    this.#set(entry + L.MPI_GROUP_SIZE_OFFSET, 0);
     const before = this.#peers.get(handle);
     if (before !== undefined) engine.freeScratch(before);
     this.#peers.delete(handle);
@@ -192,10 +195,10 @@ export class ShortCalls {
       const ordinal = addresses.ordinalOf(endpoint);
       words[(at >>> 2) + rank] = ordinal >= 0 && ordinal < locals ? ordinal : L.NONE;
     });
-    this.#set(entry + L.MPI_CALLS_COMM_NUMBER_OFFSET, comm.number);
-    this.#set(entry + L.MPI_CALLS_COMM_RANK_OFFSET, comm.rank);
-    this.#set(entry + L.MPI_CALLS_COMM_PEERS_OFFSET, at);
-    this.#set(entry + L.MPI_CALLS_COMM_SIZE_OFFSET, comm.size);
+    this.#set(entry + L.MPI_GROUP_NUMBER_OFFSET, comm.number);
+    this.#set(entry + L.MPI_GROUP_RANK_OFFSET, comm.rank);
+    this.#set(entry + L.MPI_GROUP_PEERS_OFFSET, at);
+    this.#set(entry + L.MPI_GROUP_SIZE_OFFSET, comm.size);
   }
 
   #setType(handle: number, type: Datatype | undefined): void {

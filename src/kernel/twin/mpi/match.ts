@@ -104,8 +104,13 @@ export function twinMatch(whole: Memory, { takeBlock, giveBlock, divideRest }: M
     return 0;
   }
 
-  const kindOf = (header: number): number => size(header, L.MPI_HEADER_COMM_OFFSET) >>> L.MPI_HEADER_KIND_SHIFT;
-  const numberOf = (header: number): number => get(header, L.MPI_HEADER_COMM_OFFSET) & L.MPI_HEADER_COMM_MASK;
+  function kindOf(header: number): number {
+    return size(header, L.MPI_HEADER_COMM_OFFSET) >>> L.MPI_HEADER_KIND_SHIFT;
+  }
+
+  function numberOf(header: number): number {
+    return get(header, L.MPI_HEADER_COMM_OFFSET) & L.MPI_HEADER_COMM_MASK;
+  }
 
   /** Bytes behind a header. */
   function lengthOf(header: number): number {
