@@ -12,10 +12,6 @@ find_program(PAMIR_NODE node REQUIRED)
 set(CMAKE_C_COMPILER "${PAMIR_NODE}" "${PAMIR_CLI}" cc)
 set(CMAKE_CXX_COMPILER "${PAMIR_NODE}" "${PAMIR_CLI}" c++)
 
-# The archiver of the system's own binutils writes no table of symbols of WebAssembly, which the linker wants.
-find_program(CMAKE_AR NAMES llvm-ar-22 llvm-ar-21 llvm-ar-20 llvm-ar-19 llvm-ar REQUIRED)
-find_program(CMAKE_RANLIB NAMES llvm-ranlib-22 llvm-ranlib-21 llvm-ranlib-20 llvm-ranlib-19 llvm-ranlib REQUIRED)
-
 set(CMAKE_EXECUTABLE_SUFFIX .wasm)
 set(CMAKE_EXECUTABLE_SUFFIX_C .wasm)
 set(CMAKE_EXECUTABLE_SUFFIX_CXX .wasm)
