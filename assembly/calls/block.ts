@@ -2,11 +2,12 @@
 import {
   MPI_CALLS_COMMS_OFFSET,
   MPI_CALLS_FIRST_OWN,
+  MPI_CALLS_GUARD,
   MPI_CALLS_GUARD_OFFSET,
   MPI_CALLS_HANDLES,
+  MPI_CALLS_NULL_GUARD_OFFSET,
   MPI_CALLS_OPEN_OFFSET,
   MPI_CALLS_PREDEFINED,
-  MPI_CALLS_STACK_GUARD,
   MPI_CALLS_TYPES_OFFSET,
   MPI_GROUP_SHIFT,
   MPI_GROUP_SIZE_OFFSET,
@@ -25,9 +26,18 @@ export function word(offset: usize): u32 {
   return load<u32>(block + offset);
 }
 
-/** Whether calls may go the short way. A stack that has run over is told by the long way. */
+/** Whether calls may go the short way. The long way tells of a stack that has run over, and of a write through NULL. */
 export function isOpen(): bool {
-  return word(MPI_CALLS_OPEN_OFFSET) != 0 && load<u32>(word(MPI_CALLS_GUARD_OFFSET)) == MPI_CALLS_STACK_GUARD;
+  return (
+    word(MPI_CALLS_OPEN_OFFSET) != 0 &&
+    isWhole(word(MPI_CALLS_GUARD_OFFSET)) &&
+    isWhole(word(MPI_CALLS_NULL_GUARD_OFFSET))
+  );
+}
+
+/** Whether the program has left two words of a guard as they were. */
+function isWhole(guard: usize): bool {
+  return load<u64>(guard) == (((<u64>MPI_CALLS_GUARD) << 32) | <u64>MPI_CALLS_GUARD);
 }
 
 /** Place of a handle in the tables; MPI_CALLS_HANDLES or more: it has none. */

@@ -14,6 +14,13 @@ export const FALSE_SHARING_SIZE: u32 = 128;
 export const PAGE_SIZE: u32 = 4096;
 export const PAGE_SHIFT: u32 = 12;
 
+/** Where the map begins in a memory that pamir has made: programs in C lie in it, and their NULL is address 0. */
+export const MAP_BASE: u32 = 65536;
+/** Bytes from address 0 on, below a map at MAP_BASE, that hold GUARD_BYTE: a program that changes one has written through NULL. */
+export const NULL_GUARD_BYTES: u32 = 4096;
+/** What each byte holds that a program must not change. Not 0, which is the most frequent value of a stray write. */
+export const GUARD_BYTE: u32 = 0x5a;
+
 // ── Limits ──────────────────────────────────────────────────────────────────────────────────────────────────────
 /** Task slots of one node: its own tasks, including those that have ended, and tasks of other nodes. */
 export const TASK_COUNT_MAX: u32 = 1024;

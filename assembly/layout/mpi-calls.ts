@@ -13,7 +13,7 @@
 //    28  contexts      TypeScript  contexts of each task
 //    32  comms         TypeScript  pointer to MPI_GROUP entries, by handle
 //    36  types         TypeScript  pointer to a word by handle: bytes of an element without gaps, or 0
-//    40  guard         TypeScript  pointer to the last word of the program's stack
+//    40  guard         TypeScript  pointer to the last two words of the program's stack
 //    44  regionIndex   TypeScript  number of the region in which the program lies
 //    48  generation    TypeScript  of that region
 //    52  arena         TypeScript  pointer to its first byte
@@ -23,6 +23,7 @@
 //    68  sentAtOnce    TypeScript  pointer to an MPI_REQUEST that is over: all sends that are over at once have this one
 //    72  won           calls       waits that were over during their looks, since TypeScript has set this to 0
 //    76  polls         calls       tests and probes in a row that found nothing
+//    80  nullGuard     TypeScript  pointer to two words that a write through NULL changes; without such: to those of guard
 // ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
 export const MPI_CALLS_OPEN_OFFSET: u32 = 0;
 export const MPI_CALLS_ENGINE_OFFSET: u32 = 4;
@@ -44,6 +45,7 @@ export const MPI_CALLS_LOOKS_OFFSET: u32 = 64;
 export const MPI_CALLS_SENT_AT_ONCE_OFFSET: u32 = 68;
 export const MPI_CALLS_WON_OFFSET: u32 = 72;
 export const MPI_CALLS_POLLS_OFFSET: u32 = 76;
+export const MPI_CALLS_NULL_GUARD_OFFSET: u32 = 80;
 export const MPI_CALLS_SIZE: u32 = 128;
 
 // ╒═════════════ MPI_GROUP entry, 16 bytes: a communicator of the program ══════════════════════════════════════════╕
@@ -68,8 +70,8 @@ export const MPI_CALLS_HANDLES: u32 = 0x800;
 /** Handles from here on are pointers to requests of the engine; those of TypeScript are smaller numbers. */
 export const MPI_CALLS_POINTER_MIN: u32 = 0x10000;
 
-/** A word of the guard at the low end of a program's stack. */
-export const MPI_CALLS_STACK_GUARD: u32 = 0x5a5a5a5a;
+/** A word of a guard: GUARD_BYTE four times. */
+export const MPI_CALLS_GUARD: u32 = 0x5a5a5a5a;
 /** Tests and probes in a row that find nothing before the task rests for a moment. */
 export const MPI_CALLS_POLLS_MAX: u32 = 1000;
 /** The dispatch id of the engine's messages: the last one of those that programs have. */

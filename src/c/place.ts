@@ -1,8 +1,8 @@
 // Where a program lies: moved into a region of the job's memory, or in a memory of its own.
 import { type Client, type MemRegion, PamiError } from "../index.js";
+import { guardStack, hasNullGuard, isWholeStack, lowError, mendNullGuard, nullError, stackError } from "./guards.js";
 import { relocate } from "./relocate.js";
 import { type ProgramShape, STACK_POINTER, withStackExport } from "./shape.js";
-import { GUARD_BYTE, GUARD_BYTES } from "./stack.js";
 
 /** A program in its place. */
 export interface ProgramPlace {
@@ -14,7 +14,9 @@ export interface ProgramPlace {
   /** Where MPI may keep values, in a program with a memory of its own. */
   readonly kept: KeptPlace | undefined;
   /** Address of the low end of its stack; undefined: it is not known. */
-  readonly guard: number | undefined;
+  readonly stackGuard: number | undefined;
+  /** Address of the bytes that a write through NULL changes; undefined: there are none. */
+  readonly nullGuard: number | undefined;
   /** The memory that the program's addresses are offsets of, as long as it is now. */
   bytes(): Uint8Array;
   /** The end of its heap: an address, signed as calls of WebAssembly pass it. */
@@ -23,8 +25,11 @@ export interface ProgramPlace {
   arenaGrow(bytes: number): number;
   /** The program is instantiated, and has not begun. */
   begin(instance: WebAssembly.Instance): void;
-  /** Whether the stack has not run over its low end, as far as that is known. */
-  hasWholeStack(): boolean;
+  /**
+   * What the program has damaged, as far as its guards tell: its stack has run over, or it has written through NULL. Called
+   * at its end. @param cause what became of the program
+   */
+  damage(cause?: Error): PamiError | undefined;
 }
 
 /** Bytes of the program's memory that the program does not use. */
@@ -56,18 +61,24 @@ export function placeInJob(
   const { byteOffset: base, length } = arena.bytes;
   // What is behind it, the heap, is cleared as it is taken: to clear 48 MiB takes 195 ms.
   client.bytes.fill(0, base, base + shape.bytes);
-  client.bytes.fill(GUARD_BYTE, base, base + GUARD_BYTES);
+  guardStack(client.bytes, base);
+  const hasNull = hasNullGuard(client.bytes);
   return {
     module: new WebAssembly.Module(relocate(binary, base, shape)),
     imported: memory,
     arena,
     kept: undefined,
-    guard: base,
+    stackGuard: base,
+    nullGuard: hasNull ? 0 : undefined,
     bytes: () => client.bytes,
     arenaEnd: () => (base + length) | 0,
     arenaGrow: () => NO_ROOM,
     begin() {},
-    hasWholeStack: () => isWhole(client.bytes, base),
+    damage(cause) {
+      // The more probable cause first: a stack that has run over has not come to address 0.
+      if (!isWholeStack(client.bytes, base)) return stackError(cause);
+      return hasNull && !mendNullGuard(client.bytes) ? nullError(cause) : undefined;
+    },
   };
 }
 
@@ -93,7 +104,8 @@ export function placeApart(binary: Uint8Array, shape: ProgramShape, heapBytes = 
     imported,
     arena: undefined,
     kept: stack && { at: stack.top - KEPT_BYTES, bytes: KEPT_BYTES },
-    guard: stackFirst ? 0 : undefined,
+    stackGuard: stackFirst ? 0 : undefined,
+    nullGuard: undefined,
     bytes: current,
     arenaEnd: () => current().length | 0,
     arenaGrow: (count) => growBy(memory as WebAssembly.Memory, count >>> 0),
@@ -103,18 +115,15 @@ export function placeApart(binary: Uint8Array, shape: ProgramShape, heapBytes = 
       if (memory === undefined)
         throw new PamiError("PAMIR_PROGRAM", "the program neither imports nor exports its memory");
       if (pointer !== undefined) pointer.value -= KEPT_BYTES;
-      if (stackFirst) current().fill(GUARD_BYTE, 0, GUARD_BYTES);
+      if (stackFirst) guardStack(current(), 0);
     },
-    hasWholeStack() {
-      if (stack === undefined || !stackFirst) return true;
+    damage(cause) {
+      if (stack === undefined || !stackFirst) return undefined;
       // A frame that begins below address 0 traps before it reaches the guard.
-      return (pointer?.value as number) >>> 0 <= stack.top && isWhole(current(), 0);
+      if ((pointer?.value as number) >>> 0 > stack.top) return stackError(cause);
+      return isWholeStack(current(), 0) ? undefined : lowError(cause);
     },
   };
-}
-
-function isWhole(bytes: Uint8Array, guard: number): boolean {
-  return bytes.subarray(guard, guard + GUARD_BYTES).every((byte) => byte === GUARD_BYTE);
 }
 
 function newMemory(limits: WebAssembly.MemoryDescriptor): WebAssembly.Memory {

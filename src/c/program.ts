@@ -9,7 +9,6 @@ import { loadMpi, type MpiLoaded } from "./mpi/load.js";
 import { loadPami, type PamiLoaded } from "./pami/load.js";
 import { type ProgramPlace, placeApart, placeInJob } from "./place.js";
 import { type ProgramShape, shapeOf } from "./shape.js";
-import { stackError } from "./stack.js";
 import type { WasiHost } from "./wasi/host.js";
 import { type WasiProgram, wasiProgram } from "./wasi/wasi.js";
 
@@ -83,7 +82,8 @@ export async function runProgram(client: Client, binary: Uint8Array, options: Pr
   place.begin(instance);
   const end = start(instance, libraries);
   wasi.close();
-  return place.hasWholeStack() ? end : { code: Math.max(1, end.code), error: stackError(end.error) };
+  const error = place.damage(end.error);
+  return error === undefined ? end : { code: Math.max(1, end.code), error };
 }
 
 function hostOf({

@@ -82,7 +82,7 @@ export interface MemoryMap extends Required<Limits> {
 /** 4 GiB less one wasm page: pointers are u32, and so is the end of the memory. */
 export const MEMORY_BYTES_MAX = 4 * 1024 ** 3 - 65536;
 
-/** The map for these limits, at `base` (0, except in tests where it straddles 2^31). */
+/** The map for these limits, at `base` (MAP_BASE in jobs; in tests also 0, or one that straddles 2^31). */
 export function memoryMap(limits: Limits, base = 0): MemoryMap {
   const endpoints = limits.tasks * limits.contexts;
   const tasksBase = base + L.JOB_SIZE;

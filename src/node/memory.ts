@@ -1,5 +1,6 @@
 // The memory of a job: one for all its tasks, or one for each task if they can't share memory.
 
+import { GUARD_BYTE, MAP_BASE, NULL_GUARD_BYTES } from "../../assembly/layout.js";
 import { PamiError } from "../core/error.js";
 import { TaskErrors } from "../core/task-errors.js";
 import type { Futex, Memory } from "../kernel/kernel.js";
@@ -18,8 +19,8 @@ export interface JobMemoryRequest {
   readonly isFixed: boolean;
   /** Whether to use the twin's kernels over a plain buffer if the host refuses a WebAssembly.Memory (default: no). */
   readonly mayBeTwins?: boolean;
-  /** Offset of the map in the memory. */
-  readonly base: number;
+  /** Offset of the map in the memory (default MAP_BASE, above the bytes to which NULL of programs in C points). */
+  readonly base?: number | undefined;
   /** Number of the node's first task (default 0). */
   readonly first?: number;
 }
@@ -53,8 +54,10 @@ export function makeJobMemory(request: JobMemoryRequest, wasm: boolean, forProce
   const { map, shared, futex, provide } = findRoom(request, wasm, forProcesses);
   const memory = openMemory(shared, futex);
   // All but the heap, whose extents get their pages when they are allocated.
-  provide?.(map.job, map.heapBase);
+  const isGuarded = map.job === MAP_BASE;
+  provide?.(isGuarded ? 0 : map.job, map.heapBase);
   provide?.(map.end, memory.buffer.byteLength);
+  if (isGuarded) new Uint8Array(memory.buffer).fill(GUARD_BYTE, 0, NULL_GUARD_BYTES);
   formatMemory(map, memory, hardwareThreads(), request.first);
   return { map, shared, memory, isWasm: "buffer" in shared };
 }
@@ -65,7 +68,7 @@ export function makeJobMemory(request: JobMemoryRequest, wasm: boolean, forProce
  * reserves addresses: Chromium 156 allows all threads of a page 124. Then this tries a plain buffer in the same way.
  */
 function findRoom(request: JobMemoryRequest, wasm: boolean, forProcesses?: MakeProcessMemory): Room {
-  const { limits, isFixed, mayBeTwins, base } = request;
+  const { limits, isFixed, mayBeTwins, base = MAP_BASE } = request;
   for (let heapBytes = limits.heapBytes; ; heapBytes /= 2) {
     const map = memoryMap({ ...limits, heapBytes }, base);
     try {

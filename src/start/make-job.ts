@@ -87,7 +87,7 @@ function makeRoom({ count, limits, options, nodes, processes, link }: JobPlan): 
     isFixed: options.heapBytes !== undefined,
     // Tasks that share memory have one memory for kernels of both kinds.
     mayBeTwins: !isShared && options.kernel === undefined,
-    base: options.memoryBase ?? 0,
+    base: options.memoryBase,
   };
   // A task that comes later may run wasm, which needs a WebAssembly.Memory.
   const mayGrow = limits.tasks > count && wasmAllowed();

@@ -45,7 +45,7 @@ export function makeRoom(
 ): NodeRoom | Promise<NodeRoom> {
   const limits = nodeLimits({ ...checkLimits(options, 1), tasks: nodes, jobTasks: nodes }, 1);
   const isFixed = options.heapBytes !== undefined;
-  const room = makeJobMemory({ limits, isFixed, mayBeTwins: true, base: 0, first: node }, isWasm);
+  const room = makeJobMemory({ limits, isFixed, mayBeTwins: true, first: node }, isWasm);
   if (room.isWasm === isWasm) return { ...room, open };
   return packetKernelOpener("ts").then((twins) => ({ ...room, open: twins }));
 }

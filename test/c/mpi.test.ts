@@ -92,6 +92,7 @@ describe("a program with a memory of its own", () => {
     ["exit", 9, /pamir: task 1 exited with code 9/],
     ["trap", 1, /pamir: task 1: the program has trapped: unreachable/],
     ["stack", 1, /pamir: task 1: the program's stack has run over its end/],
+    ["null", 1, /pamir: task 1: the program's stack has run over its end.*; or the program has written through NULL/],
     ["rank", 6, /pamir: task 1: MPI_Send: rank 77 is none of 0 to 1 \(MPI_ERR_RANK\)/],
     ["buffer", 1, /pamir: task 1: MPI_Send: the buffer of 8 bytes at 4294967288 ends beyond the program's memory/],
   ])("ends by %s with code %i", (how, code, text) => {
@@ -142,6 +143,8 @@ describe("a rank that ends", () => {
     ["abort", 134, /pamir: task 1: the program called abort\(\)/],
     ["trap", 1, /pamir: task 1: the program has trapped: unreachable/],
     ["stack", 1, /pamir: task 1: the program's stack has run over its end/],
+    ["null", 1, /pamir: task [01]: the program, or another rank of its node, has written through NULL/],
+    ["null far", 1, /pamir: task [01]: the program, or another rank of its node, has written through NULL/],
     ["absent", 1, /the program called MPI_File_open\(\), which pamir does not have/],
     ["rank", 6, /pamir: task 1: MPI_Send: rank 77 is none of 0 to 1 \(MPI_ERR_RANK\)/],
   ])("by %s: exit code %i, and a line that says why", (how, code, text) => {

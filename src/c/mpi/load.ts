@@ -20,7 +20,7 @@ export async function loadMpi(client: Client, place: ProgramPlace, hostName = "l
   state.hostName = hostName;
   const calls = mpiCalls(state);
   // Short calls read the program's buffers where they are: in the job's memory.
-  const short = place.arena === undefined ? {} : new ShortCalls(state, place.arena).over(calls);
+  const short = place.arena === undefined ? {} : new ShortCalls(state, place, place.arena).over(calls);
   return {
     calls: { ...calls, ...short },
     setTable(table) {

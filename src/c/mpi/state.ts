@@ -1,10 +1,10 @@
 // What MPI knows of one program: the objects behind its handles, and its memory.
+import { MPI_CALLS_GUARD as GUARD } from "../../../assembly/layout.js";
 import type { Client, Context, Geometry, MemRegion } from "../../index.js";
 import { type Communicator, Communicators } from "../../mpi/communicator.js";
 import { MessageEngine } from "../../mpi/engine.js";
 import { copyInto } from "../../support/copy.js";
 import type { KeptPlace, ProgramPlace } from "../place.js";
-import { STACK_GUARD, stackError } from "../stack.js";
 import {
   COMM_NULL,
   COMM_SELF,
@@ -105,8 +105,9 @@ export class MpiState {
   /** The region in which the program lies, or that of short scratch places. */
   readonly arena: MemRegion;
   readonly #place: ProgramPlace;
-  /** Place in `words` of the stack's last word; -1: it is not known. */
-  readonly #guard: number;
+  /** Places in `words` of the stack's last word, and of the word to which NULL points; both the same if one is not there. */
+  readonly #stackGuard: number;
+  readonly #nullGuard: number;
   readonly #pool: ScratchPool | undefined;
   /** Bytes of the kept place that are taken. */
   #kept = 0;
@@ -121,7 +122,9 @@ export class MpiState {
     this.engine = new MessageEngine(client, context, this.arena);
     const { engine } = this;
     this.#place = place;
-    this.#guard = place.guard === undefined ? -1 : place.guard >>> 2;
+    const { stackGuard = -1, nullGuard = stackGuard } = place;
+    this.#stackGuard = stackGuard >> 2;
+    this.#nullGuard = nullGuard >> 2;
     this.isApart = place.arena === undefined;
     this.#pool = this.isApart ? new ScratchPool(this.arena) : undefined;
     const within: Copy = (to, from, bytes) => engine.copy(to, from, bytes);
@@ -297,7 +300,7 @@ export class MpiState {
       this.short?.close();
       try {
         if (this.phase !== "running") this.#refuse(name);
-        if (this.#guard >= 0 && this.words[this.#guard] !== STACK_GUARD) throw stackError();
+        if (!this.#hasWholeGuards()) this.#tellDamage();
         if (this.hasRevoked && at >= 0 && !isLocal && this.comms.get(given[at] as number).comm.isRevoked)
           throw new MpiFailure(ERR.REVOKED, "the communicator is revoked");
         return run(...given);
@@ -308,6 +311,20 @@ export class MpiState {
         this.short?.open();
       }
     };
+  }
+
+  #hasWholeGuards(): boolean {
+    const { words } = this;
+    const at = this.#nullGuard;
+    if (at < 0) return true;
+    // The second word, too: it is the link of the most frequent list.
+    return words[this.#stackGuard] === GUARD && words[at] === GUARD && words[at + 1] === GUARD;
+  }
+
+  /** @throws PAMIR_PROGRAM, unless another rank has told of it and mended the guard */
+  #tellDamage(): void {
+    const damage = this.#place.damage();
+    if (damage !== undefined) throw damage;
   }
 
   /** What a call returns that has failed. @throws MpiAbort unless errors are to be returned */

@@ -60,7 +60,7 @@ export function makeMemory(
   const isAlone = nodes === 1 && most === world;
   const limits = isAlone ? own : nodeLimits({ ...own, tasks: most, jobTasks: most }, locals);
   const { map, memory, shared } = makeJobMemory(
-    { limits, isFixed: options.heapBytes !== undefined, base: 0, first },
+    { limits, isFixed: options.heapBytes !== undefined, first },
     isWasm,
     memories?.make,
   );

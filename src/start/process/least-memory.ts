@@ -1,4 +1,5 @@
 // The least size of a memory that the tasks of a job can share. Only for Node.
+import { MAP_BASE } from "../../../assembly/layout.js";
 import { memoryMap } from "../../memory/map.js";
 import { HEAP_BYTES_LEAST } from "../../node/memory.js";
 import { checkLimits, type LimitOptions } from "../limits.js";
@@ -9,5 +10,5 @@ export function leastBytes(
   tasks: number,
 ): number {
   const limits = { ...checkLimits(options, tasks), heapBytes: options.heapBytes ?? HEAP_BYTES_LEAST };
-  return memoryMap(limits, options.memoryBase ?? 0).end;
+  return memoryMap(limits, options.memoryBase ?? MAP_BASE).end;
 }

@@ -14,6 +14,7 @@ __attribute__((noinline)) static int deep(int n, volatile char *before) {
 int main(int argc, char **argv) {
   const char *how = argc > 1 ? argv[1] : "";
   int rank, got = 0;
+  volatile int *volatile nothing = NULL; /* volatile: clang makes a trap of a write through a known NULL */
   if (strcmp(how, "before") == 0) MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -23,6 +24,11 @@ int main(int argc, char **argv) {
     if (strcmp(how, "MPI_Abort") == 0) MPI_Abort(MPI_COMM_WORLD, 5);
     if (strcmp(how, "trap") == 0) __builtin_trap();
     if (strcmp(how, "stack") == 0) printf("%d\n", deep(400, argv[0]));
+    if (strcmp(how, "null") == 0) *nothing = 0;
+    if (strcmp(how, "null far") == 0) { /* no call looks there, but the end does */
+      nothing[900] = 0;
+      return 0;
+    }
     if (strcmp(how, "heap") == 0) {
       char *volatile place = malloc(3000000000u); /* volatile: clang takes an unused malloc() to succeed */
       printf("%s\n", place == NULL ? "NULL" : "memory");

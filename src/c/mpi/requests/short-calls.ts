@@ -4,6 +4,7 @@ import * as L from "../../../../assembly/layout.js";
 import type { Context, MemRegion } from "../../../index.js";
 import { type ShortCallTable, shortCalls } from "../../../kernel/mpi-calls.js";
 import { MPI_DISPATCH } from "../../../mpi/engine.js";
+import type { ProgramPlace } from "../../place.js";
 import type { CommObject, MpiState } from "../state.js";
 import { type Datatype, isDense } from "../types.js";
 import { finishCall } from "./requests.js";
@@ -28,8 +29,8 @@ export class ShortCalls {
   /** Ranks' ordinals, by the handles of their communicators. */
   readonly #peers = new Map<number, MemRegion>();
 
-  /** @param arena the region in which the program lies */
-  constructor(state: MpiState, arena: MemRegion) {
+  /** @param place of the program @param arena the region in which it lies */
+  constructor(state: MpiState, { stackGuard = 0, nullGuard = stackGuard }: ProgramPlace, arena: MemRegion) {
     this.#state = state;
     const { engine, context } = state;
     const { core, task } = context.host;
@@ -48,7 +49,8 @@ export class ShortCalls {
       [L.MPI_CALLS_CONTEXTS_OFFSET, task.map.contexts],
       [L.MPI_CALLS_COMMS_OFFSET, block + COMMS_AT],
       [L.MPI_CALLS_TYPES_OFFSET, block + TYPES_AT],
-      [L.MPI_CALLS_GUARD_OFFSET, arena.bytes.byteOffset],
+      [L.MPI_CALLS_GUARD_OFFSET, stackGuard],
+      [L.MPI_CALLS_NULL_GUARD_OFFSET, nullGuard],
       [L.MPI_CALLS_REGION_INDEX_OFFSET, arena.handle % HANDLE_INDICES],
       [L.MPI_CALLS_GENERATION_OFFSET, Math.floor(arena.handle / HANDLE_INDICES)],
       [L.MPI_CALLS_ARENA_OFFSET, arena.bytes.byteOffset],
