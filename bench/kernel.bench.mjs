@@ -14,7 +14,7 @@ import { BUNDLE_MAX, WASM_MAX } from "../scripts/bounds.mjs";
 import { bundleSizes } from "../scripts/bundle.mjs";
 
 /** @typedef {typeof import("../assembly/layout.js")} Layout */
-/** @typedef {Layout & typeof import("../src/kernel/kernel.js") & typeof import("../src/kernel/wasm.js") & typeof import("../src/kernel/twin/index.js") & typeof import("../src/memory/map.js") & typeof import("../src/generated/version.js")} Internals */
+/** @typedef {Layout & typeof import("../src/kernel/kernel.js") & typeof import("../src/kernel/wasm.js") & typeof import("../src/kernel/twin/index.js") & typeof import("../src/memory/map.js") & typeof import("../src/memory/format.js") & typeof import("../src/generated/version.js")} Internals */
 /** @typedef {"wasm" | "ts"} KernelName */
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -43,7 +43,14 @@ async function bundle(contents) {
 async function internals() {
   const folder = mkdtempSync(join(tmpdir(), "pamir-bench-"));
   const file = join(folder, "internals.mjs");
-  const modules = ["kernel/kernel", "kernel/wasm", "kernel/twin/index", "memory/map", "generated/version"];
+  const modules = [
+    "kernel/kernel",
+    "kernel/wasm",
+    "kernel/twin/index",
+    "memory/map",
+    "memory/format",
+    "generated/version",
+  ];
   const layout = `export * from "./assembly/layout.ts";`;
   writeFileSync(
     file,

@@ -13,7 +13,7 @@
  * that is given back, a third for ports to tasks, 20 bytes for batches that C calls begin. Of these, launch() and the kernels' bytes are loaded with the first job,
  * 21 KB: each task loads anew what is here, and launches none. So is the twin.
  */
-export const BUNDLE_MAX = 73_420;
+export const BUNDLE_MAX = 73_030;
 
 /**
  * Bytes of what is loaded when it is needed: 12 KB for launch(), 9 for the kernels' bytes, 12 KB where tasks share no memory,
@@ -28,11 +28,11 @@ export const BUNDLE_MAX = 73_420;
  * processes and for tasks that lack descriptors, a quarter for frames that are not copied, a quarter for folders that are one
  * user's alone, two thirds for short operations in one function, a half for geometries that are made by calls that block, and
  * for reductions that take what an earlier one has made, 50
- * bytes for ports to tasks, 50 for last looks, 13 for the twin. What only Node can use is not counted: bundlers for browsers
+ * bytes for ports to tasks, 50 for last looks, a half for what a new memory begins with, 13 for the twin. What only Node can use is not counted: bundlers for browsers
  * get dist/absent.js for
  * it.
  */
-export const LATER_MAX = 138_100;
+export const LATER_MAX = 138_660;
 
 /**
  * Bytes that `pamir/web` adds on a page to what launch() loads, minified and gzipped: 8 KB for seals, 22 for sessions, links

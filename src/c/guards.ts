@@ -15,7 +15,7 @@ export function isWholeStack(bytes: Uint8Array, low: number): boolean {
 }
 
 /**
- * Whether the bytes from address 0 on are a guard: `makeJobMemory()` has written them, below a map at MAP_BASE. In a memory of
+ * Whether the bytes from address 0 on are a guard: `formatMemory()` has written them, below a map at MAP_BASE. In a memory of
  * another program, which has its own data there, no map lies there.
  */
 export function hasNullGuard({ buffer }: Uint8Array): boolean {

@@ -1,11 +1,12 @@
 // The memory of a job: one for all its tasks, or one for each task if they can't share memory.
 
-import { GUARD_BYTE, MAP_BASE, NULL_GUARD_BYTES } from "../../assembly/layout.js";
+import { MAP_BASE } from "../../assembly/layout.js";
 import { PamiError } from "../core/error.js";
 import { TaskErrors } from "../core/task-errors.js";
 import type { Futex, Memory } from "../kernel/kernel.js";
 import { openMemory, type SharedMemory } from "../kernel/open.js";
-import { formatMemory, type Limits, MEMORY_BYTES_MAX, type MemoryMap, memoryMap } from "../memory/map.js";
+import { formatMemory } from "../memory/format.js";
+import { type Limits, MEMORY_BYTES_MAX, type MemoryMap, memoryMap } from "../memory/map.js";
 import { hardwareThreads } from "../support/node/cores.js";
 
 /** The smallest heap to try where a host refuses the default. */
@@ -54,10 +55,8 @@ export function makeJobMemory(request: JobMemoryRequest, wasm: boolean, forProce
   const { map, shared, futex, provide } = findRoom(request, wasm, forProcesses);
   const memory = openMemory(shared, futex);
   // All but the heap, whose extents get their pages when they are allocated.
-  const isGuarded = map.job === MAP_BASE;
-  provide?.(isGuarded ? 0 : map.job, map.heapBase);
+  provide?.(map.job === MAP_BASE ? 0 : map.job, map.heapBase);
   provide?.(map.end, memory.buffer.byteLength);
-  if (isGuarded) new Uint8Array(memory.buffer).fill(GUARD_BYTE, 0, NULL_GUARD_BYTES);
   formatMemory(map, memory, hardwareThreads(), request.first);
   return { map, shared, memory, isWasm: "buffer" in shared };
 }

@@ -71,7 +71,7 @@ import {
   TRANSFER_REMOTE_CLOSED,
 } from "../../assembly/layout.js";
 import type { Kernel } from "../../src/kernel/kernel.js";
-import { formatInjection } from "../../src/memory/map.js";
+import { formatInjection } from "../../src/memory/format.js";
 import { word } from "../support/arbitraries.js";
 import { bytesFrom } from "../support/bytes.js";
 import { makeRig, type Rig, type RigOptions } from "../support/kernels.js";

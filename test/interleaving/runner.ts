@@ -1,7 +1,8 @@
 // One thread of the explorer. Thread 0 is also its driver: it walks through the schedules, runs them, checks each one.
 import { parentPort } from "node:worker_threads";
 import { JOB_STARTED_OFFSET } from "../../assembly/layout.js";
-import { formatMemory, type MemoryMap } from "../../src/memory/map.js";
+import { formatMemory } from "../../src/memory/format.js";
+import type { MemoryMap } from "../../src/memory/map.js";
 import {
   AT,
   DIRTY,

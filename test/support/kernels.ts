@@ -29,10 +29,10 @@ import {
 import { type Memory, memoryOf, type PacketKernel } from "../../src/kernel/kernel.js";
 import { twinPacketKernel } from "../../src/kernel/twin/index.js";
 import { wasmKernel, wasmModule } from "../../src/kernel/wasm.js";
+import { formatMemory } from "../../src/memory/format.js";
 import {
   contextBlock,
   engineSlot,
-  formatMemory,
   injectionFifo,
   type Limits,
   type MemoryMap,

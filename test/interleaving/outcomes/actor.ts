@@ -4,7 +4,7 @@ import type { KernelName } from "../../../src/core/kernel-name.js";
 import { memoryOf } from "../../../src/kernel/kernel.js";
 import { twinPacketKernel } from "../../../src/kernel/twin/index.js";
 import { wasmKernel } from "../../../src/kernel/wasm.js";
-import { formatMemory } from "../../../src/memory/map.js";
+import { formatMemory } from "../../../src/memory/format.js";
 import { Rig } from "../../support/kernels.js";
 import { map } from "../control.js";
 import { LITMUS } from "./litmus.js";

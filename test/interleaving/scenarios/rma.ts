@@ -12,7 +12,7 @@ import {
 } from "../../../assembly/layout.js";
 import { endpointOf } from "../../../src/core/endpoint.js";
 import { MemRegion } from "../../../src/core/region.js";
-import { formatInjection } from "../../../src/memory/map.js";
+import { formatInjection } from "../../../src/memory/format.js";
 import { map } from "../control.js";
 import type { Scenario } from "../scenario.js";
 import type { World } from "../world.js";
