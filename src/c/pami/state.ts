@@ -1,4 +1,5 @@
 // What the façade of PAMI knows of one program: its memory, its functions, the objects behind its handles, its last error.
+import { MPI_CALLS_GUARD } from "../../../assembly/layout.js";
 import {
   type Client,
   type Context,
@@ -14,7 +15,7 @@ import {
   type Result,
   SHUTDOWN,
 } from "../../index.js";
-import { STACK_GUARD, stackError } from "../stack.js";
+import { stackError } from "../guards.js";
 import { RECEIVE, RESULT } from "./layouts.js";
 import { ProgramContext } from "./program-context.js";
 
@@ -248,7 +249,7 @@ export class PamiState {
   }
 
   #checkStack(): void {
-    if (this.words[this.arena.bytes.byteOffset >>> 2] !== STACK_GUARD) throw stackError();
+    if (this.words[this.arena.bytes.byteOffset >>> 2] !== MPI_CALLS_GUARD) throw stackError();
   }
 
   #failed(name: string, error: unknown): Result {
