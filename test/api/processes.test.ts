@@ -19,7 +19,7 @@ import { fileURLToPath } from "node:url";
 import { MessageChannel, Worker } from "node:worker_threads";
 import { INTERRUPTED, type Job, launch, type MemRegion, type PamiError, type Result, SHUTDOWN, SUCCESS } from "pamir";
 import { afterAll, describe, expect, inject, it } from "vitest";
-import { JOB_HEAP_LOCK_OFFSET } from "../../assembly/layout.js";
+import { JOB_HEAP_LOCK_OFFSET, MAP_BASE } from "../../assembly/layout.js";
 import { byEffort } from "../support/effort.js";
 import { expectIdle } from "../support/idle.js";
 import { mixed, OTHER_NODE } from "../support/launches.js";
@@ -62,7 +62,7 @@ function memoryFile(): number {
 /** The task that holds the heap's lock; 0: none. Task 0 counts as none too. */
 function holderOfHeap(file: number): number {
   const word = new Int32Array(1);
-  readSync(file, word, 0, 4, JOB_HEAP_LOCK_OFFSET);
+  readSync(file, word, 0, 4, MAP_BASE + JOB_HEAP_LOCK_OFFSET);
   return Math.max(0, (word[0] as number) - 1);
 }
 

@@ -11,7 +11,7 @@ import {
   type TransferParameters,
 } from "pamir";
 import { describe, expect, it } from "vitest";
-import { JOB_HEAP_LOCK_OFFSET } from "../../assembly/layout.js";
+import { JOB_HEAP_LOCK_OFFSET, MAP_BASE } from "../../assembly/layout.js";
 import {
   DATA,
   ENGINE_VARIANTS,
@@ -768,7 +768,7 @@ describe.each(VARIANTS)("$name", (variant) => {
 
     it("is told so where somebody holds the lock of the heap all the time", () =>
       withJob(variant, { regions: 2 }, ({ client }) => {
-        const lock = ((variant.memoryBase ?? 0) + JOB_HEAP_LOCK_OFFSET) >>> 2;
+        const lock = ((variant.memoryBase ?? MAP_BASE) + JOB_HEAP_LOCK_OFFSET) >>> 2;
         const words = new Int32Array(client.bytes.buffer);
         // As if this task held it: the lock of one that ends is freed.
         expect(Atomics.exchange(words, lock, client.task + 1)).toBe(0);
