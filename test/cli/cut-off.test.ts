@@ -40,8 +40,7 @@ it.skipIf(process.platform !== "linux").each([undefined, "inline"])(
   "two of four nodes are stopped while the others go on, finish and end: PAMIR_MINORITY, once they run again; agent: %s",
   { timeout: 100_000 },
   (agent) => {
-    // On a busy machine, a process with its agent inline was not heard for 3 s, and node 0 gave up that one too.
-    const options = `PAMIR_OPTIONS=${JSON.stringify({ silence: 5000, agent })}`;
+    const options = `PAMIR_OPTIONS=${JSON.stringify({ silence: 3000, agent })}`;
     const { stdout } = run("-n", "4", "--nodes", "4", "-x", options, stopped);
     expect(stdout.trim().split("\n").sort()).toEqual([
       "[0] goes on with 2",
