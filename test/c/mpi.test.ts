@@ -166,6 +166,11 @@ describe("a rank that ends", () => {
     expect({ status, stdout }).toEqual({ status: 0, stdout: "NULL\n" });
   });
 
+  it("has more communicators than a task may have regions", () => {
+    const { status, stdout, stderr } = run("-n", "2", "--no-labels", built("many"));
+    expect({ status, stdout, stderr }).toEqual({ status: 0, stdout: "2200 of 2200\n", stderr: "" });
+  });
+
   it("has no memory beyond 2^31, where its pointers would be negative", () => {
     const { status, stderr } = run("-n", "1", "--heap-bytes", "4000000000", built("ends"), "heap");
     expect(stderr).toMatch(/would end at address \d+, the limit is 2147483648: .* \(PAMIR_NO_MEMORY\)/);

@@ -21,13 +21,20 @@ const REQUEST_AT = L.MPI_CALLS_SIZE;
 const COMMS_AT = REQUEST_AT + L.MPI_REQUEST_SIZE;
 const TYPES_AT = COMMS_AT + (L.MPI_CALLS_HANDLES << L.MPI_GROUP_SHIFT);
 const WHOLE = TYPES_AT + 4 * L.MPI_CALLS_HANDLES;
+/** Bytes of a region for the ordinals of several communicators. */
+const PLACES_BYTES = 16_384;
 
 export class ShortCalls {
   readonly #state: MpiState;
   readonly #block: number;
   readonly #host: Context["host"];
-  /** Ranks' ordinals, by the handles of their communicators. */
-  readonly #peers = new Map<number, MemRegion>();
+  /** Pointers to the ordinals of ranks, and how many there are, by the handles of communicators. */
+  readonly #peers = new Map<number, { readonly at: number; readonly count: number }>();
+  /** Places of such ordinals that are free again, by how many go there. */
+  readonly #free = new Map<number, number[]>();
+  /** Where the next new place lies, and the end of that region: a region for each would use up a task's regions. */
+  #next = 0;
+  #end = 0;
 
   /** @param place of the program @param arena the region in which it lies */
   constructor(state: MpiState, { stackGuard = 0, nullGuard = stackGuard }: ProgramPlace, arena: MemRegion) {
@@ -183,16 +190,12 @@ export class ShortCalls {
     if (place < 0) return;
     const entry = COMMS_AT + (place << L.MPI_GROUP_SHIFT);
     this.#set(entry + L.MPI_GROUP_SIZE_OFFSET, 0);
-    const before = this.#peers.get(handle);
-    if (before !== undefined) engine.freeScratch(before);
-    this.#peers.delete(handle);
+    this.#givePlace(handle);
     if (object === undefined) return;
     const { comm } = object;
     const { map, addresses } = context.host.task;
     const locals = map.locals * map.contexts;
-    const peers = engine.scratch(4 * comm.size);
-    this.#peers.set(handle, peers);
-    const at = peers.bytes.byteOffset;
+    const at = this.#takePlace(handle, comm.size);
     comm.endpoints.forEach((endpoint, rank) => {
       const ordinal = addresses.ordinalOf(endpoint);
       words[(at >>> 2) + rank] = ordinal >= 0 && ordinal < locals ? ordinal : L.NONE;
@@ -201,6 +204,31 @@ export class ShortCalls {
     this.#set(entry + L.MPI_GROUP_RANK_OFFSET, comm.rank);
     this.#set(entry + L.MPI_GROUP_PEERS_OFFSET, at);
     this.#set(entry + L.MPI_GROUP_SIZE_OFFSET, comm.size);
+  }
+
+  /** @returns pointer to a word for each of `count` ranks of a communicator */
+  #takePlace(handle: number, count: number): number {
+    let at = this.#free.get(count)?.pop();
+    if (at === undefined) {
+      if (this.#end - this.#next < 4 * count) {
+        const { bytes } = this.#state.engine.scratch(Math.max(PLACES_BYTES, 4 * count));
+        this.#next = bytes.byteOffset;
+        this.#end = this.#next + bytes.length;
+      }
+      at = this.#next;
+      this.#next += 4 * count;
+    }
+    this.#peers.set(handle, { at, count });
+    return at;
+  }
+
+  #givePlace(handle: number): void {
+    const place = this.#peers.get(handle);
+    if (place === undefined) return;
+    this.#peers.delete(handle);
+    const free = this.#free.get(place.count);
+    if (free === undefined) this.#free.set(place.count, [place.at]);
+    else free.push(place.at);
   }
 
   #setType(handle: number, type: Datatype | undefined): void {
