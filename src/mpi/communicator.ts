@@ -13,7 +13,7 @@ import {
   type Result,
   SUCCESS,
 } from "../index.js";
-import type { RankGroup } from "./engine.js";
+import { COMMS_MAX, type RankGroup } from "./engine.js";
 
 /** What a task knows of all its communicators. */
 export class Communicators {
@@ -110,6 +110,10 @@ export class Communicator implements RankGroup {
     rank: number,
     geometry: Geometry | undefined,
   ) {
+    if (number >= COMMS_MAX) {
+      const text = `the communicator would be number ${number}: a task makes at most ${COMMS_MAX}, freed ones included`;
+      throw new PamiError("PAMIR_NO_MEMORY", text);
+    }
     this.#all = all;
     this.number = number;
     this.endpoints = endpoints;

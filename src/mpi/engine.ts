@@ -41,7 +41,7 @@ const EAGER_MAX = 16_384;
 /** The same to tasks of other nodes, where a place costs a journey there and back. */
 const EAGER_MAX_REMOTE = 65_536;
 /** Communicators that a task may have, those that it has given back included. */
-const COMMS_MAX = 4096;
+export const COMMS_MAX = 16_384;
 /** Bytes of the engine's first region, and of each further one. */
 const REGION_BYTES = 1 << 20;
 const HANDLE_INDICES = 2 ** 20;

@@ -171,6 +171,12 @@ describe("a rank that ends", () => {
     expect({ status, stdout, stderr }).toEqual({ status: 0, stdout: "2200 of 2200\n", stderr: "" });
   });
 
+  it("has no communicator beyond the last number that the engine has", () => {
+    const { status, stderr } = run("-n", "1", "--no-labels", built("many"), "limit");
+    expect(stderr).toMatch(/the communicator would be number 16384: a task makes at most 16384, freed ones included/);
+    expect(status).toBe(1);
+  });
+
   it("has no memory beyond 2^31, where its pointers would be negative", () => {
     const { status, stderr } = run("-n", "1", "--heap-bytes", "4000000000", built("ends"), "heap");
     expect(stderr).toMatch(/would end at address \d+, the limit is 2147483648: .* \(PAMIR_NO_MEMORY\)/);
