@@ -12,6 +12,7 @@ import { diagnostics } from "../support/diagnostics.js";
 import { processorName } from "../support/host.js";
 import type { HostMessagePort } from "../support/like.js";
 import { hardwareThreads } from "../support/node/cores.js";
+import { loadOnce } from "../support/promise.js";
 import { Context, type ContextOptions } from "./context.js";
 import type { Geometry } from "./geometry.js";
 import type { GeometryOptions, GeometryRange, GeometrySyncOptions } from "./make-geometry.js";
@@ -75,6 +76,7 @@ export type OnLeave = () => void | Promise<void>;
 
 /** What makes geometries, once it is loaded. */
 let geometries: typeof import("./make-geometry.js") | undefined;
+const loadGeometries = loadOnce(() => import("./make-geometry.js"));
 const CLOSE_KEYS: Keys<CloseOptions> = { ...PROGRESS_KEYS, drain: true };
 
 /**
@@ -395,7 +397,7 @@ export class Client {
   ): Promise<Geometry> {
     this.#checkOpen(call);
     this.#geometryContexts();
-    geometries = await import("./make-geometry.js");
+    geometries = await loadGeometries();
     return geometries.makeGeometry(call, this.#task, this.#geometryContexts(), members, options);
   }
 

@@ -33,6 +33,7 @@ import { EAGAIN, type Result, SUCCESS } from "../core/result.js";
 import type { CollectiveKernel } from "../kernel/collective.js";
 import type { Memory } from "../kernel/kernel.js";
 import type { Task } from "../protocol/task.js";
+import { loadOnce } from "../support/promise.js";
 import { beginActive } from "./active-requests.js";
 import {
   COLLECTIVE_KEYS,
@@ -65,6 +66,9 @@ export interface GeometryParts extends StepHost {
   readonly kernel: CollectiveKernel;
 }
 
+/** What makes regions, counters, aggregators and grids, once it is loaded. */
+type Extensions = typeof import("./extensions/extensions.js");
+const loadExtensions = loadOnce((): Promise<Extensions> => import("./extensions/extensions.js"));
 /** Milliseconds for which shrink() waits for news of members of which nothing is heard, where a launcher tells of each end. */
 const NEWS_MS = 2000;
 /** Operations under way beyond which collective() returns EAGAIN. */
@@ -316,12 +320,12 @@ export class Geometry {
   /** Loads what is built upon geometries. @param make throws if the arguments are refused */
   async #extend<T>(
     call: "shareRegion" | "createCounter" | "createAggregator" | "createGrid",
-    make: (extensions: typeof import("./extensions/extensions.js")) => Promise<T>,
+    make: (extensions: Extensions) => Promise<T>,
   ): Promise<T> {
     this.#checkOpen(call);
     const { regions } = this.#host.task.observers;
     const place = regions?.placeOfCall(this[call]) ?? "";
-    const extensions = await import("./extensions/extensions.js");
+    const extensions = await loadExtensions();
     try {
       return regions === undefined ? make(extensions) : regions.during(place, () => make(extensions));
     } catch (error) {

@@ -1,4 +1,4 @@
-// Promises, and whatever else `await` would wait for.
+// Promises, whatever else `await` would wait for, and code that is loaded late.
 
 /** A promise, and the function that resolves it. */
 export function promise<T>(): [Promise<T>, (value: T) => void] {
@@ -7,6 +7,22 @@ export function promise<T>(): [Promise<T>, (value: T) => void] {
     settle = resolve;
   });
   return [made, (value) => settle(value)];
+}
+
+/**
+ * Loads code at its first use. All callers wait for one promise: with an import() each, a later caller could overtake an
+ * earlier one, and a member of a geometry would do its calls in another order than the other members.
+ * @param load an import(); the next caller tries again if it rejects
+ */
+export function loadOnce<T>(load: () => Promise<T>): () => Promise<T> {
+  let loading: Promise<T> | undefined;
+  return () => {
+    loading ??= load().catch((error: unknown) => {
+      loading = undefined;
+      throw error;
+    });
+    return loading;
+  };
 }
 
 const { then: NATIVE_THEN } = Promise.prototype;

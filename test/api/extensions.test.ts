@@ -15,6 +15,7 @@ import {
 } from "pamir";
 import { describe, expect, it, vi } from "vitest";
 import { count, exchangeUntilDeath, rotate, scatterUpdates } from "../conformance/tasks/members.js";
+import { run } from "./run-program.js";
 import { fillHeap, PATIENCE, rejectionOf, thrownBy, VARIANTS, withJob } from "./support.js";
 
 const OPTIONS = { timeout: PATIENCE };
@@ -720,3 +721,8 @@ it("wrong arguments are refused", () =>
     await region.close(OPTIONS);
     expect(region.region.closed).toBe(true);
   }));
+
+it("calls keep their order while their code is loaded, whichever import() of it ends first", async () => {
+  const ended = await run([], [], {}, "load-order.js");
+  expect(ended).toEqual({ out: "sums 3,3,30,30\nmade\n", err: "", code: 0 });
+});
