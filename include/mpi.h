@@ -296,6 +296,13 @@ enum {
   MPI_COMBINER_VALUE_INDEX = 117,
 };
 
+/* Classes of MPI_Type_match_size(). */
+enum {
+  MPI_TYPECLASS_INTEGER = 192,
+  MPI_TYPECLASS_REAL = 193,
+  MPI_TYPECLASS_COMPLEX = 194,
+};
+
 /* Comparisons. */
 enum {
   MPI_IDENT = 201,
@@ -842,6 +849,8 @@ PAMIR_MPI(MPI_Win_free) int MPI_Win_free(MPI_Win *win);
 PAMIR_MPI(MPI_Win_get_group) int MPI_Win_get_group(MPI_Win win, MPI_Group *group);
 PAMIR_MPI(MPI_Win_set_name) int MPI_Win_set_name(MPI_Win win, const char *name);
 PAMIR_MPI(MPI_Win_get_name) int MPI_Win_get_name(MPI_Win win, char *name, int *length);
+PAMIR_MPI(MPI_Win_set_info) int MPI_Win_set_info(MPI_Win win, MPI_Info info);
+PAMIR_MPI(MPI_Win_get_info) int MPI_Win_get_info(MPI_Win win, MPI_Info *info);
 PAMIR_MPI(MPI_Win_set_errhandler) int MPI_Win_set_errhandler(MPI_Win win, MPI_Errhandler handler);
 PAMIR_MPI(MPI_Win_get_errhandler) int MPI_Win_get_errhandler(MPI_Win win, MPI_Errhandler *handler);
 PAMIR_MPI(MPI_Win_create_errhandler)
@@ -954,6 +963,15 @@ int MPI_Pack(const void *from, int count, MPI_Datatype type, void *to, int size,
 PAMIR_MPI(MPI_Unpack)
 int MPI_Unpack(const void *from, int size, int *position, void *to, int count, MPI_Datatype type, MPI_Comm comm);
 PAMIR_MPI(MPI_Pack_size) int MPI_Pack_size(int count, MPI_Datatype type, MPI_Comm comm, int *size);
+PAMIR_MPI(MPI_Pack_external)
+int MPI_Pack_external(const char representation[], const void *from, int count, MPI_Datatype type, void *to,
+                      MPI_Aint size, MPI_Aint *position);
+PAMIR_MPI(MPI_Unpack_external)
+int MPI_Unpack_external(const char representation[], const void *from, MPI_Aint size, MPI_Aint *position, void *to,
+                        int count, MPI_Datatype type);
+PAMIR_MPI(MPI_Pack_external_size)
+int MPI_Pack_external_size(const char representation[], int count, MPI_Datatype type, MPI_Aint *size);
+PAMIR_MPI(MPI_Type_match_size) int MPI_Type_match_size(int type_class, int size, MPI_Datatype *type);
 /* What is declared for programs that name it: a call ends the program, with an error that names the function. */
 /* Files. */
 PAMIR_MPI(MPI_File_open) int MPI_File_open(MPI_Comm comm, const char *name, int mode, MPI_Info info, MPI_File *file);
@@ -1109,16 +1127,7 @@ int MPI_Group_from_session_pset(MPI_Session session, const char *name, MPI_Group
 PAMIR_MPI(MPI_Comm_create_from_group)
 int MPI_Comm_create_from_group(MPI_Group group, const char *tag, MPI_Info info, MPI_Errhandler handler,
                                MPI_Comm *made);
-/* Datatypes of other machines and languages. */
-PAMIR_MPI(MPI_Pack_external)
-int MPI_Pack_external(const char representation[], const void *from, int count, MPI_Datatype type, void *to,
-                      MPI_Aint size, MPI_Aint *position);
-PAMIR_MPI(MPI_Unpack_external)
-int MPI_Unpack_external(const char representation[], const void *from, MPI_Aint size, MPI_Aint *position, void *to,
-                        int count, MPI_Datatype type);
-PAMIR_MPI(MPI_Pack_external_size)
-int MPI_Pack_external_size(const char representation[], int count, MPI_Datatype type, MPI_Aint *size);
-PAMIR_MPI(MPI_Type_match_size) int MPI_Type_match_size(int type_class, int size, MPI_Datatype *type);
+/* Datatypes of Fortran. */
 PAMIR_MPI(MPI_Type_create_f90_integer) int MPI_Type_create_f90_integer(int digits, MPI_Datatype *type);
 PAMIR_MPI(MPI_Type_create_f90_real) int MPI_Type_create_f90_real(int digits, int range, MPI_Datatype *type);
 PAMIR_MPI(MPI_Type_create_f90_complex) int MPI_Type_create_f90_complex(int digits, int range, MPI_Datatype *type);

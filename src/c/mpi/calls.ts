@@ -5,6 +5,7 @@ import { communicatorCalls } from "./communicators.js";
 import { ERR } from "./constants.js";
 import { withContents } from "./datatypes/contents.js";
 import { elementCalls } from "./datatypes/elements.js";
+import { externalCalls } from "./datatypes/external.js";
 import { environmentCalls, freeCalls } from "./environment.js";
 import { MpiFailure } from "./failure.js";
 import { failureCalls } from "./failures/calls.js";
@@ -26,6 +27,7 @@ import { windowCalls } from "./windows/calls.js";
 export function mpiCalls(state: MpiState): Record<string, (...given: number[]) => number> {
   const messages = new Messages(state);
   const attributes = new ObjectAttributes(state);
+  const infos = new Infos(state);
   const guarded = {
     ...messageCalls(state, messages),
     ...matchedCalls(state, messages),
@@ -39,12 +41,13 @@ export function mpiCalls(state: MpiState): Record<string, (...given: number[]) =
     ...neighborCalls(state),
     ...withContents(state, typeCalls(state, attributes)),
     ...elementCalls(state),
+    ...externalCalls(state),
     ...attributeCalls(state, attributes),
-    ...infoCalls(state, new Infos(state), attributes),
+    ...infoCalls(state, infos, attributes),
     ...errorCalls(state),
     ...grequestCalls(state),
     ...environmentCalls(state, attributes),
-    ...windowCalls(state),
+    ...windowCalls(state, infos),
     ...failureCalls(state),
   };
   const calls: Record<string, (...given: number[]) => number> = { ...freeCalls(state) };

@@ -15,7 +15,7 @@ export interface Datatype {
   readonly lowerBound: number;
   /** The runs of an element, in the order of packing: offsets and lengths by turns. */
   readonly runs: readonly number[];
-  /** The basic elements of an element, in the order of packing: their bytes and how many come in a row, by turns. */
+  /** The basic elements of an element, in the order of packing: their kinds (kindOf()) and how many come in a row, by turns. */
   readonly basics: readonly number[];
   /** As which elements it is reduced, if all are of one basic type. */
   readonly element: ElementType | undefined;
@@ -24,6 +24,31 @@ export interface Datatype {
   title: string;
   /** ObjectAttributes, by their keys. */
   readonly attributes: Map<number, number>;
+}
+
+/**
+ * A kind of basic elements as one number: their bytes, those of the numbers that an element is made of (a complex one has two),
+ * and those of such a number in the representation "external32".
+ */
+function kindOf(bytes: number, numberBytes = bytes, externalBytes = numberBytes): number {
+  return bytes | (numberBytes << 8) | (externalBytes << 16);
+}
+
+/** The parts of kindOf(). */
+export const kindBytes = (kind: number): number => kind & 0xff;
+export const kindNumberBytes = (kind: number): number => (kind >>> 8) & 0xff;
+export const kindExternalBytes = (kind: number): number => kind >>> 16;
+
+/** Bytes of a number in "external32", where this machine has others. Source: MPI 5.0, table 14.2. */
+const EXTERNAL_BYTES: Readonly<Record<string, number>> = { MPI_AINT: 8, MPI_WCHAR: 2 };
+
+/** The basic elements of a predefined type. @param data bytes without padding @param index bytes of the place in a pair */
+function basicsOf(name: string, element: ElementType | undefined, data: number, index: number): number[] {
+  if (index === 0) {
+    const numberBytes = element === "c64" || element === "c128" ? data / 2 : data;
+    return [kindOf(data, numberBytes, EXTERNAL_BYTES[name] ?? numberBytes), 1];
+  }
+  return data === 2 * index ? [kindOf(index), 2] : [kindOf(data - index), 1, kindOf(index), 1];
 }
 
 /** What a new type begins with. */
@@ -75,10 +100,10 @@ function addBasics(basics: number[], added: readonly number[], count: number): v
   const repeats = added.length === 2 ? 1 : count;
   for (let repeat = 0; repeat < repeats; repeat++) {
     for (let i = 0; i < added.length; i += 2) {
-      const size = added[i] as number;
+      const kind = added[i] as number;
       const some = (added[i + 1] as number) * (added.length === 2 ? count : 1);
-      if (some > 0 && basics.at(-2) === size) basics.push((basics.pop() as number) + some);
-      else if (some > 0) basics.push(size, some);
+      if (some > 0 && basics.at(-2) === kind) basics.push((basics.pop() as number) + some);
+      else if (some > 0) basics.push(kind, some);
     }
   }
 }
@@ -114,7 +139,7 @@ export class Datatypes {
         extent: bytes,
         lowerBound: 0,
         runs,
-        basics: index === 0 ? [data, 1] : data === 2 * index ? [index, 2] : [data - index, 1, index, 1],
+        basics: basicsOf(name, element, data, index),
         element,
         ...fresh(),
         isCommitted: true,

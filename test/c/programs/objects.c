@@ -278,6 +278,57 @@ static int contents(void) {
 }
 
 /* A matrix of 5 x 7, in blocks and by turns, is whole once all parts are in it. */
+/* The bytes of all machines: big-endian, without gaps. */
+static int external(void) {
+  static char name[] = "external32";
+  struct { char letter; double number; short few[2]; } own[2] = {{'a', 1.5, {-2, 258}}, {'b', -3, {7, -1}}}, back[2];
+  double pair[2] = {1, -2}, turned[2];
+  unsigned char packed[64];
+  MPI_Aint size = -1, at = 0, from = 0, places[3] = {0, (char *)&own->number - (char *)own, (char *)own->few - (char *)own};
+  int lengths[3] = {1, 1, 2}, is_kept = 1;
+  MPI_Datatype types[3] = {MPI_CHAR, MPI_DOUBLE, MPI_SHORT}, parts, whole;
+  MPI_Type_create_struct(3, lengths, places, types, &parts);
+  MPI_Type_create_resized(parts, 0, sizeof own[0], &whole);
+  MPI_Type_commit(&whole);
+  MPI_Pack_external_size(name, 2, whole, &size);
+  is_kept &= size == 26;
+  MPI_Pack_external(name, own, 2, whole, packed, sizeof packed, &at);
+  const unsigned char first[] = {'a', 0x3f, 0xf8, 0, 0, 0, 0, 0, 0, 0xff, 0xfe, 1, 2, 'b', 0xc0, 8};
+  is_kept &= at == 26 && memcmp(packed, first, sizeof first) == 0 && packed[24] == 0xff && packed[25] == 0xff;
+  MPI_Pack_external(name, pair, 1, MPI_C_DOUBLE_COMPLEX, packed, sizeof packed, &at);
+  is_kept &= at == 42 && packed[26] == 0x3f && packed[27] == 0xf0 && packed[34] == 0xc0 && packed[35] == 0;
+  memset(back, 0, sizeof back);
+  MPI_Unpack_external(name, packed, at, &from, back, 2, whole);
+  MPI_Unpack_external(name, packed, at, &from, turned, 1, MPI_C_DOUBLE_COMPLEX);
+  is_kept &= from == 42 && turned[0] == 1 && turned[1] == -2 && back[1].number == -3 && back[1].few[1] == -1;
+  is_kept &= back[0].letter == 'a' && back[0].number == 1.5 && back[0].few[0] == -2 && back[0].few[1] == 258;
+#ifdef __wasm__
+  /* An address has eight bytes there, a wide character two, and a pair is two numbers. */
+  MPI_Aint address = -5, other = 0;
+  struct { double value; int index; } place = {0.5, 3}, read;
+  at = from = 0;
+  MPI_Pack_external(name, &address, 1, MPI_AINT, packed, sizeof packed, &at);
+  is_kept &= at == 8 && packed[0] == 0xff && packed[7] == 0xfb;
+  MPI_Pack_external(name, &place, 1, MPI_DOUBLE_INT, packed, sizeof packed, &at);
+  is_kept &= at == 20 && packed[8] == 0x3f && packed[9] == 0xe0 && packed[19] == 3;
+  MPI_Unpack_external(name, packed, at, &from, &other, 1, MPI_AINT);
+  MPI_Unpack_external(name, packed, at, &from, &read, 1, MPI_DOUBLE_INT);
+  is_kept &= other == -5 && read.value == 0.5 && read.index == 3;
+  MPI_Pack_external_size(name, 3, MPI_WCHAR, &size);
+  is_kept &= size == 6;
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  is_kept &= MPI_Pack_external_size("native", 1, MPI_INT, &size) == MPI_ERR_ARG;
+  is_kept &= MPI_Pack_external(name, own, 5, MPI_INT, packed, 20, &at) == MPI_ERR_TRUNCATE && at == 20;
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+#endif
+  MPI_Type_match_size(MPI_TYPECLASS_REAL, sizeof(double), &types[0]);
+  MPI_Type_match_size(MPI_TYPECLASS_INTEGER, sizeof(short), &types[1]);
+  MPI_Type_size(types[0], &lengths[0]), MPI_Type_size(types[1], &lengths[1]);
+  is_kept &= lengths[0] == sizeof(double) && lengths[1] == sizeof(short);
+  MPI_Type_free(&parts), MPI_Type_free(&whole);
+  return is_kept;
+}
+
 static int distributed_arrays(void) {
   enum { ROWS = 5, COLUMNS = 7 };
   int is_kept = 1, seen[ROWS * COLUMNS] = {0}, ranks = 6, grid[2] = {2, 3};
@@ -406,6 +457,7 @@ int main(int argc, char **argv) {
   rule("error handlers", error_handlers());
   rule("elements", elements());
   rule("contents of types", contents());
+  rule("the bytes of all machines", external());
   rule("distributed arrays", distributed_arrays());
   rule("local reductions", local_reductions());
   rule("requests of the program", requests_of_the_program());

@@ -326,6 +326,36 @@ static int attributes(void) {
   return is_kept;
 }
 
+/* An MPI may leave hints out: others are only called. */
+static int is_hint(int flag, const char *value, const char *given) {
+#ifdef __wasm__
+  return flag && strcmp(value, given) == 0;
+#else
+  return !flag || value != given;
+#endif
+}
+
+static int hints(void) {
+  MPI_Win win;
+  MPI_Info info, read;
+  char value[MPI_MAX_INFO_VAL];
+  int memory[2], flag, is_kept = 1;
+  MPI_Info_create(&info);
+  MPI_Info_set(info, "no_locks", "true");
+  MPI_Win_create(memory, sizeof memory, 1, info, MPI_COMM_WORLD, &win);
+  MPI_Info_set(info, "no_locks", "false");
+  MPI_Win_get_info(win, &read);
+  MPI_Info_get(read, "no_locks", MPI_MAX_INFO_VAL - 1, value, &flag);
+  is_kept &= is_hint(flag, value, "true");
+  MPI_Info_free(&read);
+  MPI_Win_set_info(win, info);
+  MPI_Win_get_info(win, &read);
+  MPI_Info_get(read, "no_locks", MPI_MAX_INFO_VAL - 1, value, &flag);
+  is_kept &= is_hint(flag, value, "false");
+  MPI_Info_free(&read), MPI_Info_free(&info), MPI_Win_free(&win);
+  return is_kept;
+}
+
 static int handled;
 static void on_error(MPI_Win *win, int *code, ...) { handled += *win != MPI_WIN_NULL && *code != MPI_SUCCESS; }
 
@@ -381,6 +411,7 @@ int main(int argc, char **argv) {
   rule("messages of a node's memory", messages_of_shared_memory());
   rule("memory that is attached", dynamic());
   rule("attributes", attributes());
+  rule("hints", hints());
   rule("wrong arguments", wrong_arguments());
   MPI_Finalize();
   return 0;

@@ -2,7 +2,7 @@
 import { ERR, STATUS, SUCCESS, UNDEFINED } from "../constants.js";
 import { MpiFailure } from "../failure.js";
 import type { Call, MpiState } from "../state.js";
-import type { Datatype } from "../types.js";
+import { type Datatype, kindBytes } from "../types.js";
 
 /** Basic elements in some bytes of a type; MPI_UNDEFINED: the last one is not whole. */
 function elementsIn({ basics, bytes: whole }: Datatype, bytes: number): number {
@@ -12,7 +12,7 @@ function elementsIn({ basics, bytes: whole }: Datatype, bytes: number): number {
   let count = Math.floor(bytes / whole) * perType;
   let left = bytes % whole;
   for (let i = 0; left > 0; i += 2) {
-    const size = basics[i] as number;
+    const size = kindBytes(basics[i] as number);
     const some = Math.min(basics[i + 1] as number, Math.floor(left / size));
     count += some;
     left -= some * size;
@@ -31,10 +31,25 @@ function bytesOf({ basics, bytes }: Datatype, elements: number): number {
   let left = elements % perType;
   for (let i = 0; left > 0; i += 2) {
     const some = Math.min(left, basics[i + 1] as number);
-    all += some * (basics[i] as number);
+    all += some * kindBytes(basics[i] as number);
     left -= some;
   }
   return all;
+}
+
+/** MPI_TYPECLASS_…: types of C by their bytes. */
+const CLASSES: Readonly<Record<number, readonly [name: string, Readonly<Record<number, number>>]>> = {
+  192: ["integer", { 1: 576, 2: 584, 4: 592, 8: 600 }],
+  193: ["real", { 4: 528, 8: 532, 16: 544 }],
+  194: ["complex", { 8: 530, 16: 534 }],
+};
+
+/** The type of a class with so many bytes. @throws MpiFailure MPI_ERR_ARG */
+function matching(kind: number, bytes: number): number {
+  const [name, types] = CLASSES[kind] ?? ["none", {}];
+  const found = types[bytes];
+  if (found !== undefined) return found;
+  throw new MpiFailure(ERR.ARG, `class ${kind} (${name}) has no type of ${bytes} bytes`);
 }
 
 export function elementCalls(state: MpiState): Record<string, readonly [number, Call]> {
@@ -78,6 +93,10 @@ export function elementCalls(state: MpiState): Record<string, readonly [number, 
         const { title } = types.get(handle as number);
         return store(length as number, state.setText(text as number, title));
       },
+    ],
+    MPI_Type_match_size: [
+      -1,
+      (kind, bytes, pointer) => store(pointer as number, matching(kind as number, bytes as number)),
     ],
     MPI_Type_size_x: [-1, (handle, pointer) => storeLong(pointer as number, types.get(handle as number).bytes)],
     MPI_Type_get_extent_x: [

@@ -1,5 +1,6 @@
 // All calls about windows, by their names.
 import { MpiFailure } from "../failure.js";
+import type { Infos } from "../objects/info.js";
 import type { Call, MpiState } from "../state.js";
 import { objectCalls } from "./object-calls.js";
 import { operationCalls } from "./operation-calls.js";
@@ -8,15 +9,15 @@ import { lifeCalls, makingCalls } from "./window-calls.js";
 import { WindowSet } from "./windows.js";
 
 /** The calls about windows, without their guards: the number is that of the argument with the communicator. */
-export function windowCalls(state: MpiState): Record<string, readonly [number, Call]> {
+export function windowCalls(state: MpiState, infos: Infos): Record<string, readonly [number, Call]> {
   const windows = new WindowSet(state);
   const guarded = {
     ...lifeCalls(windows),
-    ...objectCalls(windows),
+    ...objectCalls(windows, infos),
     ...operationCalls(windows),
     ...syncCalls(windows),
   };
-  const calls: Record<string, readonly [number, Call]> = { ...makingCalls(windows) };
+  const calls: Record<string, readonly [number, Call]> = { ...makingCalls(windows, infos) };
   for (const [name, [at, run]] of Object.entries(guarded)) calls[name] = [-1, byWindow(windows, name, at, run)];
   return calls;
 }

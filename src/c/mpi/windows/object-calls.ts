@@ -2,6 +2,7 @@
 import type { MemRegion } from "../../../index.js";
 import { ERR, SUCCESS, WIN_UNIFIED } from "../constants.js";
 import { MpiFailure } from "../failure.js";
+import type { Infos } from "../objects/info.js";
 import type { Call } from "../state.js";
 import type { RankMemory, Window } from "./window.js";
 import type { WindowSet } from "./windows.js";
@@ -17,7 +18,7 @@ interface OwnKey {
 }
 
 /** The calls of this file: the number is that of the argument with the window. */
-export function objectCalls(windows: WindowSet): Record<string, readonly [number, Call]> {
+export function objectCalls(windows: WindowSet, infos: Infos): Record<string, readonly [number, Call]> {
   const { state, table } = windows;
   const store = (pointer: number | undefined, value: number): number => {
     state.setWord(pointer as number, value);
@@ -39,6 +40,15 @@ export function objectCalls(windows: WindowSet): Record<string, readonly [number
       0,
       (handle, text, length) => store(length, state.setText(text as number, table.get(handle as number).name)),
     ],
+    MPI_Win_set_info: [
+      0,
+      (handle, info) => {
+        const window = table.get(handle as number);
+        for (const [key, value] of infos.entries(info as number)) window.info.set(key, value);
+        return SUCCESS;
+      },
+    ],
+    MPI_Win_get_info: [0, (handle, pointer) => store(pointer, infos.add(new Map(table.get(handle as number).info)))],
     MPI_Win_set_errhandler: [
       0,
       (handle, errorHandler) => {

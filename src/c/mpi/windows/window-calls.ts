@@ -2,11 +2,12 @@
 import type { Geometry, MemRegion } from "../../../index.js";
 import { ERR, FLAVOR, PROC_NULL, SUCCESS, WIN_NULL } from "../constants.js";
 import { MpiFailure } from "../failure.js";
+import type { Infos } from "../objects/info.js";
 import type { Call } from "../state.js";
 import type { GivenMemory, WindowSet } from "./windows.js";
 
 /** The calls that make and free windows: the number is that of the argument with the communicator. */
-export function makingCalls(windows: WindowSet): Record<string, readonly [number, Call]> {
+export function makingCalls(windows: WindowSet, infos: Infos): Record<string, readonly [number, Call]> {
   const { state } = windows;
   const checked = (size: number, unit: number): void => {
     if (size < 0) throw new MpiFailure(ERR.SIZE, `the window has ${size} bytes, not a number from 0`);
@@ -17,37 +18,43 @@ export function makingCalls(windows: WindowSet): Record<string, readonly [number
     const region = windows.allocate(Math.max(8, size));
     return { base: region.bytes.byteOffset, size, unit, region };
   };
+  const stored = (pointer: number | undefined, info: number | undefined, handle: number): number => {
+    const { info: hints } = windows.table.get(handle);
+    for (const [key, value] of infos.entries(info as number)) hints.set(key, value);
+    state.setWord(pointer as number, handle);
+    return SUCCESS;
+  };
   return {
     MPI_Win_create: [
       4,
-      (base, size, unit, _info, comm, pointer) => {
+      (base, size, unit, info, comm, pointer) => {
         checked(size as number, unit as number);
         const at = (base as number) >>> 0;
         const region = size === 0 ? undefined : regionOf(windows, at, size as number, ERR.ARG);
         const given = { base: at, size: size as number, unit: unit as number, region };
         return stored(
-          windows,
           pointer,
+          info,
           windows.create(comm as number, FLAVOR.CREATE, () => given),
         );
       },
     ],
     MPI_Win_allocate: [
       3,
-      (size, unit, _info, comm, base, pointer) => {
+      (size, unit, info, comm, base, pointer) => {
         checked(size as number, unit as number);
         const given = allocated(size as number, unit as number);
         state.setWord(base as number, given.base);
         return stored(
-          windows,
           pointer,
+          info,
           windows.create(comm as number, FLAVOR.ALLOCATE, () => given),
         );
       },
     ],
     MPI_Win_allocate_shared: [
       3,
-      (size, unit, _info, comm, base, pointer) => {
+      (size, unit, info, comm, base, pointer) => {
         checked(size as number, unit as number);
         const { endpoints, rank } = state.comms.get(comm as number).comm;
         const locals = new Set(state.client.localTasks);
@@ -63,19 +70,19 @@ export function makingCalls(windows: WindowSet): Record<string, readonly [number
             : { base: 0, size: size as number, unit: unit as number, region: undefined };
         });
         state.setWord(base as number, windows.table.get(handle).parts[rank]?.base ?? 0);
-        return stored(windows, pointer, handle);
+        return stored(pointer, info, handle);
       },
     ],
     MPI_Win_create_dynamic: [
       1,
-      (_info, comm, pointer) => {
+      (info, comm, pointer) => {
         // Displacements are addresses: the program's whole memory is the window's.
         const region = state.arena;
         const { byteOffset: first, length } = region.bytes;
         const given = { base: 0, size: first + length, unit: 1, region };
         return stored(
-          windows,
           pointer,
+          info,
           windows.create(comm as number, FLAVOR.DYNAMIC, () => given),
         );
       },
@@ -134,11 +141,6 @@ function dynamic(windows: WindowSet, handle: number) {
   const window = windows.table.get(handle);
   if (window.flavor === FLAVOR.DYNAMIC) return window;
   throw new MpiFailure(ERR.RMA_FLAVOR, "the window is none of MPI_Win_create_dynamic()");
-}
-
-function stored({ state }: WindowSet, pointer: number | undefined, handle: number): number {
-  state.setWord(pointer as number, handle);
-  return SUCCESS;
 }
 
 /** The region of this task that holds memory. @throws MpiFailure */

@@ -57,6 +57,8 @@ export class Window implements RankGroup {
   /** Of a dynamic window: pieces of memory, by their addresses. */
   readonly attached = new Map<number, number>();
   readonly attributes = new Map<number, number>();
+  /** Hints of the call that made the window, and of MPI_Win_set_info(). */
+  readonly info = new Map<string, string>();
   errorHandler: number;
   name = "";
 
