@@ -38,6 +38,7 @@
  * - `PAMIR_LAUNCHER`: a variable of the launcher is missing or makes no sense, or no launcher started this process
  * - `PAMIR_PMI`: a line of PMI-1 that is malformed, too long or out of turn, or a request that the PMI server refused
  * - `PAMIR_BOOTSTRAP`: the processes of a job don't find each other: no way to the rendezvous, or one of them has gone
+ * - `PAMIR_NATS`: a NATS server is not reached, or refuses this process, or a variable that names the server makes no sense
  * - `PAMIR_KEY`: a job key that is missing, open to other users, malformed or not that of the other processes
  * - `PAMIR_TICKET`: a text that is no ticket, or a ticket that the host has not issued
  * - `PAMIR_TICKET_USED`: the ticket has admitted a node already
@@ -84,6 +85,7 @@ export type ErrorCode =
   | "PAMIR_LAUNCHER"
   | "PAMIR_PMI"
   | "PAMIR_BOOTSTRAP"
+  | "PAMIR_NATS"
   | "PAMIR_KEY"
   | "PAMIR_TICKET"
   | "PAMIR_TICKET_USED"

@@ -2,6 +2,7 @@
 // code of a link is loaded when a node opens it.
 import { PACKET_BYTES_MAX } from "../../assembly/layout.js";
 import { PamiError, show } from "../core/error.js";
+import { natsVariables } from "../nats/variables.js";
 import { environment, nodeModule } from "../support/host.js";
 import { findPackage } from "../support/node/packages.js";
 import type { HostedOpening, LinkKind, LinkOpening, NodeLink } from "./kind.js";
@@ -31,6 +32,15 @@ const BUILT_IN: readonly [LinkKind, ...LinkKind[]] = [
     bind: ({ host, port }) => `ws://${host}:${port}/`,
     open: async (bind, opening) => (await import("./websocket/websocket.js")).openWebSocket(bind, opening),
     isAbsent: async (address, scope) => (await import("./websocket/websocket.js")).isServerAbsent(address, scope),
+  },
+  {
+    name: "nats",
+    title: "NATS",
+    needs: ["@nats-io/transport-node"],
+    measures: { ways: ["sealed", "open"], beside: [] },
+    bind: ({ node }) => JSON.stringify({ ...natsVariables(), node }),
+    open: async (bind, opening) => (await import("./nats/nats.js")).openNats(bind, opening),
+    isAbsent: async (address, scope) => (await import("./nats/nats.js")).isNatsAbsent(address, scope),
   },
 ];
 

@@ -1,11 +1,14 @@
 // The contract of a link, for each of them.
 import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promises";
+import { afterAll } from "vitest";
 import { DelayedLink } from "../../src/link/delayed-link.js";
 import type { Link } from "../../src/link/link.js";
 import { LossyLink } from "../../src/link/lossy-link.js";
 import { type NetworkOptions, SimulatedNetwork } from "../../src/link/simulated-network.js";
 import { openUdpLink, type UdpLink } from "../../src/link/udp/udp-link.js";
 import { systemClock } from "../../src/support/clock.js";
+import { natsRig } from "../support/nats-rig.js";
+import { NATS_SERVER, NatsServer } from "../support/nats-server.js";
 import { portsRig } from "../support/ports-rig.js";
 import { randomOf } from "../support/random.js";
 import { SEED } from "../support/seed.js";
@@ -114,3 +117,16 @@ linkSuite("a lossy link over WebSockets", async () => {
   const around = (link: Link) => new LossyLink(link, FAULTS, () => random(2 ** 32));
   return { ...(await websocketRig({ listen: "ws://127.0.0.1:0/pamir" }, around)), hasFaults: true };
 });
+
+if (NATS_SERVER !== undefined) {
+  const server = await NatsServer.start();
+  afterAll(() => server.close());
+
+  linkSuite("NATS", () => natsRig(server.url));
+
+  linkSuite("a lossy link over NATS", async () => {
+    const random = randomOf(SEED + 4);
+    const around = (link: Link) => new LossyLink(link, FAULTS, () => random(2 ** 32));
+    return { ...(await natsRig(server.url, around)), hasFaults: true };
+  });
+}

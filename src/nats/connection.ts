@@ -1,0 +1,138 @@
+// The connection of this thread to a NATS server, by the package @nats-io/transport-node: what is used of it, how it is opened,
+// and its errors in words. The link, the meeting of nodes and the bootstrap each open one.
+import { PamiError } from "../core/error.js";
+import { systemClock } from "../support/clock.js";
+import { nodeModule } from "../support/host.js";
+import { findPackage, optionalPackage } from "../support/node/packages.js";
+import { printable } from "../support/printable.js";
+import { after } from "../support/timers.js";
+import type { NatsPlace } from "./place.js";
+
+/** The package that connects. */
+export const NATS_PACKAGE = "@nats-io/transport-node";
+/** Milliseconds for a server to answer. */
+const ANSWER_MS = 5000;
+/** Milliseconds between attempts to reach a server again. */
+const RETRY_MS = 250;
+/** Milliseconds between the pings of the client, and pings without an answer after which it connects to another server. */
+const PING_MS = 5000;
+const PINGS_MAX = 2;
+
+/** What NATS calls a message. `data` is the receiver's. */
+export interface NatsMessage {
+  readonly subject: string;
+  readonly reply?: string | undefined;
+  readonly data: Uint8Array;
+  readonly headers?: { readonly code: number } | undefined;
+}
+
+/** What is used of the client's connection. */
+export interface NatsConnection {
+  readonly info?: { readonly max_payload: number; readonly version: string } | undefined;
+  /** Keeps a reference to the bytes until the end of the microtasks. */
+  publish(subject: string, data: Uint8Array, options?: { readonly reply?: string }): void;
+  subscribe(
+    subject: string,
+    options: { callback(error: Error | null, message: NatsMessage): void },
+  ): { unsubscribe(): void };
+  /** Resolves once the server has processed all that was published. */
+  flush(): Promise<void>;
+  close(): Promise<void>;
+  closed(): Promise<undefined | Error>;
+  getServer(): string;
+  status(): AsyncIterable<{ readonly type: string; readonly error?: Error }>;
+}
+
+interface NatsClient {
+  connect(options: object): Promise<NatsConnection>;
+  credsAuthenticator(file: Uint8Array): unknown;
+}
+
+export interface NatsOpening {
+  /** The path of the package, for a thread that can't look for it. */
+  readonly package?: string | undefined;
+  /** Milliseconds in which a server must answer (default 5,000): it may start later than this process. */
+  readonly timeout?: number | undefined;
+  /** For the server's own list of clients. */
+  readonly name: string;
+}
+
+/**
+ * Connects. A connection that breaks is made again, with any server of the cluster, until close().
+ * @throws PAMIR_NATS the package is not installed, no server answers, or the server refuses this process
+ */
+export async function connectNats(place: NatsPlace, opening: NatsOpening): Promise<NatsConnection> {
+  const client = clientOf(opening.package);
+  const until = systemClock.now() + (opening.timeout ?? ANSWER_MS);
+  const options = { ...optionsOf(place, client), name: opening.name };
+  for (;;) {
+    const left = until - systemClock.now();
+    try {
+      return await client.connect({ ...options, timeout: Math.min(Math.max(left, 100), ANSWER_MS) });
+    } catch (error) {
+      const failure = notConnected(place, error);
+      if (failure.isFinal || systemClock.now() + RETRY_MS >= until) throw failure.error;
+    }
+    await new Promise<void>((resolve) => after(RETRY_MS, resolve));
+  }
+}
+
+function clientOf(path: string | undefined): NatsClient {
+  const found = optionalPackage(NATS_PACKAGE, path) as NatsClient | undefined;
+  if (found !== undefined) return found;
+  throw new PamiError("PAMIR_NATS", `the package ${NATS_PACKAGE} is not installed (npm install ${NATS_PACKAGE})`);
+}
+
+/** The path of the package. @throws PAMIR_NATS */
+export function natsPackage(): string {
+  const path = findPackage(NATS_PACKAGE);
+  if (path === undefined) clientOf(undefined);
+  return path as string;
+}
+
+function optionsOf({ servers, isTls, user, password, token, credentials, authorities }: NatsPlace, client: NatsClient) {
+  const { readFileSync } = nodeModule("fs") as typeof import("node:fs");
+  const ca = authorities === undefined ? {} : { caFile: authorities };
+  return {
+    servers,
+    ...(isTls || authorities !== undefined ? { tls: ca } : {}),
+    ...(user === undefined ? {} : { user, pass: password }),
+    ...(token === undefined ? {} : { token }),
+    ...(credentials === undefined ? {} : { authenticator: client.credsAuthenticator(readFileSync(credentials)) }),
+    maxReconnectAttempts: -1,
+    reconnectTimeWait: RETRY_MS,
+    // A server of the cluster that starts again may know no users for a moment.
+    ignoreAuthErrorAbort: true,
+    pingInterval: PING_MS,
+    maxPingOut: PINGS_MAX,
+  };
+}
+
+/** Why no server was reached, and whether another attempt is in vain. */
+function notConnected({ servers, isTls }: NatsPlace, cause: unknown): { error: PamiError; isFinal: boolean } {
+  const where = `NATS at ${servers.join(", ")}`;
+  const { message, name, code } = rootOf(cause);
+  const made = (why: string, isFinal: boolean) => ({
+    error: new PamiError("PAMIR_NATS", `${where}: ${printable(why)}`, { cause }),
+    isFinal,
+  });
+  if (/authorization|authentication/i.test(`${name} ${message}`))
+    return made("the server refuses this process's user, token or credentials: PAMIR_NATS and PAMIR_NATS_CREDS", true);
+  if (/unexpected response|JSON/i.test(message)) return made("another program than NATS answers there", true);
+  if (/certificate|self.signed|altname/i.test(`${message} ${code}`))
+    return made(`the server's certificate is not trusted (${message}): PAMIR_NATS_CA names a file of authorities`, true);
+  if (/tls/i.test(message)) return made(`${message}${isTls ? ": take nats://" : ": take tls://"}`, true);
+  if (/refused|ECONNREFUSED/i.test(`${message} ${code}`)) return made("no server listens there", false);
+  if (code === "ENOTFOUND") return made("there is no such host", false);
+  return made(message === "" || /timeout/i.test(message) ? "no server answers" : message, false);
+}
+
+function rootOf(error: unknown): { message: string; name: string; code: string } {
+  let deepest = error as Error & { code?: string };
+  let { code = "" } = deepest ?? {};
+  while (deepest?.cause instanceof Error) {
+    deepest = deepest.cause as typeof deepest;
+    code = deepest.code ?? code;
+  }
+  return { message: String(deepest?.message ?? error ?? ""), name: String(deepest?.name ?? ""), code };
+}

@@ -1,0 +1,133 @@
+// NATS servers of this machine, each on free ports of loopback: Debian's package nats-server.
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+
+/** The program, if this machine has it; Debian has it in a folder for administrators. */
+export const NATS_SERVER: string | undefined = ["nats-server", "/usr/sbin/nats-server"].find(
+  (program) => spawnSync(program, ["--version"]).status === 0,
+);
+
+if (NATS_SERVER === undefined) {
+  const text = "not run: what needs a NATS server, which this machine does not have (nats-server)";
+  if (process.env.PAMIR_REQUIRE_LAUNCHERS === "1") throw new Error(text);
+  console.log(text);
+}
+
+/** What a server may be given besides its ports: lines of its configuration. */
+export interface NatsServerOptions {
+  readonly config?: string;
+  /** Of a cluster: the URLs of routes to other servers. */
+  readonly routes?: readonly string[];
+}
+
+/** Milliseconds for a server to start. */
+const START_MS = 20_000;
+
+export class NatsServer {
+  readonly #folder = mkdtempSync(join(tmpdir(), "pamir-nats-"));
+  readonly #options: NatsServerOptions;
+  #child: ChildProcess | undefined;
+  #ports: Record<string, string[]> = {};
+  #port = "-1";
+  #cluster = "-1";
+
+  private constructor(options: NatsServerOptions) {
+    this.#options = options;
+  }
+
+  static async start(options: NatsServerOptions = {}): Promise<NatsServer> {
+    const server = new NatsServer(options);
+    await server.again();
+    return server;
+  }
+
+  /** nats://127.0.0.1:PORT */
+  get url(): string {
+    return this.#ports.nats?.[0] as string;
+  }
+
+  /** Where other servers of its cluster reach it. */
+  get route(): string {
+    return this.#ports.cluster?.[0] as string;
+  }
+
+  /** Where pages reach it. */
+  get websocket(): string {
+    return this.#ports.websocket?.[0] as string;
+  }
+
+  /** Its lines, for errors. */
+  get log(): string {
+    return readFileSync(join(this.#folder, "log"), "utf8");
+  }
+
+  /** Starts it, or starts it again on the same ports. */
+  async again(): Promise<void> {
+    const ports = join(this.#folder, "ports");
+    rmSync(ports, { recursive: true, force: true });
+    mkdirSync(ports);
+    const { config = "", routes } = this.#options;
+    const cluster =
+      routes === undefined
+        ? ""
+        : `cluster { name: test, listen: "127.0.0.1:${this.#cluster}", routes: ${JSON.stringify(routes)} }`;
+    const lines = [
+      `listen: "127.0.0.1:${this.#port}"`,
+      `ports_file_dir: ${JSON.stringify(ports)}`,
+      `log_file: ${JSON.stringify(join(this.#folder, "log"))}`,
+      "lame_duck_duration: 30s",
+      cluster,
+      config,
+    ];
+    writeFileSync(join(this.#folder, "config"), lines.join("\n"));
+    this.#child = spawn(NATS_SERVER as string, ["-c", join(this.#folder, "config")], { stdio: "ignore" });
+    const ended = once(this.#child, "exit").then(() => "ended");
+    for (const began = performance.now(); ; ) {
+      const [file] = readdirSync(ports);
+      const text = file === undefined ? "" : readFileSync(join(ports, file), "utf8");
+      if (text !== "") {
+        this.#ports = JSON.parse(text) as Record<string, string[]>;
+        break;
+      }
+      if ((await Promise.race([ended, delay(10)])) === "ended" || performance.now() - began > START_MS)
+        throw new Error(`nats-server does not start: ${existsSync(join(this.#folder, "log")) ? this.log : "no log"}`);
+    }
+    this.#port = new URL(this.url).port;
+    if (this.route !== undefined) this.#cluster = new URL(this.route).port;
+  }
+
+  /** It answers nothing, and keeps its connections. */
+  pause(): void {
+    this.#child?.kill("SIGSTOP");
+  }
+
+  goOn(): void {
+    this.#child?.kill("SIGCONT");
+  }
+
+  /** Kills it. again() starts it again. */
+  async kill(): Promise<void> {
+    const child = this.#child;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    const ended = once(child, "exit");
+    child.kill("SIGKILL");
+    await ended;
+  }
+
+  async close(): Promise<void> {
+    await this.kill();
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}
+
+/** Servers of one cluster. */
+export async function natsCluster(count: number, options: NatsServerOptions = {}): Promise<NatsServer[]> {
+  const servers = [await NatsServer.start({ ...options, routes: [] })];
+  while (servers.length < count)
+    servers.push(await NatsServer.start({ ...options, routes: servers.map(({ route }) => route) }));
+  return servers;
+}
