@@ -6,6 +6,8 @@
 //
 //  launcher    detected by           rank                     size                      local rank and size
 //  pamir       PAMIR_RANK            PAMIR_RANK               PAMIR_SIZE                PAMIR_LOCAL_RANK, …_LOCAL_SIZE
+//  nats        PAMIR_NODES           by the server, or        PAMIR_NODES, or           none
+//              and PAMIR_NATS        PAMIR_RANK               PAMIR_SIZE
 //  pmi         PMI_FD                PMI_RANK                 PMI_SIZE                  MPI_LOCALRANKID, MPI_LOCALNRANKS
 //  pmi         PMI_PORT              PMI_RANK, else PMI_ID    PMI_SIZE, else server     MPI_LOCALRANKID, MPI_LOCALNRANKS
 //  openmpi     OMPI_COMM_WORLD_RANK  OMPI_COMM_WORLD_RANK     OMPI_COMM_WORLD_SIZE      OMPI_COMM_WORLD_LOCAL_RANK, …_SIZE
@@ -121,6 +123,20 @@ export function findPamir(env: Environment): Found | undefined {
     ...numbersOf(env, names),
     coordinate: () => missing("PAMIR_RENDEZVOUS", "host:port, where rank 0 is to listen", "PAMIR_RANK"),
   };
+}
+
+/** At a NATS server. Under `pamir run --nats` the nodes have met; elsewhere each process is a node, and has no rank so far. */
+export function findNats(env: Environment): Found | undefined {
+  if (env.PAMIR_NODES === undefined || env.PAMIR_NATS === undefined) return undefined;
+  const names = {
+    rank: "PAMIR_RANK",
+    size: "PAMIR_NODES",
+    localRank: "PAMIR_LOCAL_RANK",
+    localSize: "PAMIR_LOCAL_SIZE",
+  };
+  if (env.PAMIR_NATS_EPOCH !== undefined) return numbersOf(env, { ...names, size: "PAMIR_SIZE" }) as Found;
+  const size = integerOf(env, "PAMIR_NODES", 1, PROCESS_COUNT_MAX);
+  return { names, rank: undefined, size, localRank: undefined, localSize: undefined };
 }
 
 export function findPmi(env: Environment): Found | undefined {

@@ -5,6 +5,7 @@ import {
   type Environment,
   type Found,
   findKubernetes,
+  findNats,
   findOpenMpi,
   findPamir,
   findPmi,
@@ -13,6 +14,7 @@ import {
   type Launcher,
   launcherOf,
 } from "./environment.js";
+import { natsWay } from "./nats/nats-way.js";
 import { pmiWay } from "./pmi/pmi-way.js";
 import { rendezvousWay } from "./rendezvous.js";
 
@@ -27,6 +29,7 @@ export interface LauncherRow {
 }
 
 export const LAUNCHERS: readonly LauncherRow[] = [
+  { name: "nats", detected: ["PAMIR_NODES"], find: findNats, way: natsWay },
   { name: "pamir", detected: ["PAMIR_RANK"], find: findPamir, way: rendezvousWay },
   { name: "pmi", detected: ["PMI_FD", "PMI_PORT"], find: findPmi, way: pmiWay },
   { name: "openmpi", detected: ["OMPI_COMM_WORLD_RANK"], find: findOpenMpi, way: rendezvousWay },

@@ -1,20 +1,20 @@
-// Processes without a PMI launcher: rank 0 listens at an address that all processes know, and serves PMI-1 there.
+// Processes without a PMI launcher: rank 0 listens at a place that all processes know, and serves PMI-1 there.
 //
 // With a job key, lines are sealed (sealed-lines.ts), so rank 0 may listen at any address. Without a job key, a rendezvous is
 // refused unless `insecure` says that all programs that reach the address are trusted.
-import type { Server, Socket } from "node:net";
 import { PamiError } from "../core/error.js";
 import { systemClock } from "../support/clock.js";
 import { promise } from "../support/promise.js";
 import { after } from "../support/timers.js";
-import { addressText, type HostPort } from "./address.js";
+import { addressText } from "./address.js";
 import { type BootstrapWay, type LocalPlace, PmiBootstrap } from "./bootstrap.js";
 import { checkKey, makeKey } from "./key.js";
-import { type Lines, linkedLines, StreamLines } from "./lines.js";
+import { type Lines, linkedLines, type Stream, StreamLines } from "./lines.js";
 import { needModule } from "./node.js";
 import { OWN_KVSNAME, PmiClient, RefusedError } from "./pmi/pmi-client.js";
 import { PmiServer, RENDEZVOUS_VERSION } from "./pmi/pmi-server.js";
 import { PlainFraming } from "./pmi/pmi-wire.js";
+import { type RendezvousPlace, tcpPlace } from "./rendezvous-place.js";
 import { ClosedError, HandshakeError, sealLines } from "./sealed-lines.js";
 import { ranksText, reasonText, runsOf, secondsText } from "./text.js";
 import { DEFAULT_TIMEOUT_MS, GRACE_MS, type OnWait, reportWait } from "./waits.js";
@@ -33,18 +33,14 @@ const PAUSE_MAX_MS = 1000;
 const CLOSED_MAX = 16;
 /** Connections above the number of ranks that have not said their rank. The oldest is closed for a new one. */
 const SPARE_PENDING = 64;
-/** Milliseconds of silence on a connection until the system probes it. */
-const KEEPALIVE_MS = 10_000;
 /** Refused connections that an error tells about, and reasons that are told at once. */
 const TOLD_REFUSALS = 3;
 
 export interface RendezvousOptions extends LocalPlace {
   readonly rank: number;
   readonly size: number;
-  /** Where rank 0 listens. A job of one process needs no address. */
-  readonly address: HostPort | undefined;
-  /** Local address at which rank 0 listens, if it is not the address' host. */
-  readonly bind?: string | undefined;
+  /** Where rank 0 listens. A job of one process needs no place. */
+  readonly place: RendezvousPlace | undefined;
   /** A name that the processes of a job share. */
   readonly job?: string | undefined;
   /** 32 bytes. */
@@ -69,16 +65,16 @@ export interface RendezvousOptions extends LocalPlace {
  * @throws PAMIR_BOOTSTRAP if rank 0 can't listen, or refuses this process
  */
 export async function openRendezvous(options: RendezvousOptions): Promise<PmiBootstrap> {
-  const { rank, size, address } = options;
+  const { rank, size, place } = options;
   if (size === 1) return serveRendezvous(options, undefined, undefined);
-  if (address === undefined) throw new PamiError("PAMIR_INVAL", `a rendezvous of ${size} processes needs an address`);
+  if (place === undefined) throw new PamiError("PAMIR_INVAL", `a rendezvous of ${size} processes needs an address`);
   const key = options.key === undefined ? undefined : checkKey("the job key", options.key);
   if (key === undefined && options.insecure !== true) {
     const ways =
       "PAMIR_KEY_FILE, PAMIR_KEY_FD, or PAMIR_INSECURE=1 where every program that reaches the address is trusted";
-    throw new PamiError("PAMIR_KEY", `the rendezvous at ${addressText(address)} needs a job key: ${ways}`);
+    throw new PamiError("PAMIR_KEY", `the rendezvous at ${place.text} needs a job key: ${ways}`);
   }
-  return rank === 0 ? serveRendezvous(options, address, key) : joinRendezvous(options, address, key);
+  return rank === 0 ? serveRendezvous(options, place, key) : joinRendezvous(options, place, key);
 }
 
 export const rendezvousWay: BootstrapWay = {
@@ -91,14 +87,14 @@ export const rendezvousWay: BootstrapWay = {
       ...setup,
       rank: launcher.rank as number,
       size: launcher.size as number,
-      address: launcher.coordinator,
+      place: launcher.coordinator && tcpPlace(launcher.coordinator, launcher.bind),
     }),
 };
 
 /** Rank 0. */
 async function serveRendezvous(
   options: RendezvousOptions,
-  address: HostPort | undefined,
+  place: RendezvousPlace | undefined,
   key: Uint8Array | undefined,
 ): Promise<PmiBootstrap> {
   const { size, job, timeout = DEFAULT_TIMEOUT_MS } = options;
@@ -116,7 +112,7 @@ async function serveRendezvous(
   };
   const name = needModule("buffer").Buffer.from(makeKey().subarray(0, 8)).toString("hex");
   const server = new PmiServer({ size, kvsname: `${OWN_KVSNAME}${name}`, barrierTimeout: timeout, job, onRefused });
-  const listener = address === undefined ? undefined : await Listener.open(options, address, key, server, onRefused);
+  const listener = place === undefined ? undefined : await Listener.open(size, place, key, server, onRefused);
   const [own, other] = linkedLines();
   server.serve(other, 0);
   const client = new PmiClient(own, "the rendezvous of this process", timeout + GRACE_MS, options.onWait);
@@ -129,7 +125,7 @@ async function serveRendezvous(
     const isComplete = await reached(server, () => server.joined === size, timeout, options.onWait);
     if (!isComplete) {
       const absent = ranksText(runsOf(server.missing));
-      const where = addressText(address as HostPort);
+      const where = (place as RendezvousPlace).text;
       const count = refused === 1 ? "1 connection was" : `${refused} connections were`;
       const others = refused === 0 ? "" : `; ${count} refused, at last: ${refusals.join("; ")}`;
       throw new PamiError(
@@ -180,64 +176,48 @@ async function begin(client: PmiClient): Promise<void> {
 /** @param from the connection's address, if the reason does not name it */
 type Refuse = (why: string, from?: string) => void;
 
-/** The socket where rank 0 listens, and the connections that have not said their rank. */
+/** The place where rank 0 listens, and the connections that have not said their rank. */
 class Listener {
-  readonly #listener: Server;
-  readonly #pending = new Set<Socket>();
+  readonly #pending = new Set<Stream>();
   readonly #pendingMax: number;
   readonly #key: Uint8Array | undefined;
   readonly #server: PmiServer;
   readonly #onRefused: Refuse;
+  #stop = (): void => {};
 
   private constructor(key: Uint8Array | undefined, server: PmiServer, pendingMax: number, onRefused: Refuse) {
     this.#key = key;
     this.#server = server;
     this.#pendingMax = pendingMax;
     this.#onRefused = onRefused;
-    this.#listener = needModule("net").createServer((socket) => void this.#accept(socket));
   }
 
   /** @throws PAMIR_BOOTSTRAP if this process can't listen there */
   static async open(
-    { size, bind }: RendezvousOptions,
-    address: HostPort,
+    size: number,
+    place: RendezvousPlace,
     key: Uint8Array | undefined,
     server: PmiServer,
     onRefused: Refuse,
   ): Promise<Listener> {
     const made = new Listener(key, server, size + SPARE_PENDING, onRefused);
-    const local = { host: bind ?? address.host, port: address.port };
-    await new Promise<void>((resolve, reject) => {
-      const onError = (error: NodeJS.ErrnoException): void => {
-        const text = `rank 0 can't listen at ${addressText(local)}: ${error.message}${hintOf(error.code)}`;
-        reject(new PamiError("PAMIR_BOOTSTRAP", text, { cause: error }));
-      };
-      made.#listener.once("error", onError);
-      made.#listener.listen({ ...local, backlog: 511 }, () => {
-        made.#listener.off("error", onError);
-        // A connection that broke before it was accepted, or too many descriptors: other connections go on.
-        made.#listener.on("error", (error) => onRefused(error.message));
-        resolve();
-      });
-    });
+    made.#stop = await place.listen((stream, from) => void made.#accept(stream, from), onRefused);
     return made;
   }
 
   close(): void {
-    this.#listener.close();
-    for (const socket of this.#pending) socket.destroy();
+    this.#stop();
+    for (const stream of this.#pending) stream.destroy();
   }
 
-  async #accept(socket: Socket): Promise<void> {
-    const from = addressText({ host: socket.remoteAddress ?? "an unknown address", port: socket.remotePort ?? 0 });
+  async #accept(stream: Stream, from: string): Promise<void> {
     const pending = this.#pending;
-    pending.add(socket);
-    socket.once("close", () => pending.delete(socket));
+    pending.add(stream);
+    stream.once("close", () => pending.delete(stream));
     if (pending.size > this.#pendingMax) for (const oldest of [...pending].slice(0, 1)) oldest.destroy();
-    prepare(socket);
     try {
-      const lines = await linesOver(socket, this.#key, "acceptor");
-      this.#server.serve(lines, undefined, () => pending.delete(socket), `${from}: `);
+      const lines = await linesOver(stream, this.#key, "acceptor");
+      this.#server.serve(lines, undefined, () => pending.delete(stream), `${from}: `);
     } catch (error) {
       if (!(error instanceof HandshakeError)) throw error;
       this.#onRefused(error.message, `${from}: `);
@@ -245,29 +225,18 @@ class Listener {
   }
 }
 
-function hintOf(code: string | undefined): string {
-  if (code === "EADDRINUSE") return "; another program listens there, or another job";
-  if (code === "EADDRNOTAVAIL") return "; this host has no such address: PAMIR_BIND names another one to listen at";
-  return "";
-}
-
-function prepare(socket: Socket): void {
-  socket.setNoDelay(true);
-  socket.setKeepAlive(true, KEEPALIVE_MS);
-}
-
-async function linesOver(socket: Socket, key: Uint8Array | undefined, role: "initiator" | "acceptor"): Promise<Lines> {
-  return key === undefined ? new StreamLines(socket, new PlainFraming()) : sealLines(socket, key, role, ATTEMPT_MS);
+async function linesOver(stream: Stream, key: Uint8Array | undefined, role: "initiator" | "acceptor"): Promise<Lines> {
+  return key === undefined ? new StreamLines(stream, new PlainFraming()) : sealLines(stream, key, role, ATTEMPT_MS);
 }
 
 /** All other ranks. */
 async function joinRendezvous(
   options: RendezvousOptions,
-  address: HostPort,
+  place: RendezvousPlace,
   key: Uint8Array | undefined,
 ): Promise<PmiBootstrap> {
   const { rank, timeout = DEFAULT_TIMEOUT_MS, pauseMax = PAUSE_MAX_MS, onWait } = options;
-  const where = addressText(address);
+  const { text: where } = place;
   const began = systemClock.now();
   let last = "no attempt has ended yet";
   /** Connections in a row that have ended instead of a handshake. */
@@ -277,7 +246,7 @@ async function joinRendezvous(
     for (let attempts = 1, pause = PAUSE_MIN_MS; ; attempts++, pause = Math.min(2 * pause, pauseMax)) {
       const left = began + timeout - systemClock.now();
       try {
-        return await attempt(options, address, key, Math.max(ATTEMPT_MIN_MS, Math.min(left, ATTEMPT_MS)));
+        return await attempt(options, place, key, Math.max(ATTEMPT_MIN_MS, Math.min(left, ATTEMPT_MS)));
       } catch (error) {
         // Another attempt makes sense if rank 0 does not listen yet, or something on the way has closed the connection.
         const isFinal =
@@ -308,22 +277,22 @@ async function joinRendezvous(
 
 async function attempt(
   options: RendezvousOptions,
-  address: HostPort,
+  place: RendezvousPlace,
   key: Uint8Array | undefined,
   timeout: number,
 ): Promise<PmiBootstrap> {
   const { rank, size, job } = options;
-  const socket = await connectSocket(address, timeout);
+  const stream = await place.connect(timeout);
   let lines: Lines;
   try {
-    lines = await linesOver(socket, key, "initiator");
+    lines = await linesOver(stream, key, "initiator");
   } catch (error) {
     if (!(error instanceof HandshakeError)) throw error;
     const hint = "; its job key may be another one, or it is another program";
-    throw new PamiError("PAMIR_BOOTSTRAP", `${addressText(address)}: ${error.message}${hint}`, { cause: error });
+    throw new PamiError("PAMIR_BOOTSTRAP", `${place.text}: ${error.message}${hint}`, { cause: error });
   }
   const longest = (options.timeout ?? DEFAULT_TIMEOUT_MS) + GRACE_MS;
-  const client = new PmiClient(lines, `the rendezvous at ${addressText(address)}`, longest, options.onWait);
+  const client = new PmiClient(lines, `the rendezvous at ${place.text}`, longest, options.onWait);
   try {
     await client.initack(`${rank}`, { size, version: RENDEZVOUS_VERSION, ...(job === undefined ? {} : { job }) });
     await begin(client);
@@ -335,31 +304,4 @@ async function attempt(
     throw new PamiError("PAMIR_BOOTSTRAP", `${(error as PamiError).message}${hint}`, { cause: error });
   }
   return new PmiBootstrap(client, options);
-}
-
-/** Connects, once. The socket does not keep the process running: waits do. @throws PAMIR_BOOTSTRAP */
-export function connectSocket(address: HostPort, timeout: number): Promise<Socket> {
-  return new Promise((resolve, reject) => {
-    const socket = needModule("net").connect(address);
-    const fail = (why: string, cause?: Error): void => {
-      stop();
-      socket.destroy();
-      reject(new PamiError("PAMIR_BOOTSTRAP", `no connection to ${addressText(address)}: ${why}`, { cause }));
-    };
-    // Several addresses of a name are tried: the error of each is in an AggregateError without a text.
-    const onError = (error: Error & { errors?: Error[] }): void => {
-      fail(error.message || (error.errors ?? []).map(reasonText).join(", "), error);
-    };
-    const stop = after(timeout, () => fail(`no answer within ${secondsText(timeout)}`));
-    socket.on("error", onError);
-    socket.once("connect", () => {
-      stop();
-      socket.off("error", onError);
-      // Until lines are made of the socket: then the lines see that it is destroyed.
-      socket.on("error", () => {});
-      prepare(socket);
-      socket.unref();
-      resolve(socket);
-    });
-  });
 }

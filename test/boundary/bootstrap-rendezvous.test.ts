@@ -4,6 +4,7 @@ import { connect, createServer, type Server, type Socket } from "node:net";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { Bootstrap, PmiBootstrap } from "../../src/bootstrap/bootstrap.js";
 import { openRendezvous, type RendezvousOptions } from "../../src/bootstrap/rendezvous.js";
+import { tcpPlace } from "../../src/bootstrap/rendezvous-place.js";
 import { HANDSHAKE_BYTES } from "../../src/bootstrap/sealed-lines.js";
 import type { BootstrapWait } from "../../src/bootstrap/waits.js";
 import type { PamiError } from "../../src/core/error.js";
@@ -32,11 +33,11 @@ async function listen(server: Server, port = 0): Promise<number> {
   return (server.address() as { port: number }).port;
 }
 
-type Given = Partial<Omit<RendezvousOptions, "rank" | "size" | "address">>;
+type Given = Partial<Omit<RendezvousOptions, "rank" | "size" | "place">> & { readonly bind?: string };
 
-async function open(rank: number, size: number, port: number, options: Given = {}): Promise<Bootstrap> {
-  const address = { host: "127.0.0.1", port };
-  const bootstrap = await openRendezvous({ rank, size, address, key: KEY, timeout: LONG_MS, ...options });
+async function open(rank: number, size: number, port: number, { bind, ...options }: Given = {}): Promise<Bootstrap> {
+  const place = tcpPlace({ host: "127.0.0.1", port }, bind);
+  const bootstrap = await openRendezvous({ rank, size, place, key: KEY, timeout: LONG_MS, ...options });
   toClose.push(() => bootstrap.close());
   return bootstrap;
 }
@@ -359,8 +360,8 @@ it("onWait tells every five seconds what is awaited, for how long, and how long 
 });
 
 it("a host that does not resolve is named", async () => {
-  const address = { host: "no-such-host.invalid", port: 7117 };
-  const common = { key: KEY, size: 2, address, timeout: 500 };
+  const place = tcpPlace({ host: "no-such-host.invalid", port: 7117 });
+  const common = { key: KEY, size: 2, place, timeout: 500 };
   expect(await failure(openRendezvous({ ...common, rank: 1 }))).toMatchObject({
     code: "PAMIR_TIMEDOUT",
     message: expect.stringMatching(/no-such-host\.invalid:7117 within 0\.5 s .*(ENOTFOUND|EAI_AGAIN)/),
@@ -385,7 +386,7 @@ describe("without a key", () => {
   });
 
   it("one process needs neither key nor address", async () => {
-    const own = await openRendezvous({ rank: 0, size: 1, address: undefined });
+    const own = await openRendezvous({ rank: 0, size: 1, place: undefined });
     await own.put("a", Uint8Array.of(1));
     await own.barrier();
     expect(await own.get("a")).toEqual(Uint8Array.of(1));

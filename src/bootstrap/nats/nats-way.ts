@@ -1,0 +1,172 @@
+// Processes that find each other at a NATS server: PAMIR_NATS and PAMIR_NODES are set. Under `pamir run --nats`, the nodes have
+// met before, and each process knows its rank. Elsewhere each process is a node of one task, and meets the others here. Rank 0
+// then serves a rendezvous at a subject.
+import { PamiError } from "../../core/error.js";
+import { connectNats, type NatsConnection } from "../../nats/connection.js";
+import { type NatsPlace, natsPlace } from "../../nats/place.js";
+import { natsVariables } from "../../nats/variables.js";
+import { pause } from "../../support/timers.js";
+import type { Bootstrap, BootstrapSetup, BootstrapWay } from "../bootstrap.js";
+import type { Launcher } from "../environment.js";
+import type { Stream } from "../lines.js";
+import { needModule } from "../node.js";
+import { openRendezvous } from "../rendezvous.js";
+import type { RendezvousPlace } from "../rendezvous-place.js";
+import { reasonText } from "../text.js";
+import { meetAtNats } from "./meeting.js";
+import { connectToSubject, listenAtSubject } from "./nats-stream.js";
+
+/** The variable with the epoch of nodes that have met. */
+export const NATS_EPOCH = "PAMIR_NATS_EPOCH";
+/** Milliseconds for which streams that end may still send. */
+const LINGER_MS = 2000;
+
+export const natsWay: BootstrapWay = {
+  isServed: false,
+  meets: () => `NATS, ${placeText(natsPlace(natsVariables()))}`,
+  open: openNatsBootstrap,
+};
+
+function placeText({ servers, job }: NatsPlace): string {
+  return `job ${job} at ${servers.join(", ")}`;
+}
+
+async function openNatsBootstrap(launcher: Launcher, setup: BootstrapSetup): Promise<Bootstrap> {
+  const place = natsPlace(natsVariables());
+  const { key, insecure, timeout } = setup;
+  checkNatsKey(place, key, insecure);
+  const connection = await connectNats(place, { name: `pamir ${place.job}`, timeout });
+  try {
+    const { rank, epoch, settled } = await rankOf(launcher, setup, place, connection);
+    const meeting = new NatsRendezvous(connection, place, epoch);
+    const inner = await openRendezvous({ ...launcher, ...setup, rank, size: launcher.size as number, place: meeting });
+    return new NatsBootstrap(inner, () => settled.then(() => meeting.close()));
+  } catch (error) {
+    await connection.close();
+    throw error;
+  }
+}
+
+/** @throws PAMIR_KEY everything that reaches the server could take part */
+export function checkNatsKey(place: NatsPlace, key: Uint8Array | undefined, insecure: boolean | undefined): void {
+  if (key !== undefined || insecure === true) return;
+  const ways = "PAMIR_KEY_FILE, or PAMIR_INSECURE=1 where every program that reaches the server is trusted";
+  throw new PamiError("PAMIR_KEY", `${placeText(place)} (NATS) needs a job key: ${ways}`);
+}
+
+/** The rank of this process, and the epoch of its job. */
+async function rankOf(
+  { rank, size, job = "" }: Launcher,
+  { env, key, timeout, onWait, onRefused }: BootstrapSetup,
+  place: NatsPlace,
+  connection: NatsConnection,
+): Promise<{ rank: number; epoch: string; settled: Promise<void> }> {
+  const epoch = env[NATS_EPOCH];
+  if (epoch !== undefined && rank !== undefined) return { rank, epoch, settled: Promise.resolve() };
+  const { hostname } = needModule("os");
+  const met = await meetAtNats(connection, {
+    job: job || place.job,
+    key,
+    nodes: size as number,
+    tasks: 1,
+    host: hostname(),
+    timeout,
+    onWait,
+    onNotice: onRefused,
+  });
+  return { ...met, rank: met.node };
+}
+
+/** Where rank 0 serves: a subject. */
+class NatsRendezvous implements RendezvousPlace {
+  readonly text: string;
+  readonly #connection: NatsConnection;
+  readonly #subject: string;
+  readonly #job: string;
+  readonly #streams = new Set<Stream>();
+
+  constructor(connection: NatsConnection, place: NatsPlace, epoch: string) {
+    this.text = `NATS, ${placeText(place)}`;
+    this.#connection = connection;
+    this.#job = place.job;
+    this.#subject = `pamir.${place.job}.b.${epoch}`;
+  }
+
+  async listen(onStream: (stream: Stream, from: string) => void): Promise<() => void> {
+    let count = 0;
+    try {
+      return await listenAtSubject(this.#connection, this.#subject, (stream) => {
+        this.#keep(stream);
+        onStream(stream, `connection ${++count}`);
+      });
+    } catch (error) {
+      throw this.#refused(error);
+    }
+  }
+
+  async connect(timeout: number): Promise<Stream> {
+    const own = `pamir.${this.#job}.c.${needModule("crypto").randomBytes(8).toString("hex")}`;
+    try {
+      return this.#keep(await connectToSubject(this.#connection, this.#subject, own, timeout));
+    } catch (error) {
+      throw this.#refused(error);
+    }
+  }
+
+  #keep(stream: Stream): Stream {
+    this.#streams.add(stream);
+    stream.once("close", () => this.#streams.delete(stream));
+    return stream;
+  }
+
+  #refused(error: unknown): PamiError {
+    const text = `no connection to ${this.text}: ${reasonText(error)}`;
+    return new PamiError("PAMIR_BOOTSTRAP", text, { cause: error });
+  }
+
+  /** Closes the connection once the streams are closed, or two seconds later. */
+  async close(): Promise<void> {
+    const closed = [...this.#streams].map((stream) => new Promise<void>((resolve) => stream.once("close", resolve)));
+    await Promise.race([Promise.all(closed), pause(LINGER_MS, false)]);
+    await this.#connection.close();
+  }
+}
+
+/** The bootstrap of a rendezvous, which closes the connection behind it. */
+class NatsBootstrap implements Bootstrap {
+  readonly rank: number;
+  readonly size: number;
+  readonly localRank: number | undefined;
+  readonly localSize: number | undefined;
+  readonly #inner: Bootstrap;
+  readonly #close: () => Promise<void>;
+
+  constructor(inner: Bootstrap, close: () => Promise<void>) {
+    const { rank, size, localRank, localSize } = inner;
+    [this.rank, this.size, this.localRank, this.localSize] = [rank, size, localRank, localSize];
+    this.#inner = inner;
+    this.#close = close;
+  }
+
+  put(key: string, value: Uint8Array): Promise<void> {
+    return this.#inner.put(key, value);
+  }
+
+  get(key: string): Promise<Uint8Array | undefined> {
+    return this.#inner.get(key);
+  }
+
+  barrier(): Promise<void> {
+    return this.#inner.barrier();
+  }
+
+  async close(): Promise<void> {
+    await this.#inner.close();
+    void this.#close();
+  }
+
+  async fail(why: string): Promise<void> {
+    await this.#inner.fail(why);
+    void this.#close();
+  }
+}
