@@ -65,7 +65,7 @@ export interface BootstrapWay {
 
 /** What a bootstrap is opened with. */
 export interface BootstrapSetup {
-  /** Has variables of the way's own, without PMI_FD and those of the job key. */
+  /** Without the variables of the job key. */
   readonly env: Environment;
   /** Milliseconds of each wait for other processes. */
   readonly timeout: number;

@@ -10,6 +10,9 @@ import { DEFAULT_TIMEOUT_MS, type OnWait } from "./waits.js";
 /** Milliseconds of each wait for a launcher's server, to tell that this process can't begin. */
 const TELL_MS = 30_000;
 
+/** Variables of this process alone: processes that it starts later are none of the job's. */
+const OF_PROCESS = ["PMI_FD", "PAMIR_NODES", "PAMIR_NATS_EPOCH"];
+
 export interface BootstrapOptions {
   /** Milliseconds of each wait for other processes (default: the value of PAMIR_START_TIMEOUT, else 300,000). */
   readonly timeout?: number | undefined;
@@ -32,7 +35,7 @@ export interface OpenedBootstrap {
 
 /**
  * Finds the launcher of this process, and opens a bootstrap there.
- * @param env loses the variables of the job key, and PMI_FD: a child process does not have that descriptor
+ * @param env loses the variables of the job key and of this process, such as PMI_FD: a child process does not have that descriptor
  * @param rows launchers that may have started this process
  * @throws PAMIR_LAUNCHER if no launcher started this process, or its variables make no sense
  * @throws PAMIR_KEY, PAMIR_PMI, PAMIR_BOOTSTRAP, PAMIR_TIMEDOUT
@@ -52,7 +55,8 @@ export async function openBootstrap(
     throw error;
   }
   const found = findLauncher(env, rows);
-  delete env.PMI_FD;
+  const own = { ...env };
+  for (const name of OF_PROCESS) delete env[name];
   if (found === undefined) {
     const names = rows.flatMap(({ detected }) => detected).join(", ");
     throw new PamiError("PAMIR_LAUNCHER", `no launcher started this process: none of ${names} is set`);
@@ -60,7 +64,7 @@ export async function openBootstrap(
   const { launcher, way } = found;
   const key = options.key === undefined ? given : checkKey("the job key", options.key);
   const { insecure, onWait, onRefused } = options;
-  const bootstrap = await way.open(launcher, { env, timeout, key, insecure, onWait, onRefused });
+  const bootstrap = await way.open(launcher, { env: own, timeout, key, insecure, onWait, onRefused });
   if (!way.isServed) return { bootstrap, launcher, key };
   try {
     return { bootstrap, launcher, key: await agreeOnKey(bootstrap, key) };

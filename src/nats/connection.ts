@@ -120,7 +120,10 @@ function notConnected({ servers, isTls }: NatsPlace, cause: unknown): { error: P
     return made("the server refuses this process's user, token or credentials: PAMIR_NATS and PAMIR_NATS_CREDS", true);
   if (/unexpected response|JSON/i.test(message)) return made("another program than NATS answers there", true);
   if (/certificate|self.signed|altname/i.test(`${message} ${code}`))
-    return made(`the server's certificate is not trusted (${message}): PAMIR_NATS_CA names a file of authorities`, true);
+    return made(
+      `the server's certificate is not trusted (${message}): PAMIR_NATS_CA names a file of authorities`,
+      true,
+    );
   if (/tls/i.test(message)) return made(`${message}${isTls ? ": take nats://" : ": take tls://"}`, true);
   if (/refused|ECONNREFUSED/i.test(`${message} ${code}`)) return made("no server listens there", false);
   if (code === "ENOTFOUND") return made("there is no such host", false);

@@ -68,7 +68,10 @@ export function checkJob(job: string): string {
   const wrong = /[^\w-]/.exec(job)?.[0];
   const why = wrong === undefined ? `has ${job.length} characters` : `has ${JSON.stringify(wrong)}`;
   const shown = JSON.stringify(printable(job.slice(0, 80)));
-  throw new PamiError("PAMIR_NATS", `PAMIR_JOB is ${shown}, and ${why}: it may have 1 to 64 letters, digits, "_" and "-"`);
+  throw new PamiError(
+    "PAMIR_NATS",
+    `PAMIR_JOB is ${shown}, and ${why}: it may have 1 to 64 letters, digits, "_" and "-"`,
+  );
 }
 
 /** A file that no other user may read. @throws PAMIR_NATS */

@@ -1,7 +1,8 @@
 // Four nodes in one thread, whose links are of one NATS server: for the conformance suite of links.
-import type { NatsLink } from "../../src/link/nats/nats-link.js";
+
 import type { Address, Link } from "../../src/link/link.js";
 import { openNats } from "../../src/link/nats/nats.js";
+import type { NatsLink } from "../../src/link/nats/nats-link.js";
 import type { LinkRig } from "../conformance/link.suite.js";
 import { settler } from "./settler.js";
 

@@ -22,7 +22,10 @@ export class SealedMessages {
     }
     const { createHash, hkdfSync } = needModule("crypto");
     this.#key = new Uint8Array(hkdfSync("sha256", jobKey, encodeText(job), "pamir nats 1 meeting", JOB_KEY_BYTES));
-    this.fingerprint = createHash("sha256").update(this.#key).digest("hex").slice(0, 2 * PRINT_BYTES);
+    this.fingerprint = createHash("sha256")
+      .update(this.#key)
+      .digest("hex")
+      .slice(0, 2 * PRINT_BYTES);
   }
 
   seal(message: object): Uint8Array {

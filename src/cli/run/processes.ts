@@ -24,8 +24,8 @@ export interface Program {
   /** The name by which the user has called Node. */
   readonly argv0: string;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** The job key: each process inherits a descriptor from which it reads the key. */
-  readonly key: Uint8Array;
+  /** The job key: each process inherits a descriptor from which it reads the key. Undefined: there is none. */
+  readonly key: Uint8Array | undefined;
   /** Whether lines of output get labels. */
   readonly hasLabels: boolean;
 }
@@ -39,7 +39,7 @@ export interface ProcessOptions {
 
 /** Variables by which another launcher, or another job, would be found. */
 const OTHERS =
-  /^(PAMIR_(RANK|SIZE|LOCAL_RANK|LOCAL_SIZE|RENDEZVOUS|SERVED|JOB|BIND|NODE|KEY_FILE|KEY_FD|LATER|LAUNCHED)|PMI_\w+)$/;
+  /^(PAMIR_(RANK|SIZE|LOCAL_RANK|LOCAL_SIZE|RENDEZVOUS|SERVED|JOB|BIND|NODES?|NATS_EPOCH|KEY_FILE|KEY_FD|LATER|LAUNCHED)|PMI_\w+)$/;
 
 export class TaskProcess implements RunTask {
   readonly task: number;
@@ -60,10 +60,11 @@ export class TaskProcess implements RunTask {
   constructor({ app, args, execArgv, argv0, env, key, hasLabels }: Program, options: ProcessOptions, guard: Guard) {
     this.task = options.task;
     const inherited = Object.entries(env).filter(([name]) => !OTHERS.test(name));
+    const keyed = key === undefined ? {} : { PAMIR_KEY_FD: `${KEY_FD}` };
     const child = spawn(process.execPath, [...execArgv, app, ...args], {
       argv0,
       detached: true,
-      env: withPreload({ ...Object.fromEntries(inherited), ...options.env, PAMIR_KEY_FD: `${KEY_FD}` }, PRELOAD),
+      env: withPreload({ ...Object.fromEntries(inherited), ...options.env, ...keyed }, PRELOAD),
       // Node makes a pair of sockets of each further pipe: no other process reaches them.
       stdio: [options.input, ...outputsOf(hasLabels), "pipe", "pipe", "pipe"],
     });
@@ -79,7 +80,7 @@ export class TaskProcess implements RunTask {
     const [secret, pmi, news] = (child.stdio as unknown[]).slice(3) as [Duplex, Duplex, Duplex];
     // A program that never attaches closes them unread.
     for (const one of [secret, news]) one.on("error", () => {}).resume();
-    secret.end(key);
+    secret.end(key ?? "");
     this.#news = news;
     this.stdout = child.stdout ?? Readable.from([]);
     this.stderr = child.stderr ?? Readable.from([]);

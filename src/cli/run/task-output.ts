@@ -23,7 +23,7 @@ function block(name: Name): void {
 }
 
 /** Variables by which attach() in this process finds its job. */
-const OWN = ["PAMIR_LAUNCHED", "PMI_FD", "PAMIR_KEY_FD", "PAMIR_LATER"];
+const OWN = ["PAMIR_LAUNCHED", "PMI_FD", "PAMIR_KEY_FD", "PAMIR_LATER", "PAMIR_NODES", "PAMIR_NATS_EPOCH"];
 
 /** Hides them until attach(), which removes them: a process that the task has started before would take itself for the task. */
 function hideOwn(): void {
