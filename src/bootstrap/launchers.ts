@@ -16,7 +16,7 @@ import {
 } from "./environment.js";
 import { natsWay } from "./nats/nats-way.js";
 import { pmiWay } from "./pmi/pmi-way.js";
-import { rendezvousWay } from "./rendezvous.js";
+import { rendezvousWay } from "./rendezvous/rendezvous.js";
 
 export interface LauncherRow {
   readonly name: string;

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
 import type { Lines } from "../../src/bootstrap/lines.js";
 import { LINE_MAX } from "../../src/bootstrap/pmi/pmi-wire.js";
-import { HANDSHAKE_BYTES, HandshakeError, sealLines } from "../../src/bootstrap/sealed-lines.js";
+import { HANDSHAKE_BYTES, HandshakeError, sealLines } from "../../src/bootstrap/rendezvous/sealed-lines.js";
 import { nextTurn } from "../../src/support/host.js";
 import { connection, type End } from "../support/duplex.js";
 import { assertProperty } from "../support/seed.js";

@@ -1,5 +1,5 @@
 // Messages of a meeting, sealed by the job key: nonce, then the text by AES-256-GCM. Without a job key, the text as it is. A
-// message that was recorded opens again: all of them may come twice, and name who sent them.
+// message that was recorded opens again: any of them may come twice, and each names its sender.
 import { decodeText, encodeText } from "../../support/text.js";
 import { JOB_KEY_BYTES } from "../key.js";
 import { needModule } from "../node.js";

@@ -5,7 +5,7 @@ import { type BootstrapSetup, type BootstrapWay, PmiBootstrap } from "../bootstr
 import type { Launcher, PmiWay } from "../environment.js";
 import { type Lines, StreamLines } from "../lines.js";
 import { needModule } from "../node.js";
-import { connectSocket } from "../rendezvous-place.js";
+import { connectSocket } from "../rendezvous/rendezvous-place.js";
 import { reasonText } from "../text.js";
 import { PmiClient } from "./pmi-client.js";
 import { PlainFraming } from "./pmi-wire.js";

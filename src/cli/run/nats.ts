@@ -11,7 +11,6 @@ import { connectNats, type NatsConnection } from "../../nats/connection.js";
 import { checkJob, type NatsPlace, natsPlace } from "../../nats/place.js";
 import { natsVariables } from "../../nats/variables.js";
 import { Guard } from "../../start/process/guard.js";
-import { promise } from "../../support/promise.js";
 import { say, UsageError } from "../usage.js";
 import { ProcessJob, type Running } from "./job.js";
 import {
@@ -59,7 +58,10 @@ interface Plan {
 
 export async function runNats(app: string, args: string[], values: Values): Promise<Running> {
   const plan = await planOf(app, args, values);
-  const [givenUp, giveUp] = promise<"ended">();
+  let giveUp: () => void = () => {};
+  const givenUp = new Promise<"ended">((settle) => {
+    giveUp = () => settle("ended");
+  });
   const node = new NatsNode(plan);
   const ended = (async () => {
     try {
@@ -74,7 +76,7 @@ export async function runNats(app: string, args: string[], values: Values): Prom
   return {
     ended,
     end(signal) {
-      giveUp("ended");
+      giveUp();
       node.job.end(undefined, signal);
     },
     pass: (signal) => node.job.pass(signal),

@@ -25,13 +25,13 @@
 // - Records that are changed, repeated, left out or out of order don't open; then the connection is closed.
 // The first line of the initiator proves that it has seen the REPLY. Until then, the acceptor sends no line.
 // Keys of a connection are not ephemeral: the job key opens recorded connections of its job.
-import { PamiError } from "../core/error.js";
-import { after } from "../support/timers.js";
-import { JOB_KEY_BYTES } from "./key.js";
-import { type Lines, type Stream, StreamLines } from "./lines.js";
-import { needModule } from "./node.js";
-import { bytesOf, type Framing, LINE_MAX, MAGIC_TEXT, PmiReceived, textOf } from "./pmi/pmi-wire.js";
-import { reasonText, secondsText } from "./text.js";
+import { PamiError } from "../../core/error.js";
+import { after } from "../../support/timers.js";
+import { JOB_KEY_BYTES } from "../key.js";
+import { type Lines, type Stream, StreamLines } from "../lines.js";
+import { needModule } from "../node.js";
+import { bytesOf, type Framing, LINE_MAX, MAGIC_TEXT, PmiReceived, textOf } from "../pmi/pmi-wire.js";
+import { reasonText, secondsText } from "../text.js";
 
 /** Bytes of HELLO and of REPLY. */
 export const HANDSHAKE_BYTES = 72;

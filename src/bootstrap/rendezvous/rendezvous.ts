@@ -2,22 +2,22 @@
 //
 // With a job key, lines are sealed (sealed-lines.ts), so rank 0 may listen at any address. Without a job key, a rendezvous is
 // refused unless `insecure` says that all programs that reach the address are trusted.
-import { PamiError } from "../core/error.js";
-import { systemClock } from "../support/clock.js";
-import { promise } from "../support/promise.js";
-import { after } from "../support/timers.js";
-import { addressText } from "./address.js";
-import { type BootstrapWay, type LocalPlace, PmiBootstrap } from "./bootstrap.js";
-import { checkKey, makeKey } from "./key.js";
-import { type Lines, linkedLines, type Stream, StreamLines } from "./lines.js";
-import { needModule } from "./node.js";
-import { OWN_KVSNAME, PmiClient, RefusedError } from "./pmi/pmi-client.js";
-import { PmiServer, RENDEZVOUS_VERSION } from "./pmi/pmi-server.js";
-import { PlainFraming } from "./pmi/pmi-wire.js";
+import { PamiError } from "../../core/error.js";
+import { systemClock } from "../../support/clock.js";
+import { promise } from "../../support/promise.js";
+import { after } from "../../support/timers.js";
+import { addressText } from "../address.js";
+import { type BootstrapWay, type LocalPlace, PmiBootstrap } from "../bootstrap.js";
+import { checkKey, makeKey } from "../key.js";
+import { type Lines, linkedLines, type Stream, StreamLines } from "../lines.js";
+import { needModule } from "../node.js";
+import { OWN_KVSNAME, PmiClient, RefusedError } from "../pmi/pmi-client.js";
+import { PmiServer, RENDEZVOUS_VERSION } from "../pmi/pmi-server.js";
+import { PlainFraming } from "../pmi/pmi-wire.js";
+import { ranksText, reasonText, runsOf, secondsText } from "../text.js";
+import { DEFAULT_TIMEOUT_MS, GRACE_MS, type OnWait, reportWait } from "../waits.js";
 import { type RendezvousPlace, tcpPlace } from "./rendezvous-place.js";
 import { ClosedError, HandshakeError, sealLines } from "./sealed-lines.js";
-import { ranksText, reasonText, runsOf, secondsText } from "./text.js";
-import { DEFAULT_TIMEOUT_MS, GRACE_MS, type OnWait, reportWait } from "./waits.js";
 
 /** Most milliseconds that one attempt takes to connect, and each message of the handshake to come. */
 const ATTEMPT_MS = 10_000;

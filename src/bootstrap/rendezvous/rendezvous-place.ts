@@ -1,11 +1,11 @@
 // Where the processes of a rendezvous meet: an address of rank 0's host, by TCP. src/bootstrap/nats/ has another one.
 import type { Socket } from "node:net";
-import { PamiError } from "../core/error.js";
-import { after } from "../support/timers.js";
-import { addressText, type HostPort } from "./address.js";
-import type { Stream } from "./lines.js";
-import { needModule } from "./node.js";
-import { reasonText, secondsText } from "./text.js";
+import { PamiError } from "../../core/error.js";
+import { after } from "../../support/timers.js";
+import { addressText, type HostPort } from "../address.js";
+import type { Stream } from "../lines.js";
+import { needModule } from "../node.js";
+import { reasonText, secondsText } from "../text.js";
 
 /** Milliseconds of silence on a connection until the system probes it. */
 const KEEPALIVE_MS = 10_000;
