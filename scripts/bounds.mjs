@@ -26,13 +26,14 @@ export const BUNDLE_MAX = 73_030;
  * for types of transfers, 11 for shared regions, counters, grids and aggregators, 1 of them for items of several kinds and
  * lengths, 1.5 for many items at once and in place, a half for comparing what members give, a quarter for the output of failed
  * processes and for tasks that lack descriptors, a quarter for frames that are not copied, a quarter for folders that are one
- * user's alone, two thirds for short operations in one function, a half for geometries that are made by calls that block, and
+ * user's alone, two thirds for short operations in one function, a half for those that
+ * kernels do for programs in C, a half for geometries that are made by calls that block, and
  * for reductions that take what an earlier one has made, 50
  * bytes for ports to tasks, 50 for last looks, a half for what a new memory begins with, 13 for the twin. What only Node can use is not counted: bundlers for browsers
  * get dist/absent.js for
  * it.
  */
-export const LATER_MAX = 138_660;
+export const LATER_MAX = 139_160;
 
 /**
  * Bytes that `pamir/web` adds on a page to what launch() loads, minified and gzipped: 8 KB for seals, 22 for sessions, links

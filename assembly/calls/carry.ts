@@ -101,7 +101,7 @@ function endpointAt(ordinal: u32): u32 {
 }
 
 /** Whether bytes lie in the program's region. */
-function isInArena(buffer: usize, bytes: u32): bool {
+export function isInArena(buffer: usize, bytes: u32): bool {
   const size = word(MPI_CALLS_ARENA_BYTES_OFFSET);
   return bytes <= size && <u32>(buffer - word(MPI_CALLS_ARENA_OFFSET)) <= size - bytes;
 }

@@ -16,6 +16,7 @@ export {
   MPI_Wait,
   MPI_Waitall,
 } from "./calls";
+export { MPI_Allreduce, MPI_Barrier } from "./collective";
 
 /** Hash of the sources that this module was compiled from: it must be the loader's. */
 export function layoutHash(): u32 {

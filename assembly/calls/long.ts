@@ -12,6 +12,9 @@ export declare function finish(request: usize, status: usize, comm: u32, isRecei
 /** Sleeps until anything comes, a tenth of a millisecond at most. */
 export declare function rest(): void;
 
+/** As reduce() of assembly/collective/, whose export it is: so both ways have the same digits. */
+export declare function reduce(operation: u32, type: u32, out: usize, left: usize, right: usize, count: u32): void;
+
 // The long ways of the calls.
 export declare function MPI_Send(buffer: usize, count: i32, type: u32, to: i32, tag: i32, comm: u32): i32;
 export declare function MPI_Recv(
@@ -61,4 +64,6 @@ export declare function MPI_Test(request: usize, flag: usize, status: usize): i3
 export declare function MPI_Iprobe(from: i32, tag: i32, comm: u32, flag: usize, status: usize): i32;
 export declare function MPI_Comm_rank(comm: u32, rank: usize): i32;
 export declare function MPI_Comm_size(comm: u32, size: usize): i32;
+export declare function MPI_Barrier(comm: u32): i32;
+export declare function MPI_Allreduce(from: usize, to: usize, count: i32, type: u32, op: u32, comm: u32): i32;
 export declare function MPI_Get_count(status: usize, type: u32, count: usize): i32;

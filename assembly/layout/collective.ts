@@ -58,6 +58,40 @@ export const MEMBER_OUT_OFFSET: u32 = 44;
 export const MEMBER_FILLED_OFFSET: u32 = 48;
 export const MEMBER_CUT_OFFSET: u32 = 52;
 export const MEMBER_TAKEN_OFFSET: u32 = 56;
+/** From a slot to this member's copy of its own bytes, behind the block: no other member reads the copies. */
+export const MEMBER_COPY_DISTANCE: u32 = 1024;
+
+// ╒═════════════ MEETING block, 800 bytes: in the page of a MEMBER block, behind its copies and partial results ════╕
+//  What a kernel needs to do an operation of this member, while TypeScript has lent it. Its task alone reads and writes it: no
+//  word here is a sync point.
+//  byte  field       writer      meaning
+//     0  lent        TypeScript  1: a kernel may begin an operation, and no operation is under way
+//     4  next        both        number of the next operation
+//     8  latest      both        the last operation that this member has arrived for: `next`, if a kernel has not ended it
+//    12  least       both        the least of the numbers in `seen`, or a smaller one
+//    16  rank        TypeScript  of this member
+//    20  size        TypeScript  how many members there are
+//    24  isShort     TypeScript  1: a kernel can do operations as the last one
+//    28  signature   TypeScript  of the last operation
+//    32  seen[64]    both        by rank: the last operation that the member has completed, as far as this one knows
+//   288  members     TypeScript  8 bytes by rank: pointer to the MEMBER block, pointer to the task slot
+// ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
+export const MEETING_OFFSET: u32 = 3008;
+export const MEETING_LENT_OFFSET: u32 = 0;
+export const MEETING_NEXT_OFFSET: u32 = 4;
+export const MEETING_LATEST_OFFSET: u32 = 8;
+export const MEETING_LEAST_OFFSET: u32 = 12;
+export const MEETING_RANK_OFFSET: u32 = 16;
+export const MEETING_SIZE_OFFSET: u32 = 20;
+export const MEETING_IS_SHORT_OFFSET: u32 = 24;
+export const MEETING_SIGNATURE_OFFSET: u32 = 28;
+export const MEETING_SEEN_OFFSET: u32 = 32;
+export const MEETING_MEMBERS_OFFSET: u32 = 288;
+export const MEETING_MEMBER_SHIFT: u32 = 3;
+export const MEETING_BLOCK_OFFSET: u32 = 0;
+export const MEETING_TASK_OFFSET: u32 = 4;
+/** Most members of a geometry that has such blocks. */
+export const MEETING_MEMBERS_MAX: u32 = 64;
 
 // ╒═════════════ COLLECTIVE header, 28 bytes: of a message to DISPATCH_ID_COLLECTIVE ═══════════════════════════════╕
 //     0  kind       COLLECTIVE_…

@@ -39,6 +39,12 @@ export class UnderWay {
     this.first = this.next;
   }
 
+  /** Passes over the numbers before `next`, while no operation is under way. */
+  skipTo(next: number): void {
+    this.next = next;
+    this.first = next;
+  }
+
   /** Removes an operation that is over. */
   remove(number: number): void {
     this.#places[this.#place(number)] = undefined;

@@ -62,18 +62,27 @@ class WasmCollectiveKernel implements CollectiveKernel {
   }
 }
 
-/** The kernels in wasm, over a job's memory. */
-export function wasmCollectiveKernel(memory: WebAssembly.Memory, module = collectiveModule()): CollectiveKernel {
+function exportsOver(memory: WebAssembly.Memory, module: WebAssembly.Module): Exports {
   const exports = new WebAssembly.Instance(module, { env: { memory } }).exports as unknown as Exports;
   if (exports.layoutHash() >>> 0 !== LAYOUT_HASH >>> 0) {
     throw new Error(`the collectives' wasm was built from other sources: layout ${exports.layoutHash() >>> 0}`);
   }
-  return new WasmCollectiveKernel(exports);
+  return exports;
+}
+
+/** The kernels in wasm, over a job's memory. */
+export function wasmCollectiveKernel(memory: WebAssembly.Memory, module = collectiveModule()): CollectiveKernel {
+  return new WasmCollectiveKernel(exportsOver(memory, module));
 }
 
 /** The kernels in TypeScript, over a job's memory. */
 export function twinCollectiveKernel(memory: Memory): CollectiveKernel {
   return { name: "ts", ...twinReduce(memory), ...twinPack(memory), ...twinCopy(memory) };
+}
+
+/** `reduce` for another wasm module to import: an export of wasm, which that module calls without JavaScript. */
+export function reduceImport(memory: WebAssembly.Memory): CollectiveKernel["reduce"] {
+  return exportsOver(memory, collectiveModule()).reduce;
 }
 
 /** The kernels of a task whose other kernels have this name. */

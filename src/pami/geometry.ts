@@ -464,6 +464,11 @@ export class Geometry {
     this.close();
   }
 
+  /** @internal See GeometryCore. */
+  lend(): number {
+    return this.#core.lend();
+  }
+
   #checkOpen(call: string): void {
     if (this.#core.isClosed) throw new PamiError("PAMIR_CLOSED", `${call}() of a geometry that is closed`);
   }

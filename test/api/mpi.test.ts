@@ -106,7 +106,47 @@ async function collectives(comm: Comm): Promise<void> {
   await comm.scatterv(rows, new Int32Array(0));
   await comm.allreduce(IN_PLACE, sum, "product");
   expect(sum[0]).toBe((total + 1.5 * size) ** size);
+  // Those in C do most of these without JavaScript. The order of the sum is that of geometries: neighbors first.
+  for (let i = 0; i < 300; i++) {
+    comm.allreduceSync(Float64Array.of((rank + i) * 0.1), sum);
+    const own = ranks.map((one) => (one + i) * 0.1);
+    const pairs = size === 2 ? own : [(own[0] as number) + (own[1] as number), (own[2] as number) + (own[3] as number)];
+    expect(sum[0]).toBe((pairs[0] as number) + (pairs[1] as number));
+    if (i % 2 === 0) comm.allreduceSync(IN_PLACE, sum, "max");
+    else await comm.allreduce(IN_PLACE, sum, "max");
+    comm.barrierSync();
+  }
 }
+
+/** Those of which a rank in C and one in JavaScript share a memory. */
+const SHARED = [...WITH_C, ...IN_PROCESSES].filter(({ isLinked }) => isLinked !== true);
+
+it.each(SHARED.map((variant) => [variant.name, variant] as const))(
+  "barriers and reductions of few bytes need JavaScript once: %s",
+  (_, variant) =>
+    withJob(
+      variant,
+      { module: "mpi.js", scenario: "short", tasks: 2, heapBytes: 256 * 1024 ** 2 },
+      async ({ job, client, context, flags }) => {
+        const times = 60;
+        const mpi = await init(client, { context });
+        const own = Int32Array.of(0);
+        for (let i = times; i > 0; i--) {
+          mpi.world.barrierSync();
+          own[0] = 0;
+          mpi.world.allreduceSync(IN_PLACE, own, "max");
+          expect(own[0]).toBe(i);
+        }
+        await mpi.finalize();
+        expect((await job.exited).filter(({ code }) => code !== 0)).toEqual([]);
+        // The first ones, the barrier of MPI_Finalize(), and those for which this rank has come late.
+        expect(Atomics.load(flags, 1)).toBeGreaterThan(1);
+        expect(Atomics.load(flags, 2)).toBeGreaterThan(0);
+        expect(Atomics.load(flags, 1)).toBeLessThan(times / 2);
+        expect(Atomics.load(flags, 2)).toBeLessThan(times / 2);
+      },
+    ),
+);
 
 describe.each([...WITH_C, ...IN_PROCESSES])("ranks in C: $name", (variant) => {
   it.each([2, 4])("one of %i ranks is in JavaScript", (tasks) =>

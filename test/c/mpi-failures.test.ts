@@ -16,6 +16,8 @@ describe.each(drawn.map((way) => [way.join(" "), way] as const))("%s", (_, way) 
   it.each([
     ["shrink", 3, "5 of 6 failed, 5 left, ranks add up to 14\nring: 5\n4 failed, 4 left\n"],
     ["revoke", 0, "revoked: 6, known: 6, again: 6, all left: 6 of 6\n"],
+    ["meet", 3, "5 failed, 0 too early\n4 failed, 0 too early\n"],
+    ["revoke-meeting", 0, "known: 6, refused: 6 of 6\n"],
     ["agree", 3, "failed, then success: 5\n"],
     ["any", 3, "failed, pending, success with 2\n"],
     ["window", 3, "lock: 7, put failed, fetch failed, flush success, fence failed\n"],

@@ -70,6 +70,17 @@ describe.each(["messages", "collectives", "nonblocking", "topologies", "objects"
   },
 );
 
+// The lines of another MPI differ: its two forms of a reduction have sums of other digits.
+it.each(
+  [...drawn.filter((way) => !way.includes("--isolate")), ["-n", "2"], ["-n", "9"]].map(
+    (way) => [way.join(" "), way] as const,
+  ),
+)("short.c keeps the rules of MPI: %s", (_, way) => {
+  const ranks = way[1] as string;
+  const rules = ["digits", "others", "between", "communicators", "late", "barriers", "messages", "errors"];
+  expect(linesOf("short", way)).toEqual(rules.map((rule) => `${rule}: ${ranks} of ${ranks}`));
+});
+
 it.each(drawn.map((way) => [way.join(" "), way] as const))(
   `random messages come whole, once and in order: %s (${replayNote()})`,
   (_, way) => {

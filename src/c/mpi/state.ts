@@ -65,6 +65,8 @@ export interface ShortWays {
   close(): void;
   /** Opens them, if nothing but messages of MPI is under way. */
   open(): void;
+  /** A collective operation has succeeded by its long way. @param given the arguments, the last of which is the communicator */
+  learn(name: string, given: readonly number[]): void;
 }
 
 /** A call of the program: numbers in, an error code out. */

@@ -10,7 +10,7 @@ import { copyInto } from "../../support/copy.js";
 /**
  * Offset from a slot to memory for a copy of its bytes, behind the MEMBER block in its page: no other member reads this memory.
  */
-export const COPY_DISTANCE = L.MEMBER_SLOTS * L.MEMBER_SLOT_SIZE;
+export const COPY_DISTANCE = L.MEMBER_COPY_DISTANCE;
 /** Behind the copies. */
 const WORKSPACE_OFFSET = L.MEMBER_SLOTS_OFFSET + 2 * COPY_DISTANCE;
 /** Least bytes for copyCold(): fewer, and memory.copy() is as fast. */
@@ -42,7 +42,7 @@ export class SharedMembers {
    */
   readonly #tasks: readonly number[];
   /** The last operation that each member has completed, as far as this member has seen; and the least of these numbers. */
-  readonly #seen: number[];
+  readonly #seen: Int32Array;
   #least = 0;
   /** The last operation that this member has completed. */
   #completed = 0;
@@ -50,6 +50,9 @@ export class SharedMembers {
   #latest = 0;
   /** Whether an operation of this member waits for its slot. */
   #isWanting = false;
+  /** Pointer to the MEETING block. While it is lent, its words are newer than the fields of this object. */
+  readonly #meeting: number;
+  isLent = false;
 
   /**
    * @param cold the kernel that copies bytes which other members have written
@@ -69,8 +72,17 @@ export class SharedMembers {
     this.rank = rank;
     this.size = blocks.length;
     this.#blocks = [...blocks];
-    this.#seen = blocks.map(() => 0);
     this.#tasks = tasks;
+    this.#meeting = (blocks[rank] as number) + L.MEETING_OFFSET;
+    const { words } = memory;
+    const at = this.#meeting >>> 2;
+    const hasMeeting = this.size <= L.MEETING_MEMBERS_MAX;
+    const seen = at + (L.MEETING_SEEN_OFFSET >>> 2);
+    this.#seen = hasMeeting ? words.subarray(seen, seen + this.size).fill(0) : new Int32Array(this.size);
+    if (hasMeeting) {
+      const members = blocks.flatMap((block, other) => [block, tasks[other] as number]);
+      words.set(members, at + (L.MEETING_MEMBERS_OFFSET >>> 2));
+    }
   }
 
   /** Whether a member had its block when the geometry was made. */
@@ -157,6 +169,34 @@ export class SharedMembers {
     if (seqDelta(number, this.#latest) < 0) return;
     this.#latest = number;
     this.#claim((number + 1) >>> 0);
+  }
+
+  /**
+   * Lets kernels do the operations from `next` on, until takeBack(). None of this member's is under way.
+   * @param isShort whether a kernel can do operations as the last one @returns pointer to the MEETING block; 0: there is none
+   */
+  lend(next: number, signature: number, isShort: boolean): number {
+    if (this.#isWanting || this.size > L.MEETING_MEMBERS_MAX) return 0;
+    const header = [1, next, next - 1, this.#least, this.rank, this.size, Number(isShort), signature];
+    this.memory.words.set(header, this.#meeting >>> 2);
+    this.isLent = true;
+    return this.#meeting;
+  }
+
+  /**
+   * Takes back what lend() has lent. This member may have arrived for the next operation already: isAt() says so.
+   * @returns number of the next operation
+   */
+  takeBack(): number {
+    const { words } = this.memory;
+    const at = this.#meeting >>> 2;
+    const next = (words[at + (L.MEETING_NEXT_OFFSET >>> 2)] as number) >>> 0;
+    words[at + (L.MEETING_LENT_OFFSET >>> 2)] = 0;
+    this.#latest = (words[at + (L.MEETING_LATEST_OFFSET >>> 2)] as number) >>> 0;
+    this.#completed = (next - 1) >>> 0;
+    this.#findLeast();
+    this.isLent = false;
+    return next;
   }
 
   /**

@@ -347,6 +347,11 @@ export class SharedOperation extends CollectiveOperation {
 
   #enter(): void {
     const { shared, number, host } = this;
+    if (shared.isAt(number)) {
+      // A kernel has arrived for it: see SharedMembers.lend().
+      this.#stage = READ;
+      return;
+    }
     if (!shared.mayEnter(number)) {
       shared.want();
       this.#lookAtEnds();

@@ -20,6 +20,28 @@ await runScenario({
     Atomics.add(flags, 1, text.trim().split("\n").length);
     client.close();
   },
+  /** Runs short.wasm, and counts the barriers and reductions that go by JavaScript. */
+  async short(client, { flags }) {
+    const world = client.world.bind(client);
+    client.world = async (...given) => {
+      const geometry = await world(...given);
+      const { barrierSync, allreduceSync } = geometry;
+      geometry.barrierSync = (...all) => {
+        Atomics.add(flags, 1, 1);
+        return barrierSync.apply(geometry, all);
+      };
+      geometry.allreduceSync = (...all) => {
+        Atomics.add(flags, 2, 1);
+        return allreduceSync.apply(geometry, all);
+      };
+      return geometry;
+    };
+    const binary = readFileSync(new URL("../../c/built/short.wasm", import.meta.url));
+    const args = ["short", "60"];
+    const { code, error } = await runProgram(client, binary, { args, env: {}, folders: [], write() {} });
+    if (code !== 0) throw error ?? new Error(`the program ended with ${code}`);
+    client.close();
+  },
   async exchange(client) {
     const mpi = await init(client);
     await exchange(mpi.world, true);

@@ -186,6 +186,52 @@ static void ranges(void) {
   if (rank == 0) printf("kept: %d of %d\n", all, size);
 }
 
+/* A rank ends amid barriers and reductions of few bytes, of which the others have done many; so does another one, by a trap. The
+   news of a revocation may reach a rank in the operation before. */
+static void meets(void) {
+  MPI_Comm left = MPI_COMM_WORLD, fewer;
+  for (int round = 0; round < 2; round++) {
+    int code = MPI_SUCCESS, people, times = 0;
+    MPI_Comm_size(left, &people);
+    while (code == MPI_SUCCESS) {
+      int one = 1, all = 0;
+      if (++times == 500 && rank == 1 + round) {
+        if (round == 0) exit(3);
+        abort();
+      }
+      if (times % 3 == 0) code = MPI_Barrier(left);
+      else code = MPI_Allreduce(&one, &all, 1, MPI_INT, MPI_SUM, left);
+      if (code == MPI_SUCCESS && times % 3 != 0 && all != people) printf("rank %d: %d of %d\n", rank, all, people);
+    }
+    MPIX_Comm_revoke(left);
+    MPIX_Comm_shrink(left, &fewer);
+    MPI_Comm_set_errhandler(fewer, MPI_ERRORS_RETURN);
+    int failed = count(fewer, code == MPIX_ERR_PROC_FAILED || code == MPIX_ERR_REVOKED), early = count(fewer, times < 499);
+    if (rank == 0) printf("%d failed, %d too early\n", failed, early);
+    if (round > 0) MPI_Comm_free(&left);
+    left = fewer;
+  }
+  MPI_Comm_free(&left);
+}
+
+/* No rank ends: rank 0 revokes a communicator behind many reductions, while the others wait in the next one. */
+static void revokes_meeting(void) {
+  MPI_Comm copy, left;
+  int code = MPI_SUCCESS, one = 1, all, again, times = 0;
+  MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+  while (code == MPI_SUCCESS && !(rank == 0 && times == 500)) {
+    times++;
+    code = MPI_Allreduce(&one, &all, 1, MPI_INT, MPI_SUM, copy);
+  }
+  if (rank == 0) MPIX_Comm_revoke(copy);
+  again = MPI_Barrier(copy);
+  MPIX_Comm_shrink(copy, &left);
+  int known = count(left, rank == 0 || (code == MPIX_ERR_REVOKED && times >= 500)), refused = count(left, again == MPIX_ERR_REVOKED);
+  if (rank == 0) printf("known: %d, refused: %d of %d\n", known, refused, size);
+  MPI_Comm_free(&left);
+  MPI_Comm_free(&copy);
+}
+
 int main(int argc, char **argv) {
   const char *what = argc > 1 ? argv[1] : "";
   MPI_Init(&argc, &argv);
@@ -194,6 +240,8 @@ int main(int argc, char **argv) {
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   if (strcmp(what, "shrink") == 0) shrinks();
   if (strcmp(what, "revoke") == 0) revokes();
+  if (strcmp(what, "meet") == 0) meets();
+  if (strcmp(what, "revoke-meeting") == 0) revokes_meeting();
   if (strcmp(what, "agree") == 0) agrees();
   if (strcmp(what, "any") == 0) any_source();
   if (strcmp(what, "window") == 0) windows();

@@ -66,6 +66,13 @@ static void collectives(MPI_Comm comm) {
   MPI_Request request;
   MPI_Iallreduce(MPI_IN_PLACE, &total, 1, MPI_DOUBLE, MPI_PROD, comm, &request);
   MPI_Wait(&request, MPI_STATUS_IGNORE);
+  for (int i = 0; i < 300; i++) {
+    one = (me + i) * 0.1;
+    if (i % 50 == me) for (double end = MPI_Wtime() + 2e-4; MPI_Wtime() < end;) {}
+    MPI_Allreduce(&one, &total, 1, MPI_DOUBLE, MPI_SUM, comm);
+    MPI_Allreduce(MPI_IN_PLACE, &total, 1, MPI_DOUBLE, MPI_MAX, comm);
+    MPI_Barrier(comm);
+  }
   printf("%d: bcast %d, sums %g, min %d, last %d\n", me, value[0], total, sum, me > 0 ? row[me - 1] : 0);
   free(row), free(column), free(counts), free(places);
 }

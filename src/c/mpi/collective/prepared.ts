@@ -72,7 +72,11 @@ export function callsOf(state: MpiState, row: CollectiveRow): Record<string, rea
   return formsOf(state, {
     name: row.name,
     arity,
-    run: (...given) => run(name, row, prepare(...given)),
+    run: (...given) => {
+      const result = run(name, row, prepare(...given));
+      state.short?.learn(row.name, given);
+      return result;
+    },
     begin: (call, given) => begin(call, prepare(...given)),
   });
 }

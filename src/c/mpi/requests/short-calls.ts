@@ -1,10 +1,13 @@
 // The short ways of a program's calls: the wasm module of assembly/calls/, and what that reads. It may go its ways while nothing
 // but messages of MPI is under way; so each call of TypeScript closes them, and opens them at its end.
 import * as L from "../../../../assembly/layout.js";
+import { ELEMENT_TYPES, OPERATIONS } from "../../../core/reduction.js";
 import type { Context, MemRegion } from "../../../index.js";
+import { reduceImport } from "../../../kernel/collective.js";
 import { type ShortCallTable, shortCalls } from "../../../kernel/mpi-calls.js";
 import { MPI_DISPATCH } from "../../../mpi/engine.js";
 import type { ProgramPlace } from "../../place.js";
+import { FIRST_OWN } from "../constants.js";
 import type { CommObject, MpiState } from "../state.js";
 import { type Datatype, isDense } from "../types.js";
 import { finishCall } from "./requests.js";
@@ -16,11 +19,13 @@ const HANDLE_INDICES = 2 ** 20;
 const WON_MAX = 32;
 /** Milliseconds of a spin, as a context's default: all that matters here is that it spins. */
 const SPIN_MS = 0.05;
-/** Bytes of the block, of the request of all sends that are over at once, and of both tables. */
+/** Bytes of the block, of the request of all sends that are over at once, of the tables, and of partial results. */
 const REQUEST_AT = L.MPI_CALLS_SIZE;
 const COMMS_AT = REQUEST_AT + L.MPI_REQUEST_SIZE;
 const TYPES_AT = COMMS_AT + (L.MPI_CALLS_HANDLES << L.MPI_GROUP_SHIFT);
-const WHOLE = TYPES_AT + 4 * L.MPI_CALLS_HANDLES;
+const KNOWN_AT = TYPES_AT + 4 * L.MPI_CALLS_HANDLES;
+const PARTIALS_AT = KNOWN_AT + (L.MPI_KNOWN_COUNT << L.MPI_KNOWN_SHIFT);
+const WHOLE = PARTIALS_AT + L.MPI_CALLS_PARTIALS_BYTES;
 /** Bytes of a region for the ordinals of several communicators. */
 const PLACES_BYTES = 16_384;
 
@@ -28,13 +33,15 @@ export class ShortCalls {
   readonly #state: MpiState;
   readonly #block: number;
   readonly #host: Context["host"];
-  /** Pointers to the ordinals of ranks, and how many there are, by the handles of communicators. */
+  /** Pointers to the MEETING block's place and the ordinals of ranks, and how many words that are, by the handles of communicators. */
   readonly #peers = new Map<number, { readonly at: number; readonly count: number }>();
   /** Places of such ordinals that are free again, by how many go there. */
   readonly #free = new Map<number, number[]>();
   /** Where the next new place lies, and the end of that region: a region for each would use up a task's regions. */
   #next = 0;
   #end = 0;
+  /** How many operations were entered into the table of those that are known. */
+  #learned = 0;
 
   /** @param place of the program @param arena the region in which it lies */
   constructor(state: MpiState, { stackGuard = 0, nullGuard = stackGuard }: ProgramPlace, arena: MemRegion) {
@@ -64,6 +71,8 @@ export class ShortCalls {
       [L.MPI_CALLS_ARENA_BYTES_OFFSET, arena.length],
       [L.MPI_CALLS_EAGER_MAX_OFFSET, engine.eagerMax],
       [L.MPI_CALLS_SENT_AT_ONCE_OFFSET, block + REQUEST_AT],
+      [L.MPI_CALLS_KNOWN_OFFSET, block + KNOWN_AT],
+      [L.MPI_CALLS_PARTIALS_OFFSET, block + PARTIALS_AT],
       [REQUEST_AT + L.MPI_REQUEST_STATE_OFFSET, L.MPI_REQUEST_DONE],
       [REQUEST_AT + L.MPI_REQUEST_KIND_OFFSET, L.MPI_SEND],
     ];
@@ -76,13 +85,15 @@ export class ShortCalls {
   /** The calls that have a short way. @param long all calls, by their names */
   over(long: Record<string, (...given: number[]) => number>): ShortCallTable {
     const state = this.#state;
+    const { memory } = state.context.host.task;
     const finishing = (name: string) =>
       state.guarded(name, 2, (request, status) =>
         finishCall(state, state.requests.get(request as number), status as number),
       );
     const [send, receive] = [finishing("MPI_Send"), finishing("MPI_Recv")];
-    return shortCalls(state.context.host.task.memory, this.#block, {
+    return shortCalls(memory, this.#block, {
       ...long,
+      reduce: reduceImport(memory.wasm as WebAssembly.Memory),
       endRound: (place: number, found: number) => {
         this.close();
         this.#endRound(place, found);
@@ -183,6 +194,43 @@ export class ShortCalls {
     for (const [handle, type] of types.entries()) if (type.isCommitted) this.#setType(handle, type);
   }
 
+  /**
+   * The next collective operations of a communicator may go the short way. Its kernels know an operation by its arguments: what
+   * the long way has checked, and the signature, are the same each time.
+   */
+  learn(name: string, given: readonly number[]): void {
+    const { comms, engine } = this.#state;
+    const { words } = engine;
+    const handle = given[given.length - 1] as number;
+    const peers = this.#peers.get(handle);
+    if (peers === undefined) return;
+    const { comm } = comms.get(handle);
+    const meeting = comm.geometry.lend();
+    words[peers.at >>> 2] = meeting;
+    if (meeting === 0 || words[(meeting + L.MEETING_IS_SHORT_OFFSET) >>> 2] === 0) return;
+    const signature = words[(meeting + L.MEETING_SIGNATURE_OFFSET) >>> 2] as number;
+    if (name === "Barrier") this.#know(comm.size, 0, 0, 0, signature, 0, 0, 0);
+    else if (name === "Allreduce") {
+      const [, , count, type, op] = given as [number, number, number, number, number];
+      const { element } = this.#state.types.get(type);
+      const operation = this.#state.operation(op);
+      // Handles of the program's own objects may be those of others later.
+      if (type >= FIRST_OWN || element === undefined || typeof operation !== "string") return;
+      const { number, bytes } = ELEMENT_TYPES[element];
+      this.#know(comm.size, type, op, count, signature, OPERATIONS[operation], number, count * bytes);
+    }
+  }
+
+  /** Enters the words of an MPI_KNOWN entry, unless it is there. */
+  #know(...entry: readonly number[]): void {
+    const { words } = this.#state.engine;
+    const first = (this.#block + KNOWN_AT) >>> 2;
+    const size = 1 << (L.MPI_KNOWN_SHIFT - 2);
+    for (let at = first; at < first + L.MPI_KNOWN_COUNT * size; at += size)
+      if (entry.every((word, place) => words[at + place] === word)) return;
+    words.set(entry, first + (this.#learned++ % L.MPI_KNOWN_COUNT) * size);
+  }
+
   #setComm(handle: number, object: CommObject | undefined): void {
     const { engine, context } = this.#state;
     const { words } = engine;
@@ -195,18 +243,19 @@ export class ShortCalls {
     const { comm } = object;
     const { map, addresses } = context.host.task;
     const locals = map.locals * map.contexts;
-    const at = this.#takePlace(handle, comm.size);
+    const at = this.#takePlace(handle, 1 + comm.size);
+    words[at >>> 2] = 0;
     comm.endpoints.forEach((endpoint, rank) => {
       const ordinal = addresses.ordinalOf(endpoint);
-      words[(at >>> 2) + rank] = ordinal >= 0 && ordinal < locals ? ordinal : L.NONE;
+      words[(at >>> 2) + 1 + rank] = ordinal >= 0 && ordinal < locals ? ordinal : L.NONE;
     });
     this.#set(entry + L.MPI_GROUP_NUMBER_OFFSET, comm.number);
     this.#set(entry + L.MPI_GROUP_RANK_OFFSET, comm.rank);
-    this.#set(entry + L.MPI_GROUP_PEERS_OFFSET, at);
+    this.#set(entry + L.MPI_GROUP_PEERS_OFFSET, at + 4);
     this.#set(entry + L.MPI_GROUP_SIZE_OFFSET, comm.size);
   }
 
-  /** @returns pointer to a word for each of `count` ranks of a communicator */
+  /** @returns pointer to `count` words for a communicator */
   #takePlace(handle: number, count: number): number {
     let at = this.#free.get(count)?.pop();
     if (at === undefined) {
