@@ -22,7 +22,7 @@ describe("pami.c", () => {
     const { status, stdout, stderr } = run(...way, "--no-labels", program);
     expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
     const lines = stdout.trim().split("\n");
-    expect(lines.length).toBe(25);
+    expect(lines.length).toBe(26);
     for (const line of lines) expect(line).toMatch(new RegExp(`: ${way[1]} of ${way[1]}$`));
   });
 

@@ -10,6 +10,7 @@ import {
   type UserOperation,
 } from "../../index.js";
 import { IN_PLACE, NULL, OPERATIONS, TYPES, XFER } from "./layouts.js";
+import { checkPointer } from "./pointers.js";
 import { packed } from "./program-context.js";
 import type { PamiCall, PamiState } from "./state.js";
 
@@ -33,7 +34,7 @@ interface Row {
 export const COLLECTIVES: Readonly<Record<number, Row>> = {
   0: {
     type: "broadcast",
-    prepare: (c) => ({ root: rootOf(c), buffer: target(c, c.word(1), c.word(2), c.word(3)) }),
+    prepare: (c) => ({ root: rootOf(c), buffer: target(c, c.word(1), c.word(2), c.word(3), "buf") }),
   },
   1: { type: "allreduce", prepare: (c) => reduction(c, 0, true) },
   2: {
@@ -121,12 +122,12 @@ function typeOf(handle: number): readonly [bytes: number, element?: ElementType]
   return found;
 }
 
-function target({ state }: Command, pointer: number, type: number, count: number): Uint8Array {
-  return state.target(pointer, count * typeOf(type)[0]);
+function target({ state }: Command, pointer: number, type: number, count: number, name = "rcvbuf"): Uint8Array {
+  return state.target(pointer, count * typeOf(type)[0], name);
 }
 
 function source({ state }: Command, pointer: number, type: number, count: number): Uint8Array {
-  return state.source(pointer, count * typeOf(type)[0]);
+  return state.source(pointer, count * typeOf(type)[0], "sndbuf");
 }
 
 /**
@@ -168,13 +169,16 @@ function alltoallv(c: Command): Parameters {
 /** A buffer, its type, and the vectors of counts and displacements, as parameters of these names. */
 function blocks(c: Command, at: number, buffer: string, counts: string, displacements: string): Parameters {
   const [bytes] = typeOf(c.word(at + 1));
-  const vector = (index: number): number[] =>
-    c.state.array(c.word(at + index), c.geometry.size).map((count) => count * bytes);
-  const [lengths, places] = [vector(2), vector(3)];
+  const vector = (index: number, name: string): number[] => {
+    checkPointer(c.word(at + index), name);
+    return c.state.array(c.word(at + index), c.geometry.size).map((count) => count * bytes);
+  };
+  const side = buffer === "send" ? "s" : "r";
+  const [lengths, places] = [vector(2, `${side}typecounts`), vector(3, `${side}displs`)];
   const end = lengths.reduce((most, length, i) => Math.max(most, length === 0 ? 0 : length + (places[i] as number)), 0);
   const pointer = c.word(at);
   return {
-    [buffer]: buffer === "send" ? c.state.source(pointer, end) : c.state.target(pointer, end),
+    [buffer]: buffer === "send" ? c.state.source(pointer, end, "sndbuf") : c.state.target(pointer, end, "rcvbuf"),
     [counts]: lengths,
     [displacements]: places,
   };

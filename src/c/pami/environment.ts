@@ -25,9 +25,9 @@ export function freeCalls(state: PamiState): Record<string, (...given: number[])
     PAMI_Wtime: () => state.client.now(),
     PAMI_Wtimebase: () => BigInt(Math.round(state.client.now() * 1e6)),
     PAMI_Error_text: (pointer, length) => {
-      if ((length as number) >>> 0 === 0) return 0;
+      if ((length as number) >>> 0 === 0 || pointer === NULL) return 0;
       const text = new TextEncoder().encode(state.lastText).subarray(0, ((length as number) >>> 0) - 1);
-      const target = state.target(pointer as number, text.length + 1);
+      const target = state.target(pointer as number, text.length + 1, "text");
       target.set(text);
       target[text.length] = 0;
       return text.length;

@@ -2,6 +2,7 @@
 import { type Context, type Endpoint, type Geometry, PamiError, type Result, SUCCESS } from "../../index.js";
 import { COLLECTIVES } from "./collectives.js";
 import { CONFIGURATION, CORRECT_BITS, GEOMETRY_ATTRIBUTES, METADATA, NULL } from "./layouts.js";
+import { checkPointer } from "./pointers.js";
 import { type ListedAlgorithm, type PamiCall, type PamiState, WORLD } from "./state.js";
 
 export function geometryCalls(state: PamiState): Record<string, PamiCall> {
@@ -11,6 +12,8 @@ export function geometryCalls(state: PamiState): Record<string, PamiCall> {
     return SUCCESS;
   };
   const make = (pointer: number, members: readonly Endpoint[], id: number, context: Context): void => {
+    // The others would wait for this member.
+    checkPointer(pointer, "geometry");
     const made = state.client.createGeometrySync(members, { id: id >>> 0, context });
     state.geometries.set(state.nextGeometry, made);
     state.setWord(pointer, state.nextGeometry++);
@@ -23,7 +26,7 @@ export function geometryCalls(state: PamiState): Record<string, PamiCall> {
     const members = tasks.map((task): Endpoint => state.client.endpoint(task, (offset as number) >>> 0));
     const mine = state.context((offset as number) + 1).context;
     // Tasks that are in the parent alone have nothing to make.
-    if (pointer !== NULL && members.includes(mine.endpoint)) make(pointer as number, members, id as number, mine);
+    if (members.includes(mine.endpoint)) make(pointer as number, members, id as number, mine);
     return later(own.handle, fn, cookie);
   };
   return {

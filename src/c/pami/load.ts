@@ -6,6 +6,7 @@ import { collectiveCalls } from "./collectives.js";
 import { environmentCalls, freeCalls } from "./environment.js";
 import { geometryCalls } from "./geometries.js";
 import { messageCalls } from "./messages.js";
+import { withPointers } from "./pointers.js";
 import { PamiState, type ProgramArena } from "./state.js";
 import { transferCalls } from "./transfers.js";
 
@@ -42,7 +43,7 @@ function loadedBy(
     ...collectiveCalls(state),
   };
   const calls: PamiLoaded["calls"] = { ...freeCalls(state) };
-  for (const [name, run] of Object.entries(guarded)) calls[name] = state.guarded(name, run);
+  for (const [name, run] of Object.entries(guarded)) calls[name] = state.guarded(name, withPointers(name, run));
   return {
     calls,
     setTable(table) {

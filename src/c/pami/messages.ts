@@ -53,8 +53,8 @@ export function messageCalls(state: PamiState): Record<string, PamiCall> {
       return own.context.sendImmediate(
         (words[at + (SEND.TO >> 2)] as number) >>> 0,
         dispatch,
-        viewAt(state, parameters as number, SEND.HEADER),
-        viewAt(state, parameters as number, SEND.DATA),
+        viewAt(state, parameters as number, SEND.HEADER, "header.iov_base"),
+        viewAt(state, parameters as number, SEND.DATA, "data.iov_base"),
         !own.noQueue.has(dispatch),
       );
     },
@@ -63,9 +63,9 @@ export function messageCalls(state: PamiState): Record<string, PamiCall> {
 }
 
 /** The bytes that a struct iovec names. */
-function viewAt(state: PamiState, parameters: number, field: number): Uint8Array | undefined {
+function viewAt(state: PamiState, parameters: number, field: number, name: string): Uint8Array | undefined {
   const bytes = state.word(parameters + field + 4);
-  return bytes === 0 ? undefined : state.source(state.word(parameters + field), bytes);
+  return bytes === 0 ? undefined : state.source(state.word(parameters + field), bytes, name);
 }
 
 function send(state: PamiState, own: ProgramContext, at: number): Result {
@@ -75,8 +75,8 @@ function send(state: PamiState, own: ProgramContext, at: number): Result {
   const cookie = state.word(at + SEND.COOKIE);
   parameters.to = state.word(at + SEND.TO) >>> 0;
   parameters.dispatch = state.word(at + SEND.DISPATCH);
-  parameters.header = viewAt(state, at, SEND.HEADER);
-  parameters.payload = viewAt(state, at, SEND.DATA);
+  parameters.header = viewAt(state, at, SEND.HEADER, "send.header.iov_base");
+  parameters.payload = viewAt(state, at, SEND.DATA, "send.data.iov_base");
   parameters.onLocal = localFn === NULL ? undefined : own.done;
   parameters.onRemote = remoteOf(state, own, localFn, remoteFn, cookie);
   parameters.cookie = packed(localFn === NULL ? remoteFn : localFn, cookie);
@@ -154,7 +154,9 @@ function receive(state: PamiState, own: ProgramContext, message: Message, at: nu
   if (dataFn !== NULL && dataFn !== DATA_COPY)
     throw new PamiError("PAMIR_INVAL", "data_fn of a pami_recv_t is not PAMI_DATA_COPY");
   const place =
-    message.payloadBytes === 0 ? EMPTY : state.target(address + state.word(at + RECEIVE.OFFSET), message.payloadBytes);
+    message.payloadBytes === 0
+      ? EMPTY
+      : state.target(address + state.word(at + RECEIVE.OFFSET), message.payloadBytes, "addr");
   message.receive(place, fn === NULL ? undefined : own.done, packed(fn, state.word(at + RECEIVE.COOKIE)));
 }
 

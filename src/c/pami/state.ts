@@ -17,6 +17,7 @@ import {
 } from "../../index.js";
 import { stackError } from "../guards.js";
 import { RECEIVE, RESULT } from "./layouts.js";
+import { checkPointer } from "./pointers.js";
 import { ProgramContext } from "./program-context.js";
 
 /** A call of the program: numbers in, a result out. */
@@ -114,10 +115,14 @@ export class PamiState {
     return Array.from(this.words.subarray(pointer >>> 2, (pointer >>> 2) + count));
   }
 
-  /** Bytes that are read, anywhere in the node's memory: what a handler got may be sent on. @throws PAMIR_BOUNDS */
-  source(pointer: number, bytes: number): Uint8Array {
+  /**
+   * Bytes that are read, anywhere in the node's memory: what a handler got may be sent on.
+   * @param name of the pointer, for the error @throws PAMIR_BOUNDS, PAMIR_INVAL
+   */
+  source(pointer: number, bytes: number, name: string): Uint8Array {
     const at = pointer >>> 0;
     const count = bytes >>> 0;
+    if (count > 0) checkPointer(pointer, name);
     if (at + count > this.bytes.length)
       throw new PamiError(
         "PAMIR_BOUNDS",
@@ -126,14 +131,16 @@ export class PamiState {
     return this.bytes.subarray(at, at + count);
   }
 
-  /** Bytes that are written: they are the program's own. @throws PAMIR_BOUNDS */
-  target(pointer: number, bytes: number): Uint8Array {
-    const at = this.offset(pointer, bytes) + this.arena.bytes.byteOffset;
+  /** Bytes that are written: they are the program's own. @throws PAMIR_BOUNDS, PAMIR_INVAL */
+  target(pointer: number, bytes: number, name: string): Uint8Array {
+    const at = this.offset(pointer, bytes, name) + this.arena.bytes.byteOffset;
     return this.bytes.subarray(at, at + (bytes >>> 0));
   }
 
-  /** Where bytes lie in the program's region. @throws PAMIR_BOUNDS */
-  offset(pointer: number, bytes: number): number {
+  /** Where bytes lie in the program's region. @throws PAMIR_BOUNDS, PAMIR_INVAL */
+  offset(pointer: number, bytes: number, name: string): number {
+    if (bytes === 0) return 0;
+    checkPointer(pointer, name);
     const at = (pointer >>> 0) - this.arena.bytes.byteOffset;
     if (at < 0 || at + (bytes >>> 0) > this.arena.length)
       throw new PamiError("PAMIR_BOUNDS", `${bytes >>> 0} bytes at ${pointer >>> 0} are not the program's own`);

@@ -11,6 +11,7 @@ import {
 } from "../../index.js";
 import { MEMREGION, NULL, RDMA, RMA, RMW, RMW_COMPARE, RMW_FETCH, RMW_MODIFY, TYPES } from "./layouts.js";
 import { remoteOf } from "./messages.js";
+import { checkPointer } from "./pointers.js";
 import { type ProgramContext, packed } from "./program-context.js";
 import type { PamiCall, PamiState } from "./state.js";
 
@@ -41,7 +42,7 @@ export function transferCalls(state: PamiState): Record<string, PamiCall> {
     PAMI_Rmw: (handle, at) => rmw(state, state.context(handle as number), at as number),
     PAMI_Memregion_create: (handle, address, bytes, granted, region) => {
       state.context(handle as number);
-      const start = state.offset(address as number, bytes as number);
+      const start = state.offset(address as number, bytes as number, "address");
       const { handle: name } = state.arena;
       state.setWord((region as number) + MEMREGION.HANDLE, (name % HALF) | 0);
       state.setWord((region as number) + MEMREGION.HANDLE_HIGH, Math.floor(name / HALF));
@@ -96,8 +97,9 @@ function common(state: PamiState, own: ProgramContext, at: number, remoteFnAt: n
 /** A transfer by addresses. @throws PAMIR_INVAL, PAMIR_BOUNDS */
 function addressed(state: PamiState, own: ProgramContext, at: number, remoteFnAt: number): void {
   const put = common(state, own, at, remoteFnAt);
-  const { handle, offset } = locate(state, put.to, state.word(at + RMA.REMOTE), put.bytes as number);
-  put.localOffset = state.offset(state.word(at + RMA.LOCAL), put.bytes as number);
+  const remote = state.word(at + RMA.REMOTE);
+  const { handle, offset } = locate(state, put.to, remote, put.bytes as number, "addr.remote");
+  put.localOffset = state.offset(state.word(at + RMA.LOCAL), put.bytes as number, "addr.local");
   put.remote = handle;
   put.remoteOffset = offset;
 }
@@ -106,8 +108,10 @@ function addressed(state: PamiState, own: ProgramContext, at: number, remoteFnAt
 function registered(state: PamiState, own: ProgramContext, at: number, remoteFnAt: number): void {
   const put = common(state, own, at, remoteFnAt);
   const bytes = put.bytes as number;
-  put.localOffset = place(state, state.word(at + RDMA.LOCAL), state.word(at + RDMA.LOCAL_OFFSET), bytes);
-  const remote = state.word(at + RDMA.REMOTE);
+  const [local, remote] = [state.word(at + RDMA.LOCAL), state.word(at + RDMA.REMOTE)];
+  checkPointer(local, "rdma.local.mr");
+  checkPointer(remote, "rdma.remote.mr");
+  put.localOffset = place(state, local, state.word(at + RDMA.LOCAL_OFFSET), bytes);
   put.remoteOffset = place(state, remote, state.word(at + RDMA.REMOTE_OFFSET), bytes);
   put.remote = state.word(remote + MEMREGION.HANDLE_HIGH) * HALF + (state.word(remote + MEMREGION.HANDLE) >>> 0);
 }
@@ -124,10 +128,18 @@ function place(state: PamiState, region: number, offset: number, bytes: number):
  * Names bytes of another program. Its bounds are checked here, since a put to another node is refused too late to say so.
  * @throws PAMIR_INVAL, PAMIR_BOUNDS
  */
-function locate(state: PamiState, to: number, pointer: number, bytes: number): { handle: number; offset: number } {
+function locate(
+  state: PamiState,
+  to: number,
+  pointer: number,
+  bytes: number,
+  name: string,
+): { handle: number; offset: number } {
   const task = state.client.taskOf(to);
   const found = state.arenas[task];
   if (found === undefined) throw new PamiError("PAMIR_INVAL", `task ${task} has no program of the job's first ones`);
+  if (bytes === 0) return { handle: found.handle, offset: 0 };
+  checkPointer(pointer, name);
   const offset = (pointer >>> 0) - found.base;
   if (offset < 0 || offset + bytes > found.bytes)
     throw new PamiError("PAMIR_BOUNDS", `${bytes} bytes at ${pointer >>> 0} are not of the program of task ${task}`);
@@ -145,11 +157,12 @@ function rmw(state: PamiState, own: ProgramContext, at: number): Result {
   if (modify === undefined && (!fetches || compares || code >> 2 !== 0))
     throw new PamiError("PAMIR_INVAL", `operation ${code} of an rmw is not there`);
   const to = state.word(at + RMW.TO) >>> 0;
-  const { handle, offset: remoteOffset } = locate(state, to, state.word(at + RMW.REMOTE), bytes);
+  const remote = state.word(at + RMW.REMOTE);
+  const { handle, offset: remoteOffset } = locate(state, to, remote, bytes, "remote");
   const fn = state.word(at + RMW.DONE_FN);
-  const word = (field: number): number | { region: typeof state.arena; offset: number } => {
+  const word = (field: number, name: string): number | { region: typeof state.arena; offset: number } => {
     const pointer = state.word(at + field);
-    const offset = state.offset(pointer, bytes);
+    const offset = state.offset(pointer, bytes, name);
     if (bytes === 8) return { region: state.arena, offset };
     return element === "u32" ? state.word(pointer) >>> 0 : state.word(pointer);
   };
@@ -160,13 +173,13 @@ function rmw(state: PamiState, own: ProgramContext, at: number): Result {
     // To fetch alone is to add nothing.
     operation: `${fetches ? "fetch-" : ""}${compares ? "compare-" : ""}${modify ?? "add"}` as RmwOperation,
     type: element as RmwType,
-    value: modify === undefined ? 0 : word(RMW.VALUE),
+    value: modify === undefined ? 0 : word(RMW.VALUE, "value"),
     cookie: packed(fn, state.word(at + RMW.COOKIE)),
   };
-  if (compares) parameters.test = word(RMW.TEST);
+  if (compares) parameters.test = word(RMW.TEST, "test");
   if (fetches) {
     parameters.result = state.arena;
-    parameters.resultOffset = state.offset(state.word(at + RMW.LOCAL), bytes);
+    parameters.resultOffset = state.offset(state.word(at + RMW.LOCAL), bytes, "local");
   }
   if (fn !== NULL) parameters.onDone = own.done;
   return own.context.rmw(parameters);

@@ -445,6 +445,105 @@ static void geometries(void) {
   free(list);
 }
 
+/* How many of the calls below have said the right thing. */
+static int refusals, refused;
+
+/* Whether a call is refused, with a text that ends with "NULL" behind the argument's name. */
+static void refuses(pami_result_t result, const char *name) {
+  char text[200], end[100];
+  size_t length = PAMI_Error_text(text, sizeof text);
+  int wanted = snprintf(end, sizeof end, ": %s is NULL", name);
+  refusals++;
+  if (result == PAMI_INVAL && length > (size_t)wanted && strcmp(text + length - wanted, end) == 0) refused++;
+  else fprintf(stderr, "%s: %d, %s\n", name, result, text);
+}
+
+/* NULL in place of a pointer that is needed: nothing is written to address 0. */
+static void nulls(void) {
+  pami_task_t of;
+  size_t number;
+  pami_memregion_t region;
+  pami_geometry_t geometry;
+  int value = 0;
+  refuses(PAMI_Client_create("test", NULL, NULL, 0), "client");
+  refuses(PAMI_Client_destroy(NULL), "client");
+  refuses(PAMI_Client_query(client, NULL, 1), "settings");
+  refuses(PAMI_Context_createv(client, NULL, 0, NULL, 1), "contexts");
+  refuses(PAMI_Context_destroyv(NULL, 1), "contexts");
+  refuses(PAMI_Context_query(context, NULL, 1), "settings");
+  refuses(PAMI_Context_advancev(NULL, 1, 1), "contexts");
+  refuses(PAMI_Endpoint_create(client, 0, 0, NULL), "endpoint");
+  refuses(PAMI_Endpoint_query(next, NULL, &number), "task");
+  refuses(PAMI_Endpoint_query(next, &of, NULL), "offset");
+  refuses(PAMI_Purge(context, NULL, 1), "endpoints");
+  refuses(PAMI_Dispatch_query(context, 2, NULL, 1), "settings");
+  refuses(PAMI_Send(context, NULL), "parameters");
+  refuses(PAMI_Put(context, NULL), "parameters");
+  refuses(PAMI_Memregion_create(context, NULL, 8, &number, &region), "address");
+  refuses(PAMI_Memregion_create(context, &value, 4, NULL, &region), "granted");
+  refuses(PAMI_Memregion_create(context, &value, 4, &number, NULL), "region");
+  refuses(PAMI_Memregion_destroy(context, NULL), "region");
+  refuses(PAMI_Geometry_world(client, NULL), "geometry");
+  refuses(PAMI_Geometry_create_tasklist(client, 0, NULL, 0, &geometry, world, 1, NULL, 1, context, NULL, NULL), "tasks");
+  of = task;
+  refuses(PAMI_Geometry_create_tasklist(client, 0, NULL, 0, NULL, world, 1, &of, 1, context, NULL, NULL), "geometry");
+  refuses(PAMI_Geometry_destroy(client, NULL, context, NULL, NULL), "geometry");
+  refuses(PAMI_Geometry_query(world, NULL, 1), "settings");
+  refuses(PAMI_Geometry_algorithms_num(world, PAMI_XFER_BARRIER, NULL), "counts");
+  refuses(PAMI_Geometry_algorithms_query(world, PAMI_XFER_BARRIER, NULL, NULL, 1, NULL, NULL, 0), "always");
+  refuses(PAMI_Collective(context, NULL), "transfer");
+
+  pami_send_immediate_t ask = {.dispatch = 2, .dest = next};
+  ask.header.iov_len = 4;
+  refuses(PAMI_Send_immediate(context, &ask), "header.iov_base");
+  pami_send_t send = {.send = ask};
+  send.send.header.iov_len = 0;
+  send.send.data.iov_len = 4;
+  refuses(PAMI_Send(context, &send), "send.data.iov_base");
+  pami_endpoint_t here;
+  MUST(PAMI_Endpoint_create(client, task, 0, &here));
+  pami_put_simple_t put = {0};
+  put.rma.dest = here;
+  put.rma.bytes = 4;
+  put.addr.local = &value;
+  refuses(PAMI_Put(context, &put), "addr.remote");
+  put.addr.remote = &value;
+  put.addr.local = NULL;
+  refuses(PAMI_Put(context, &put), "addr.local");
+  pami_rget_simple_t rget = {0};
+  rget.rma.dest = next;
+  rget.rma.bytes = 4;
+  refuses(PAMI_Rget(context, &rget), "rdma.local.mr");
+  rget.rdma.local.mr = &region;
+  refuses(PAMI_Rget(context, &rget), "rdma.remote.mr");
+  pami_rmw_t add = {.dest = here, .operation = PAMI_ATOMIC_FETCH_ADD, .type = PAMI_TYPE_SIGNED_INT};
+  refuses(PAMI_Rmw(context, &add), "remote");
+  add.remote = &value;
+  refuses(PAMI_Rmw(context, &add), "value");
+  add.value = &value;
+  refuses(PAMI_Rmw(context, &add), "local");
+  pami_xfer_t transfer = {.algorithm = first_of(world, PAMI_XFER_ALLREDUCE)};
+  pami_allreduce_t *sum = &transfer.cmd.xfer_allreduce;
+  sum->stype = sum->rtype = PAMI_TYPE_SIGNED_INT;
+  sum->stypecount = sum->rtypecount = 1;
+  sum->op = PAMI_DATA_SUM;
+  refuses(PAMI_Collective(context, &transfer), "sndbuf");
+  sum->sndbuf = (char *)&value;
+  refuses(PAMI_Collective(context, &transfer), "rcvbuf");
+  memset(&transfer, 0, sizeof transfer);
+  transfer.algorithm = first_of(world, PAMI_XFER_ALLGATHERV_INT);
+  transfer.cmd.xfer_allgatherv_int.sndbuf = (char *)&value;
+  transfer.cmd.xfer_allgatherv_int.rcvbuf = (char *)&value;
+  transfer.cmd.xfer_allgatherv_int.stype = transfer.cmd.xfer_allgatherv_int.rtype = PAMI_TYPE_SIGNED_INT;
+  refuses(PAMI_Collective(context, &transfer), "rtypecounts");
+  /* Without bytes, none of them is needed. */
+  put.rma.bytes = 0;
+  put.addr.remote = NULL;
+  MUST(PAMI_Put(context, &put));
+  MUST(PAMI_Client_query(client, NULL, 0));
+  check("NULL is refused by the argument's name", refused == refusals && PAMI_Error_text(NULL, 10) == 0);
+}
+
 int main(void) {
   double start = PAMI_Wtime(NULL);
   MUST(PAMI_Client_create("test", &client, NULL, 0));
@@ -467,6 +566,7 @@ int main(void) {
   messages();
   one_sided();
   geometries();
+  nulls();
 
   pami_work_t storage;
   int cookie = 5;
