@@ -1,6 +1,6 @@
 // @ts-check
 // npm run bench -- c: a program of MPI in C, by `pamir cc` and by Open MPI, as ratios with goals: messages, streams, operations of two
-// ranks, and the start of four. By turns, the least of all rounds: what else runs on the machine only adds. By itself:
+// ranks, two programs of the kind of NPB (cg, is) in their own time and from command to end, and the start of four. By turns, the least of all rounds: what else runs on the machine only adds. By itself:
 // node bench/c.bench.mjs [--quick]
 import { spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -10,7 +10,7 @@ import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const cli = join(root, "dist/cli.js");
-const source = join(root, "bench/peers/mpi_times.c");
+const source = (/** @type {string} */ name) => join(root, `bench/peers/${name}.c`);
 const wrong = process.argv.slice(2).find((arg) => arg !== "--quick");
 if (wrong !== undefined) {
   console.error(`bench c: there is no option ${JSON.stringify(wrong)}: --quick only shows that it works`);
@@ -20,6 +20,12 @@ const quick = process.argv.includes("--quick");
 const TURNS = quick ? 1 : 5;
 const ROUNDS = quick ? 1 : 8;
 const STARTS = quick ? 1 : 7;
+/** Programs of bench/peers/mpi_kernels.c, with iterations for about a second. */
+const KERNELS = /** @type {const} */ ([
+  ["cg", quick ? 1 : 50],
+  ["is", quick ? 1 : 50],
+]);
+const KERNEL_TURNS = quick ? 1 : 3;
 
 /** Each test; a rate is Open MPI's time divided by pamir's, a time is the other way round. */
 const GOALS = [
@@ -33,16 +39,27 @@ const GOALS = [
   { test: "stream_1048576", what: "stream of 1 MiB, bytes a second", goal: "≥ 1.8" },
   { test: "allreduce_8", what: "allreduce of 8 B", goal: "≤ 1.1" },
   { test: "barrier", what: "barrier", goal: "≤ 0.7" },
+  { test: "cg", what: "conjugate gradients, its own time", goal: "≤ 1.3" },
+  { test: "cg_total", what: "conjugate gradients, command to end", goal: "≤ 1.3" },
+  { test: "is", what: "integer sort, its own time", goal: "≤ 1.3" },
+  { test: "is_total", what: "integer sort, command to end", goal: "≤ 1.3" },
   { test: "start", what: "four ranks, from the command until MPI_Init() has returned", goal: "≤ 1.5" },
 ];
 
-/** @typedef {{ name: string, command: readonly string[], program: string, env: NodeJS.ProcessEnv }} System */
+/** @typedef {{ name: string, command: readonly string[], program: string, kernels: string, env: NodeJS.ProcessEnv }} System */
 
 /** Compiles. @param {readonly string[]} command @returns {string} why not; empty if done */
-function compile(command, /** @type {string} */ program) {
+function compile(command, /** @type {Pick<System, "program" | "kernels">} */ { program, kernels }) {
   const [tool = "", ...args] = command;
-  const { status, stderr, error } = spawnSync(tool, [...args, "-O2", source, "-o", program], { encoding: "utf8" });
-  return status === 0 ? "" : (error?.message ?? stderr).trim().split("\n")[0] || `${tool} exits with ${status}`;
+  for (const [name, path] of [
+    ["mpi_times", program],
+    ["mpi_kernels", kernels],
+  ]) {
+    const all = [...args, "-O2", source(/** @type {string} */ (name)), "-o", /** @type {string} */ (path), "-lm"];
+    const { status, stderr, error } = spawnSync(tool, all, { encoding: "utf8" });
+    if (status !== 0) return (error?.message ?? stderr).trim().split("\n")[0] || `${tool} exits with ${status}`;
+  }
+  return "";
 }
 
 /** @param {System} system @param {number} ranks @param {number} rounds */
@@ -62,6 +79,21 @@ function measure(system) {
   return new Map(
     [...stdout.matchAll(/^(\w+) ([\d.]+)$/gm)].map(([, test, ns]) => [/** @type {string} */ (test), Number(ns)]),
   );
+}
+
+/**
+ * Runs a program of the kind of NPB in two ranks.
+ * @param {System} system @param {string} name @param {number} iterations
+ * @returns {{ own: number, total: number, result: string }} ns
+ */
+function measureKernel({ name: who, command, kernels, env }, name, iterations) {
+  const args = [...command.slice(1), "-n", "2", kernels, name, String(iterations)];
+  const start = performance.now();
+  const { status, stdout, stderr } = spawnSync(/** @type {string} */ (command[0]), args, { encoding: "utf8", env });
+  const total = (performance.now() - start) * 1e6;
+  const [, own, result] = /^\w+ (\d+)\nresult (\S+)$/m.exec(stdout) ?? [];
+  if (status !== 0 || own === undefined) throw new Error(`${who}, ${name}: exits with ${status}: ${stderr}`);
+  return { own: Number(own), total, result: /** @type {string} */ (result) };
 }
 
 /** Ns from the start of the command to the line of rank 0. @param {System} system @returns {Promise<number>} */
@@ -89,19 +121,21 @@ const systems = [
     name: "pamir",
     command: [process.execPath, cli, "run", "--no-labels"],
     program: join(folder, "times.wasm"),
+    kernels: join(folder, "kernels.wasm"),
     env: process.env,
   },
   {
     name: "Open MPI",
     command: ["mpirun", ...asRoot, "--oversubscribe"],
     program: join(folder, "times"),
+    kernels: join(folder, "kernels"),
     env: process.env,
   },
 ];
 const [pamir, mpi] = /** @type {[System, System]} */ (systems);
 const missing = [
-  ["pamir cc", compile([process.execPath, cli, "cc"], pamir.program)],
-  ["mpicc", compile(["mpicc"], mpi.program)],
+  ["pamir cc", compile([process.execPath, cli, "cc"], pamir)],
+  ["mpicc", compile(["mpicc"], mpi)],
   ["mpirun of Open MPI", isOpenMpi() ? "" : "it is not installed, or is another MPI"],
 ].filter(([, reason]) => reason !== "");
 
@@ -126,6 +160,17 @@ async function compare() {
     systems.forEach((system, place) => {
       for (const [test, ns] of measure(system)) take(test, place, ns);
     });
+  for (const [name, iterations] of KERNELS) {
+    const results = new Set();
+    for (let turn = 0; turn < KERNEL_TURNS; turn++)
+      systems.forEach((system, place) => {
+        const { own, total, result } = measureKernel(system, name, iterations);
+        take(name, place, own);
+        take(`${name}_total`, place, total);
+        results.add(result);
+      });
+    if (results.size !== 1) throw new Error(`${name} comes to ${[...results].join(" and ")}`);
+  }
   for (let turn = 0; turn < STARTS; turn++)
     for (const [place, system] of systems.entries()) take("start", place, await measureStart(system));
   const rows = GOALS.map(({ test, what, goal }) => {

@@ -2,6 +2,7 @@
 // and 7.
 import * as L from "../../assembly/layout.js";
 import { PamiError, type ProgressOptions } from "../index.js";
+import { endProcess } from "../support/host.js";
 import { bytesOf } from "./buffers.js";
 import { CommCollectives } from "./collectives.js";
 import type { Communicator } from "./communicator.js";
@@ -208,6 +209,19 @@ export class Comm extends CommCollectives {
   /** As create(), but blocks the thread. */
   createSync(group: CommGroup): Comm | undefined {
     return this.#made(this.communicator.create(this.#membersOf("createSync", group)));
+  }
+
+  /**
+   * Ends this rank as one that has failed: by `onError: "abort"` and by `pamir run`, the others end, too. In Node, its worker or
+   * process exits with the code; in a browser, this call throws, and its worker must not catch the error.
+   * @param code from 1 to 255
+   * @throws PAMIR_SHUTDOWN in a browser; PAMIR_INVAL
+   */
+  abort(code = 1): never {
+    if (!(Number.isInteger(code) && code >= 1 && code <= 255))
+      throw new PamiError("PAMIR_INVAL", `abort(): the code is ${String(code)}, not one of 1 to 255`);
+    endProcess(code);
+    throw new PamiError("PAMIR_SHUTDOWN", `abort(${code}) of rank ${this.rank}`);
   }
 
   /** Gives the communicator back, once all its messages and operations are over. Not for `world` and `self`. */

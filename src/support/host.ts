@@ -73,6 +73,11 @@ export function failProcess(code: number): void {
   if (isNode()) process.exitCode ??= code;
 }
 
+/** Ends this program, or this worker, with an exit code. Returns where there are none: in browsers. */
+export function endProcess(code: number): void {
+  if (isNode()) process.exit(code);
+}
+
 /** Whether this thread may block: a page's own must not. Node's may, also where a document is feigned. */
 export function mayBlock(): boolean {
   return isNode() || typeof document === "undefined";

@@ -1,7 +1,9 @@
 // pamir/mpi on real threads and in processes: ranks that block beside one that does not, ranks in C, waits that sleep, and ends.
 import { performance } from "node:perf_hooks";
+import { fileURLToPath } from "node:url";
 import { type Comm, IN_PLACE, init, waitall } from "pamir/mpi";
 import { describe, expect, it } from "vitest";
+import { run } from "../support/run-command.js";
 import { LINKED_VARIANTS, refusalOf, type Variant, withJob } from "./support.js";
 import { exchange, pattern } from "./tasks/mpi-exchange.js";
 
@@ -201,4 +203,26 @@ describe.each([...WITH_C, ...IN_PROCESSES])("ranks in C: $name", (variant) => {
       },
     ),
   );
+});
+
+describe("abort()", () => {
+  const task = fileURLToPath(new URL("./tasks/mpi-abort.js", import.meta.url));
+  it.each([
+    [[], 7],
+    [["--processes", "2"], 7],
+  ] as const)("ends the job with its code: %j", (how, code) => {
+    if (how.length > 0 && process.platform !== "linux") return;
+    const { status, stdout, stderr } = run("-n", "2", "--no-labels", ...how, task, String(code));
+    expect(stderr).toContain(`task 1 exited with code ${code}`);
+    expect({ status, stdout }).toEqual({ status: code, stdout: "" });
+  });
+
+  it("refuses a code that is none, and goes on", () => {
+    const { status, stdout, stderr } = run("-n", "2", "--no-labels", task, "0");
+    expect({ status, stdout, stderr }).toEqual({
+      status: 0,
+      stdout: "PAMIR_INVAL: abort(): the code is 0, not one of 1 to 255\n",
+      stderr: "",
+    });
+  });
 });

@@ -37,6 +37,7 @@ export const IMPORTS_IN_WORKERS = {
 
 /** The package that was built, as an app has it. */
 export const ALIAS = {
+  "pamir/mpi": fileURLToPath(new URL("../../dist/mpi.js", import.meta.url)),
   "pamir/pool": fileURLToPath(new URL("../../dist/pool.js", import.meta.url)),
   pamir: fileURLToPath(new URL("../../dist/index.js", import.meta.url)),
 };

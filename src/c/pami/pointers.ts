@@ -2,7 +2,9 @@
 // and write at address 0, where pamir's own data begin.
 import { PamiError } from "../../index.js";
 import { NULL } from "./layouts.js";
-import type { PamiCall } from "./state.js";
+
+/** A call, as state.ts has it. */
+type Call = (...given: number[]) => number;
 
 /** Which argument is a pointer, its name in pami.h, and which argument counts its elements (none: it is always needed). */
 type Needed = readonly [index: number, name: string, count?: number];
@@ -55,7 +57,7 @@ export function checkPointer(pointer: number | undefined, name: string): void {
 }
 
 /** The call, with a look at its pointers first. */
-export function withPointers(name: string, run: PamiCall): PamiCall {
+export function withPointers(name: string, run: Call): Call {
   const needed = NEEDED[name];
   if (needed === undefined) return run;
   const [first] = needed;
