@@ -1,8 +1,9 @@
-// docs/recipes/cmake.md and make.md: their files, compiled and run by their commands.
+// docs/recipes/cmake.md and make.md: their files, compiled and run by their commands; and Emscripten, as docs/c.md says.
 import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { expect, inject, it } from "vitest";
+import { run } from "../support/run-command.js";
 
 const has = (...tools: string[]): boolean =>
   process.env.PAMIR_REQUIRE_LAUNCHERS !== undefined ||
@@ -50,4 +51,23 @@ it.skipIf(!HAS_MAKE)("make.md: several files, with the compiler as a variable", 
   expect(status, stdout + stderr).toBe(0);
   expect(stdout).toContain("[0] sum of roots: 4.146264\n");
   expect(stderr).toBe("");
+});
+
+const HAS_EMSCRIPTEN = has("emcc");
+if (!HAS_EMSCRIPTEN) console.log("not run: Emscripten, since there is no emcc");
+
+it.skipIf(!HAS_EMSCRIPTEN).each(["hello", "collectives", "nonblocking"])("c.md: Emscripten compiles %s.c", (name) => {
+  const [, command = ""] = /^(emcc .*) hello\.c -o/m.exec(readFileSync("docs/c.md", "utf8")) ?? expect.fail("no emcc");
+  const folder = mkdtempSync(join(inject("folder"), "emcc-"));
+  const program = join(folder, `${name}.wasm`);
+  const made = shell(
+    folder,
+    `mpi=${resolve("include")}; ${command} ${resolve(`test/c/programs/${name}.c`)} -o ${program}`,
+  );
+  expect(made).toMatchObject({ status: 0, stdout: "" });
+  const { status, stdout, stderr } = run("-n", "3", "--no-labels", program);
+  expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+  const lines = stdout.trim().split("\n");
+  expect(lines.length).toBeGreaterThan(2);
+  for (const line of lines) expect(line).toMatch(/^rank \d of 3, sum 3$|: 3 of 3$/);
 });
