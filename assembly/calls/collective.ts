@@ -1,6 +1,7 @@
 // Barriers and reductions of a few bytes: those that have gone the long way before, with the same arguments but for the buffers.
 import {
   MEETING_LENT_OFFSET,
+  MEETING_NEXT_OFFSET,
   MEETING_RANK_OFFSET,
   MEETING_SIZE_OFFSET,
   MPI_C_IN_PLACE,
@@ -21,9 +22,12 @@ import {
 } from "../layout";
 import { copyPayload } from "../mpi/copy";
 import { commOf, isOpen, word } from "./block";
-import { isInArena } from "./carry";
+import { isInArena, poll } from "./carry";
 import { MPI_Allreduce as allreduceSlowly, MPI_Barrier as barrierSlowly, reduce } from "./long";
 import { bytesOfMember, end, meet } from "./meet";
+
+/** Operations of a communicator from one look for messages to the next: the last rank to arrive waits for none. */
+const LOOK_EVERY: u32 = 32;
 
 /** Pointer to the MEETING block of a communicator; 0: its operations go the long way. */
 function meetingOf(handle: u32): usize {
@@ -31,7 +35,10 @@ function meetingOf(handle: u32): usize {
   const comm = commOf(handle);
   if (comm == 0) return 0;
   const meeting = load<usize>(load<usize>(comm, MPI_GROUP_PEERS_OFFSET) - 4);
-  return meeting == 0 || load<u32>(meeting, MEETING_LENT_OFFSET) == 0 ? 0 : meeting;
+  if (meeting == 0) return 0;
+  // What comes may close the short ways, or be about this communicator.
+  if ((load<u32>(meeting, MEETING_NEXT_OFFSET) & (LOOK_EVERY - 1)) == 0 && poll() && !isOpen()) return 0;
+  return load<u32>(meeting, MEETING_LENT_OFFSET) == 0 ? 0 : meeting;
 }
 
 /** Pointer to the MPI_KNOWN entry of an operation; 0: there is none. */

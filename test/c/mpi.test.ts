@@ -77,7 +77,7 @@ it.each(
   ),
 )("short.c keeps the rules of MPI: %s", (_, way) => {
   const ranks = way[1] as string;
-  const rules = ["digits", "others", "between", "communicators", "late", "barriers", "messages", "errors"];
+  const rules = ["digits", "others", "between", "communicators", "late", "barriers", "messages", "progress", "errors"];
   expect(linesOf("short", way)).toEqual(rules.map((rule) => `${rule}: ${ranks} of ${ranks}`));
 });
 

@@ -194,6 +194,33 @@ static int messages(void) {
   return is_kept;
 }
 
+/* Rank 0 comes last each time, and so waits for none: it has to get the message that it awaits nevertheless. */
+static int progress(void) {
+  enum { LOOPS = 100 };
+  int value = 0, is_kept = 1, times = 0, got = 0;
+  MPI_Comm pair;
+  MPI_Request request;
+  MPI_Comm_split(MPI_COMM_WORLD, rank < 2 ? 0 : 1, rank, &pair);
+  if (rank < 2 && size > 2) {
+    MPI_Irecv(&value, 1, MPI_INT, 2, 4, MPI_COMM_WORLD, &request);
+    for (int all = 0; all == 0 && times < LOOPS; times++) {
+      if (rank == 0) pass(1e-3);
+      if (rank == 1 && !got) MPI_Test(&request, &got, MPI_STATUS_IGNORE);
+      MPI_Allreduce(&got, &all, 1, MPI_INT, MPI_LOR, pair);
+    }
+    if (!got) MPI_Wait(&request, MPI_STATUS_IGNORE);
+    is_kept &= times < LOOPS && value == 7;
+  }
+  if (rank == 2) {
+    pass(1e-2);
+    value = 7;
+    MPI_Ssend(&value, 1, MPI_INT, 0, 4, MPI_COMM_WORLD);
+    MPI_Send(&value, 1, MPI_INT, 1, 4, MPI_COMM_WORLD);
+  }
+  MPI_Comm_free(&pair);
+  return is_kept;
+}
+
 /* What is wrong stays so: arguments are known by their values alone. */
 static int errors(void) {
   int one = 1, all, is_kept = 1;
@@ -229,6 +256,7 @@ int main(int argc, char **argv) {
     rule("late", late());
     rule("barriers", barriers());
     rule("messages", messages());
+    rule("progress", progress());
     rule("errors", errors());
   }
   MPI_Finalize();
