@@ -68,6 +68,7 @@ export async function connectNats(place: NatsPlace, opening: NatsOpening): Promi
   for (;;) {
     const left = until - systemClock.now();
     try {
+      if (!place.isTls) await Promise.any(place.servers.map((server) => greeting(server, Math.max(left, 100))));
       return await client.connect({ ...options, timeout: Math.min(Math.max(left, 100), ANSWER_MS) });
     } catch (error) {
       const failure = notConnected(place, error);
@@ -108,17 +109,50 @@ function optionsOf({ servers, isTls, user, password, token, credentials, authori
   };
 }
 
+/** An error that another attempt would meet again. */
+class OtherProgramError extends Error {}
+
+/**
+ * Waits for the first line of a server. The client would keep a connection to a program that says nothing, and so the process.
+ * @throws Error no server is there
+ */
+function greeting(server: string, timeout: number): Promise<void> {
+  const { connect } = nodeModule("net") as typeof import("node:net");
+  const { hostname, port } = new URL(`nats://${server}`);
+  const socket = connect({ host: hostname.replace(/^\[(.*)\]$/, "$1"), port: Number(port) });
+  let cancel = (): void => {};
+  return new Promise<void>((resolve, reject) => {
+    const most = Math.round(Math.min(timeout, ANSWER_MS));
+    const silent = `a program that has said nothing for ${most} ms listens there, where NATS begins with INFO`;
+    let isConnected = false;
+    cancel = after(most, () => reject(isConnected ? new OtherProgramError(silent) : new Error("no server answers")));
+    socket.on("error", reject).on("connect", () => {
+      isConnected = true;
+    });
+    socket.once("data", (bytes) => {
+      if (bytes.subarray(0, 5).toString("latin1") === "INFO ") resolve();
+      else reject(new OtherProgramError("another program than NATS answers there"));
+    });
+    socket.on("close", () => reject(new Error("the server has closed the connection")));
+  }).finally(() => {
+    cancel();
+    socket.destroy();
+  });
+}
+
 /** Why no server was reached, and whether another attempt is in vain. */
 function notConnected({ servers, isTls }: NatsPlace, cause: unknown): { error: PamiError; isFinal: boolean } {
   const where = `NATS at ${servers.join(", ")}`;
-  const { message, name, code } = rootOf(cause);
+  const failures = cause instanceof AggregateError ? cause.errors : [cause];
+  const other = failures.find((one) => one instanceof OtherProgramError);
+  const { message, name, code } = rootOf(other ?? failures[0]);
   const made = (why: string, isFinal: boolean) => ({
     error: new PamiError("PAMIR_NATS", `${where}: ${printable(why)}`, { cause }),
     isFinal,
   });
+  if (other !== undefined) return made(message, true);
   if (/authorization|authentication/i.test(`${name} ${message}`))
     return made("the server refuses this process's user, token or credentials: PAMIR_NATS and PAMIR_NATS_CREDS", true);
-  if (/unexpected response|JSON/i.test(message)) return made("another program than NATS answers there", true);
   if (/certificate|self.signed|altname/i.test(`${message} ${code}`))
     return made(
       `the server's certificate is not trusted (${message}): PAMIR_NATS_CA names a file of authorities`,

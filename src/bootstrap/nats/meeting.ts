@@ -103,7 +103,9 @@ class Attendance {
   #came: readonly string[] = [];
   #heardAt = systemClock.now();
   #collector: Collector | undefined;
-  #settled: Promise<void> = Promise.resolve();
+  #settled: Promise<void> | undefined;
+  /** Ends the collector of this node. */
+  #stopCollecting = (): void => {};
 
   constructor(connection: NatsConnection, options: MeetingOptions) {
     const { job, key, nodes, tasks, host } = options;
@@ -137,12 +139,13 @@ class Attendance {
     this.#ends.push(() => stop());
     const result = await met;
     for (const end of this.#ends) end();
+    // Another collector may have given the number.
+    if (this.#settled === undefined) this.#stopCollecting();
     if (!(result instanceof PamiError)) {
       this.#tell(this.#subject, { has: this.#join.join });
-      return { ...result, settled: this.#settled };
+      return { ...result, settled: this.#settled ?? Promise.resolve() };
     }
     this.#tell(this.#subject, { leaves: this.#join.join });
-    this.#collector?.close();
     await this.#connection.flush().catch(() => {});
     throw result;
   }
@@ -179,16 +182,20 @@ class Attendance {
         this.#came = hosts;
       },
       onStart: (met, settled) => {
-        this.#settled = settled.then(() => subscription.unsubscribe());
+        this.#settled = settled.then(this.#stopCollecting);
         settle(met);
       },
       onMoved: () => {
-        subscription.unsubscribe();
-        this.#collector = undefined;
+        this.#stopCollecting();
         this.#ask();
       },
     });
     this.#collector = collector;
+    this.#stopCollecting = () => {
+      this.#collector = undefined;
+      collector.close();
+      subscription.unsubscribe();
+    };
     const subscription = this.#connection.subscribe(this.#subject, {
       callback: (error, { data, reply }) => {
         const said = error === null ? (this.#messages.open(data) as Said | undefined) : undefined;
@@ -256,6 +263,7 @@ class Collector {
   /** By id, once all have come. */
   #numbers: ReadonlyMap<string, number> | undefined;
   #epoch = "";
+  #isClosed = false;
   #cancel = (): void => {};
   #settle = (): void => {};
 
@@ -268,6 +276,7 @@ class Collector {
 
   /** The server knows that this collector listens. */
   open(): void {
+    if (this.#isClosed) return;
     const { join, host } = this.#join;
     this.#comers.set(join, { host, reply: "", heardAt: Number.POSITIVE_INFINITY, hasNumber: true });
     const claim = (): void => {
@@ -293,7 +302,6 @@ class Collector {
       return;
     }
     if (other > this.#join.join) return;
-    this.close();
     for (const { reply: to } of this.#comers.values()) if (to !== "") this.#tell(to, { moved: true });
     this.#events.onMoved();
   }
@@ -365,6 +373,7 @@ class Collector {
   }
 
   close(): void {
+    this.#isClosed = true;
     this.#cancel();
   }
 }
