@@ -1,4 +1,4 @@
-// Compiles the programs that the tests run: test/c/programs/*.c, and examples/c/*.c and *.cpp, to test/c/built/*.wasm. The binaries are
+// Compiles the programs that the tests run: test/c/programs/*.c, test/c/guests/*.c, and examples/c/*.c and *.cpp, to test/c/built/*.wasm. The binaries are
 // committed, so that `npm test` needs no compiler. `--check` compiles, and compares with what is committed.
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -8,7 +8,9 @@ import { join, parse } from "node:path";
 
 process.chdir(new URL("..", import.meta.url).pathname);
 
-const SOURCES = ["test/c/programs", "examples/c"];
+/** Programs of their own memory, in which pamir is a guest, are compiled without a library. */
+const GUESTS = "test/c/guests";
+const SOURCES = ["test/c/programs", "examples/c", GUESTS];
 const BUILT = "test/c/built";
 const MAKER = "made-by.txt";
 const RUST_PROGRAM = "pi.wasm";
@@ -125,6 +127,7 @@ function buildRust(folder) {
 
 /** @param {string} source @param {string} target @returns {Buffer} */
 function compile(source, target) {
+  if (source.startsWith(GUESTS)) return compileGuest(source, target);
   // As a user compiles them; the others are tests of WASI alone, in a memory of their own.
   if (/^#include <(?:mpi|pami)\.h>/m.test(readFileSync(source, "utf8"))) {
     process.env.PAMIR_CLANG = `clang-${version}`;
@@ -150,6 +153,23 @@ function compile(source, target) {
   run(`wasm-ld-${version}`, [
     ...["--import-memory", "--emit-relocs", "--strip-debug", "--stack-first", "-z", "stack-size=65536"],
     ...[`-L${libraries}`, join(libraries, "crt1-command.o"), object, "-lc", builtins, "-o", target],
+  ]);
+  return readFileSync(target);
+}
+
+/**
+ * A threaded program: wasi-libc here has no atomics, and so it uses none of it but headers.
+ * @param {string} source @param {string} target @returns {Buffer}
+ */
+function compileGuest(source, target) {
+  const object = `${target}.o`;
+  run(`clang-${version}`, [
+    ...["--target=wasm32-wasi", `--sysroot=${sysroot}`, "-Iinclude", "-O2", "-Wall", "-Wextra", "-Werror"],
+    ...["-ffreestanding", "-matomics", "-mbulk-memory", "-c", source, "-o", object],
+  ]);
+  run(`wasm-ld-${version}`, [
+    ...["--no-entry", "--import-memory", "--shared-memory", "--max-memory=268435456", "--strip-debug"],
+    ...["--export-table", "--export=__stack_pointer", object, "-o", target],
   ]);
   return readFileSync(target);
 }

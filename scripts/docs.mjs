@@ -72,6 +72,10 @@ const TOPICS = {
         "ResponseLike",
       ],
     ],
+    [
+      "A job in a program's memory",
+      ["pamirImports", "programRegion", "PamirImports", "PamirImportsOptions", "ProgramBytes"],
+    ],
     ["Programs", ["runProgram", "checkProgram", "ProgramOptions", "ProgramEnd"]],
     ["Files", ["hostFolder", "memoryFiles", "MemoryFiles", "MemoryTree", "Preopen", "Folder", "ProgramFile"]],
   ],

@@ -4,7 +4,7 @@
 // A time stamp is milliseconds, modulo 2^32, of a clock that all threads share.
 
 /** Version of the pictures; raised with every change to them. */
-export const LAYOUT_VERSION: u32 = 11;
+export const LAYOUT_VERSION: u32 = 12;
 /** First word of a job's memory: "PAMI" in little-endian ASCII. */
 export const JOB_MAGIC: u32 = 0x494d4150;
 
@@ -61,6 +61,8 @@ export const MESSAGE_BYTES_MAX: u32 = 0x7fffffff;
 //    96  endpoints     launch    all       pointer to T × C words: the endpoint of each ordinal, or NONE: the slot is
 //                                          free; a binder gives it away                       SYNC endpoint
 //   100  jobTasks      launch    all       tasks that the whole job may have
+//   104  guestPages    launch    all       pages of 64 KiB that the memory had at launch, if it is another program's; else 0
+//                                                                                        plain: written before any task
 //   128  spinning[32]  each task its bit   tasks in the long phase of their spin                 SYNC spinners
 //   256  heapLock      allocator           0, or task + 1 of the holder                          SYNC heap-lock
 //   260  bindLock      binder              0, or task + 1 of the holder: it gives a free slot away  SYNC bind-lock
@@ -98,6 +100,7 @@ export const JOB_ENGINE_OFFSET: u32 = 88;
 export const JOB_LOCALS_OFFSET: u32 = 92;
 export const JOB_ENDPOINTS_OFFSET: u32 = 96;
 export const JOB_JOB_TASKS_OFFSET: u32 = 100;
+export const JOB_GUEST_PAGES_OFFSET: u32 = 104;
 export const JOB_SPINNING_OFFSET: u32 = 128;
 export const JOB_HEAP_LOCK_OFFSET: u32 = 256;
 export const JOB_BIND_LOCK_OFFSET: u32 = 260;

@@ -1,5 +1,5 @@
 // Bytes that a program must not change: at the low end of its stack, and where NULL points to.
-import { GUARD_BYTE, JOB_MAGIC, MAP_BASE, NULL_GUARD_BYTES } from "../../assembly/layout.js";
+import { GUARD_BYTE, JOB_GUEST_PAGES_OFFSET, JOB_MAGIC, MAP_BASE, NULL_GUARD_BYTES } from "../../assembly/layout.js";
 import { PamiError } from "../index.js";
 
 /** Bytes at the low end of a stack. */
@@ -16,10 +16,11 @@ export function isWholeStack(bytes: Uint8Array, low: number): boolean {
 
 /**
  * Whether the bytes from address 0 on are a guard: `formatMemory()` has written them, below a map at MAP_BASE. In a memory of
- * another program, which has its own data there, no map lies there.
+ * another program, which has its own data there, no map lies there, or that of a guest.
  */
 export function hasNullGuard({ buffer }: Uint8Array): boolean {
-  return new Uint32Array(buffer, MAP_BASE, 1)[0] === JOB_MAGIC;
+  const header = new Uint32Array(buffer, MAP_BASE);
+  return header[0] === JOB_MAGIC && header[JOB_GUEST_PAGES_OFFSET >>> 2] === 0;
 }
 
 /** Whether no program has written through NULL. Makes the guard anew: of several programs in a memory, one ends for a write. */

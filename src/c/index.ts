@@ -1,5 +1,12 @@
 // The entry `pamir/c`: programs in C, C++ and Rust, compiled to WebAssembly, as tasks of a job.
 export {
+  type PamirImports,
+  type PamirImportsOptions,
+  type ProgramBytes,
+  pamirImports,
+  programRegion,
+} from "./guest.js";
+export {
   type LaunchProgramOptions,
   launchProgram,
   type ProgramJobEnd,

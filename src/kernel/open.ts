@@ -1,4 +1,5 @@
 // Which kernels a task runs: the wasm module, unless the job asks for the twin or the host forbids wasm.
+import { JOB_GUEST_PAGES_OFFSET } from "../../assembly/layout.js";
 import { PamiError } from "../core/error.js";
 import type { KernelName } from "../core/kernel-name.js";
 import { bindKernel } from "./bind.js";
@@ -45,6 +46,16 @@ export function checkedKernel(name: KernelName | undefined): KernelName {
 export function openMemory(shared: SharedMemory, futex?: Futex): Memory {
   if (!("buffer" in shared)) return memoryOf(shared, futex);
   return memoryOf(shared.buffer as unknown as SharedArrayBuffer, futex, shared);
+}
+
+/**
+ * The memory as long as it was at launch. Another program's may have grown since: a task that came later would take pointers for
+ * known that the earlier tasks' views do not reach. @param job pointer to the job's header
+ */
+export function asLaunched(memory: Memory, job: number): Memory {
+  const length = (memory.words[(job + JOB_GUEST_PAGES_OFFSET) >>> 2] as number) * 65536;
+  if (length === 0 || length === memory.bytes.length) return memory;
+  return { ...memory, words: memory.words.subarray(0, length >>> 2), bytes: memory.bytes.subarray(0, length) };
 }
 
 /** Makes kernels over a job's memory. */

@@ -18,10 +18,11 @@ export function formatInjection({ words }: Pick<Memory, "words">, fifo: number, 
 /**
  * Writes the constant words of a new job into zeroed memory, which no other thread sees yet.
  * @param first number of the node's first own task
+ * @param guestPages pages of a memory that is another program's: its first bytes are that program's, too
  */
-export function formatMemory(map: MemoryMap, memory: Memory, cores: number, first = 0): void {
+export function formatMemory(map: MemoryMap, memory: Memory, cores: number, first = 0, guestPages = 0): void {
   const { bytes, words } = memory;
-  if (map.job === L.MAP_BASE) bytes.fill(L.GUARD_BYTE, 0, L.NULL_GUARD_BYTES);
+  if (map.job === L.MAP_BASE && guestPages === 0) bytes.fill(L.GUARD_BYTE, 0, L.NULL_GUARD_BYTES);
   const header: [offset: number, value: number][] = [
     [L.JOB_MAGIC_OFFSET, L.JOB_MAGIC],
     [L.JOB_VERSION_OFFSET, L.LAYOUT_VERSION],
@@ -51,6 +52,7 @@ export function formatMemory(map: MemoryMap, memory: Memory, cores: number, firs
     [L.JOB_LOCALS_OFFSET, map.locals],
     [L.JOB_JOB_TASKS_OFFSET, map.jobTasks],
     [L.JOB_ENDPOINTS_OFFSET, map.endpointsBase],
+    [L.JOB_GUEST_PAGES_OFFSET, guestPages],
   ];
   for (const [offset, value] of header) words[(map.job + offset) >>> 2] = value;
   for (let task = 0; task < map.tasks; task++) {

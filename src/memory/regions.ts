@@ -81,6 +81,7 @@ export interface OpenRegion {
 
 /** An open region in its table. */
 interface Entry extends OpenRegion {
+  /** NONE: its bytes are another program's, not the heap's. */
   readonly extent: number;
   readonly shared: RegionState;
   /** Whether the region is a received buffer, and counts as kept. */
@@ -156,27 +157,32 @@ export class RegionTable {
    * @throws PAMIR_INVAL, PAMIR_NO_MEMORY, PAMIR_BUSY
    */
   create(bytes: number, isOurs = false, isExposed = isOurs): MemRegion {
-    const { job, regions, heapPages } = this.#map;
+    const { job, heapPages } = this.#map;
     checkInteger("bytes of a region", bytes, 1, heapPages * PAGE_SIZE);
-    this.reclaim();
-    let index = this.#takeIndex();
-    if (index === NONE && this.#trim()) index = this.#takeIndex();
     // The entry stays free if there is no memory, or the attempt throws.
-    if (index !== NONE) this.#free.push(index);
-    const extent = index === NONE ? OPEN_NO_MEMORY : this.#allocate(bytes);
+    this.#free.push(this.#newIndex());
+    const extent = this.#allocate(bytes);
     if (extent === OPEN_NO_MEMORY) {
       const waiting = this.#closed.reduce((sum, closed) => sum + closed.bytes, 0);
       const free = this.#kernel.heapFreePages(job) * PAGE_SIZE;
       const kept = keptBytes(this.#kernel, this.#map);
       throw new PamiError(
         "PAMIR_NO_MEMORY",
-        index === NONE
-          ? `a task has at most ${regions} regions; ${this.#closed.length} closed ones wait for contexts to advance`
-          : `no ${bytes} bytes in one piece: ${free} are free, of which ${kept} are kept for lanes; ` +
-              `${waiting} of closed regions wait for contexts to advance`,
+        `no ${bytes} bytes in one piece: ${free} are free, of which ${kept} are kept for lanes; ` +
+          `${waiting} of closed regions wait for contexts to advance`,
       );
     }
     return this.#enter(this.#free.pop() as number, extent, extent, bytes, isOurs, false, isExposed);
+  }
+
+  /**
+   * Opens a region over bytes that are another program's, not the heap's. Those that are not there yet are in no view.
+   * @param isOurs as for create()
+   * @throws PAMIR_NO_MEMORY: the task has no region left
+   */
+  over(place: number, bytes: number, isOurs = false): MemRegion {
+    // Others may use it from the start: so it can't be given away, and close() waits for them.
+    return this.#enter(this.#newIndex(), NONE, place, bytes, isOurs, false, true);
   }
 
   /**
@@ -323,10 +329,20 @@ export class RegionTable {
     const { job } = this.#map;
     this.#closed = this.#closed.filter((closed) => {
       if (!this.#grace.isOver(closed.grace)) return true;
-      this.#kernel.heapFree(job, closed.extent);
+      if (closed.extent !== NONE) this.#kernel.heapFree(job, closed.extent);
       this.#free.push(closed.index);
       return false;
     });
+  }
+
+  /** @throws PAMIR_NO_MEMORY */
+  #newIndex(): number {
+    this.reclaim();
+    let index = this.#takeIndex();
+    if (index === NONE && this.#trim()) index = this.#takeIndex();
+    if (index !== NONE) return index;
+    const text = `a task has at most ${this.#map.regions} regions; ${this.#closed.length} closed ones wait for contexts to advance`;
+    throw new PamiError("PAMIR_NO_MEMORY", text);
   }
 
   #takeIndex(): number {

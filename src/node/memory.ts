@@ -11,7 +11,7 @@ import { hardwareThreads } from "../support/node/cores.js";
 
 /** The smallest heap to try where a host refuses the default. */
 export const HEAP_BYTES_LEAST = 16 * 1024 ** 2;
-const WASM_PAGE = 65536;
+export const WASM_PAGE = 65536;
 
 /** The memory that a job asks for. */
 export interface JobMemoryRequest {

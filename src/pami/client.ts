@@ -251,6 +251,11 @@ export class Client {
     return watch.during(watch.placeOfCall(this.createRegion), () => regions.create(bytes));
   }
 
+  /** @internal For programs in whose memory the job lies. */
+  get inside(): Task {
+    return this.#task;
+  }
+
   /**
    * Makes an empty type for transfers of data that is not contiguous. The first call loads the code for it.
    * @throws PAMIR_CLOSED

@@ -12,7 +12,14 @@ import { PamiError, show } from "../core/error.js";
 import { textsOf } from "../core/thrown.js";
 import { VERSION } from "../generated/version.js";
 import type { Memory } from "../kernel/kernel.js";
-import { eitherOpener, kernelOpener, type OpenKernel, openMemory, type SharedMemory } from "../kernel/open.js";
+import {
+  asLaunched,
+  eitherOpener,
+  kernelOpener,
+  type OpenKernel,
+  openMemory,
+  type SharedMemory,
+} from "../kernel/open.js";
 import { readMap } from "../memory/map.js";
 import { taskErrorsIn } from "../node/liveness.js";
 import type { JobMemory, JobMemoryRequest } from "../node/memory.js";
@@ -267,7 +274,7 @@ function holdLock(name: string): Promise<() => void> {
 /** Views over the memory that all tasks share. */
 async function memoryOf({ memory, futex, isAdopted, job }: StartMessage): Promise<Memory> {
   const shared = memory as SharedMemory;
-  if (futex === undefined) return withYield(openMemory(shared), job);
+  if (futex === undefined) return withYield(asLaunched(openMemory(shared), job), job);
   const { taskFutexOf } = await import("../process/process-memory.js");
   return withYield(openMemory(shared, taskFutexOf(futex, shared as WebAssembly.Memory, isAdopted !== true)), job);
 }

@@ -1,6 +1,7 @@
 // A job to be made: the options that launch() has checked, and the parts that it has opened and loaded.
 import type { OpenKernel } from "../kernel/open.js";
 import type { Limits } from "../memory/map.js";
+import type { JobMemory } from "../node/memory.js";
 import type { ProcessMemories } from "../process/process-memory.js";
 import type { PrivateNodes } from "./attach.js";
 import type { LaunchOptions } from "./launch-options.js";
@@ -28,6 +29,8 @@ export interface JobPlan {
   readonly workers?: readonly Worker[];
   /** Where tasks share no memory and talk by ports. */
   readonly nodes?: PrivateNodes | undefined;
+  /** Where the map lies in another program's memory. */
+  readonly guest?: JobMemory | undefined;
   /** Where processes share the memory. */
   readonly processes?: ProcessMemories | undefined;
   /** The link that joins processes without shared memory. */

@@ -3,7 +3,7 @@
 
 import { TASK_COUNT_MAX } from "../../assembly/layout.js";
 import { checkCallback, checkFlag, checkKeys, checkObject, checkSignal, type Keys } from "../core/check.js";
-import { checkInteger, PamiError } from "../core/error.js";
+import { checkInteger, PamiError, show } from "../core/error.js";
 import type { KernelName } from "../core/kernel-name.js";
 import { VERSION } from "../generated/version.js";
 import { eitherOpener, kernelOpener } from "../kernel/open.js";
@@ -28,7 +28,7 @@ import { checkOnError } from "./tasks/failure.js";
 import type { TaskEntry } from "./tasks/monitor.js";
 import { makeWorkers } from "./tasks/monitor-browser.js";
 
-const LAUNCH_KEYS: Keys<Omit<LaunchOptions, "memoryBase" | "launcher">> = {
+const LAUNCH_KEYS: Keys<Omit<LaunchOptions, "launcher">> = {
   tasks: true,
   maxTasks: true,
   kernel: true,
@@ -52,6 +52,9 @@ const LAUNCH_KEYS: Keys<Omit<LaunchOptions, "memoryBase" | "launcher">> = {
   top: true,
   labels: true,
   workerOptions: true,
+  memory: true,
+  memoryBase: true,
+  bytes: true,
 };
 /** As launch(). */
 export async function launchJob(
@@ -61,18 +64,39 @@ export async function launchJob(
   const checked = checkLaunch(entry, options);
   const { signal } = options;
   if (signal?.aborted) throw new PamiError("PAMIR_CANCELED", "launch() was canceled", { cause: signal.reason });
-  return isNode() ? launchInNode(checked) : launchInBrowser(checked);
+  const plan = options.memory === undefined ? checked : await asGuest(checked);
+  return isNode() ? launchInNode(plan) : launchInBrowser(plan);
+}
+
+/** Finds room in another program's memory. @throws PAMIR_INVAL, PAMIR_MEMORY, PAMIR_NOT_ISOLATED */
+async function asGuest(checked: CheckedLaunch): Promise<CheckedLaunch> {
+  const { options, limits } = checked;
+  const { mode, why } = hostModeOf();
+  if (mode !== "shared")
+    throw new PamiError("PAMIR_NOT_ISOLATED", `memory is given, and no thread can share it: ${why}`);
+  if (options.processes !== undefined)
+    throw new PamiError(
+      "PAMIR_INVAL",
+      `processes is ${options.processes}: processes can't share the memory of a program`,
+    );
+  const { makeGuestMemory } = await import("../node/guest-memory.js");
+  const guest = makeGuestMemory(options, limits);
+  return { ...checked, guest, limits: { ...limits, heapBytes: guest.map.heapBytes } };
 }
 
 /** The parts of a plan that the options alone give. */
-type CheckedLaunch = Pick<JobPlan, "entry" | "count" | "limits" | "options" | "names">;
+type CheckedLaunch = Pick<JobPlan, "entry" | "count" | "limits" | "options" | "names" | "guest">;
 
 /** @throws PAMIR_INVAL, PAMIR_ENTRY, PAMIR_NO_WORKERS */
 function checkLaunch(entry: Parameters<typeof launchJob>[0], options: LaunchOptions): CheckedLaunch {
   checkObject("options of launch()", options);
-  const { memoryBase, launcher, ...given } = options;
+  const { launcher, ...given } = options;
   checkKeys("options of launch()", given, LAUNCH_KEYS);
-  if (memoryBase !== undefined) checkInteger("memoryBase", memoryBase, 0, MEMORY_BYTES_MAX);
+  const { memory, memoryBase, bytes } = given;
+  // Tests have their map at any place of a memory of its own.
+  if (memoryBase !== undefined && memory === undefined) checkInteger("memoryBase", memoryBase, 0, MEMORY_BYTES_MAX);
+  if (bytes !== undefined && memory === undefined)
+    throw new PamiError("PAMIR_INVAL", `bytes is ${show(bytes)}, of no memory: heapBytes is the size of the job's own`);
   const { join = false, workerOptions = {}, signal, tasks = Math.max(2, hardwareThreads()), processes } = options;
   checkFlag("join", options.join);
   checkFlag("top", options.top);

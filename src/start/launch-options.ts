@@ -1,7 +1,7 @@
 // The options of launch().
 import type { KernelName } from "../core/kernel-name.js";
 import type { DebugOptions } from "../observe/debug.js";
-import type { AbortSignalLike } from "../support/like.js";
+import type { AbortSignalLike, WasmMemoryLike } from "../support/like.js";
 import type { TaskExit } from "./tasks/monitor.js";
 
 /** Options of `launch`. */
@@ -106,8 +106,17 @@ export interface LaunchOptions {
   labels?: boolean | undefined;
   /** Options of the tasks' workers, as for `worker_threads.Worker`. `workerData` must be an object. */
   workerOptions?: Record<string, unknown> | undefined;
-  /** Offset of the map in the memory. @internal for tests that let it straddle 2^31 */
+  /**
+   * Memory of another program, a shared one: the job lies in a block of it, and its tasks are threads of that program. Their
+   * messages and regions lie there too, where each thread of the program can read them. Default: a memory of the job's own.
+   * The memory may grow. Once `job.exited` has resolved and a joined caller has closed its client, the program may use the block
+   * for anything else. Not with `processes`.
+   */
+  memory?: WasmMemoryLike | undefined;
+  /** Where the block begins in `memory`: a multiple of 128, from 128. */
   memoryBase?: number | undefined;
+  /** Bytes of the block. Without `heapBytes`, the heap gets what the rest of the job's data leaves. */
+  bytes?: number | undefined;
   /** @internal for `pamir run` */
   launcher?: LauncherOptions | undefined;
 }

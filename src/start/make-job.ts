@@ -78,7 +78,7 @@ export function makeJob(plan: JobPlan): { job: Job; mapped: JoinedMemory } {
 }
 
 /** Makes the memory, and compiles the kernels once for all. */
-function makeRoom({ count, limits, options, nodes, processes, link }: JobPlan): JobRoom {
+function makeRoom({ count, limits, options, nodes, processes, link, guest }: JobPlan): JobRoom {
   const kernels = checkKernels(options.kernel, count);
   const isShared = hostModeOf().mode === "shared";
   const { nodeLimits } = nodes ?? link ?? {};
@@ -93,7 +93,7 @@ function makeRoom({ count, limits, options, nodes, processes, link }: JobPlan): 
   const mayGrow = limits.tasks > count && wasmAllowed();
   // Linked tasks have memories of their own, too.
   const isWasm = isShared && link === undefined ? mayGrow || kernels.includes("wasm") : kernels[0] === "wasm";
-  const room = makeJobMemory(request, isWasm, processes?.make);
+  const room = guest ?? makeJobMemory(request, isWasm, processes?.make);
   // Processes compile the kernels themselves. Compiling here would delay the start of the processes by 5 ms.
   const isCompiled = kernels.includes("wasm") && (processes === undefined || room.map.engine);
   return { request, room, module: isCompiled ? wasmModule() : undefined };

@@ -18,6 +18,14 @@ export type HostAbortSignal = typeof globalThis extends { AbortSignal: { prototy
   ? Signal
   : AbortSignalLike;
 
+/** A `WebAssembly.Memory`: the members that pamir uses. */
+export interface WasmMemoryLike {
+  /** The memory's bytes: another object once it has grown. */
+  readonly buffer: ArrayBufferLike;
+  /** Makes it longer by pages of 64 KiB. */
+  grow(pages: number): number;
+}
+
 /** A `Worker`, of Node or of a browser: the members by which the types recognize one. */
 export interface WorkerLike {
   /** Posts a message; each host has its own overloads. */

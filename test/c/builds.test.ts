@@ -1,4 +1,4 @@
-// docs/recipes/cmake.md and make.md: their files, compiled and run by their commands; and Emscripten, as docs/c.md says.
+// docs/recipes/cmake.md, make.md and guest.md: their files, compiled and run by their commands; and Emscripten, as docs/c.md says.
 import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
@@ -10,10 +10,18 @@ const has = (...tools: string[]): boolean =>
   tools.every((tool) => spawnSync(tool, ["--version"]).status === 0);
 const HAS_CMAKE = has("clang-19", "cmake", "make");
 const HAS_MAKE = has("clang-19", "make");
+const HAS_GUEST = has("clang-19", "wasm-ld-19");
 if (!HAS_CMAKE) console.log("not run: the recipe for CMake, since there is no clang-19, cmake or make");
 
-/** A folder with the files of a recipe, and the package where npm installs it; the commands of the last block. */
-function recipe(name: string): { folder: string; commands: string } {
+/** Parts of a recipe by their headings: its file, and the number of its block of commands. */
+const PARTS: Readonly<Record<string, readonly [string, number]>> = {
+  "Recipes: a guest": ["guest", 0],
+  "With Emscripten": ["guest", 1],
+};
+
+/** A folder with the files of a recipe, and the package where npm installs it; the commands of one of its blocks. */
+function recipe(heading: string): { folder: string; commands: string } {
+  const [name, block] = PARTS[heading] ?? [heading, -1];
   const text = readFileSync(`docs/recipes/${name}.md`, "utf8");
   const folder = mkdtempSync(join(inject("folder"), `${name}-`));
   for (const [, code = "", file = ""] of text.matchAll(/^```\w+\n((?:\/\/|#) (\S+)\n[\s\S]*?)^```$/gm))
@@ -21,7 +29,7 @@ function recipe(name: string): { folder: string; commands: string } {
   mkdirSync(join(folder, "node_modules/.bin"), { recursive: true });
   symlinkSync(resolve("."), join(folder, "node_modules/pamir"));
   symlinkSync(resolve("dist/cli.js"), join(folder, "node_modules/.bin/pamir"));
-  const [, commands = ""] = [...text.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].at(-1) ?? expect.fail(name);
+  const [, commands = ""] = [...text.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].at(block) ?? expect.fail(name);
   return { folder, commands };
 }
 
@@ -70,4 +78,21 @@ it.skipIf(!HAS_EMSCRIPTEN).each(["hello", "collectives", "nonblocking"])("c.md: 
   const lines = stdout.trim().split("\n");
   expect(lines.length).toBeGreaterThan(2);
   for (const line of lines) expect(line).toMatch(/^rank \d of 3, sum 3$|: 3 of 3$/);
+});
+
+const GUESTS = ["thread 0: thread 3 has put", ...[1, 2, 3].map((task) => `thread ${task}: thread ${task - 1} has put`)];
+
+it.skipIf(!HAS_GUEST)("guest.md: threads in C, in whose memory pamir is a guest", () => {
+  const { folder, commands } = recipe("Recipes: a guest");
+  writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
+  const { status, stdout, stderr } = shell(folder, commands);
+  expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+  expect(stdout.trim().split("\n").sort()).toEqual(["the program has the 8388608 bytes again", ...GUESTS]);
+});
+
+it.skipIf(!HAS_EMSCRIPTEN)("guest.md: pthreads of Emscripten", () => {
+  const { folder, commands } = recipe("With Emscripten");
+  const { status, stdout, stderr } = shell(folder, commands);
+  expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+  expect(stdout.trim().split("\n").sort()).toEqual(GUESTS);
 });

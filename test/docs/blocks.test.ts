@@ -11,6 +11,7 @@ const RUN_ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
   "docs/headers.md": ["test/pages/headers.test.ts"],
   "docs/recipes/pool.md#In a page": ["test/pages/bundles.test.ts"],
   "docs/c.md#Ranks in a page": ["test/pages/bundles.test.ts"],
+  "docs/recipes/guest.md": ["test/c/builds.test.ts"],
   "docs/recipes/progress.md#In a page": ["test/pages/recipes.test.ts"],
   "docs/recipes/canvas.md": ["test/pages/recipes.test.ts"],
   "docs/recipes/vite.md": ["test/pages/recipes.test.ts"],

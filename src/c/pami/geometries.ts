@@ -125,7 +125,7 @@ function numberOf(state: PamiState, { geometry, type, name }: ListedAlgorithm): 
 }
 
 function describe(state: PamiState, at: number, name: string): void {
-  state.words.fill(0, at >>> 2, (at + METADATA.BYTES) >>> 2);
+  state.clear(at, METADATA.BYTES);
   state.setWord(at + METADATA.NAME, state.keepText(name));
   state.setWord(at + METADATA.VERSION, 1);
   state.setWord(at + METADATA.RANGE_HI, -1);

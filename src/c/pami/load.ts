@@ -7,7 +7,7 @@ import { environmentCalls, freeCalls } from "./environment.js";
 import { geometryCalls } from "./geometries.js";
 import { messageCalls } from "./messages.js";
 import { withPointers } from "./pointers.js";
-import { PamiState, type ProgramArena } from "./state.js";
+import { PamiState, type ProgramArena, type ProgramRoom } from "./state.js";
 import { transferCalls } from "./transfers.js";
 
 export interface PamiLoaded {
@@ -24,17 +24,17 @@ export async function loadPami(client: Client, place: ProgramPlace): Promise<Pam
     throw new PamiError("PAMIR_PROGRAM", text);
   }
   const { context, world } = await makeWorld(client);
-  return loadedBy(client, context, world, arena, await arenasOf(client, world, arena));
+  return loadedBy(client, context, world, { region: arena, bytes: arena.length });
 }
 
-function loadedBy(
+/** PAMI for a program over the tasks of a geometry, all of which call it. */
+export async function loadedBy(
   client: Client,
   context: Context,
   world: Geometry,
-  arena: NonNullable<ProgramPlace["arena"]>,
-  arenas: readonly ProgramArena[],
-): PamiLoaded {
-  const state = new PamiState(client, context, world, arena, arenas);
+  room: ProgramRoom,
+): Promise<PamiLoaded> {
+  const state = new PamiState(client, context, world, room, await arenasOf(client, world, room));
   const guarded = {
     ...environmentCalls(state),
     ...messageCalls(state),
@@ -53,12 +53,8 @@ function loadedBy(
 }
 
 /** Where the programs of all tasks lie, by task. */
-async function arenasOf(
-  client: Client,
-  world: Geometry,
-  { handle, bytes }: NonNullable<ProgramPlace["arena"]>,
-): Promise<ProgramArena[]> {
-  const send = Float64Array.of(handle, bytes.byteOffset, bytes.length);
+async function arenasOf(client: Client, world: Geometry, { region, bytes }: ProgramRoom): Promise<ProgramArena[]> {
+  const send = Float64Array.of(region.handle, region.bytes.byteOffset, bytes);
   const all = new Float64Array(3 * world.size);
   await world.allgather({ send, receive: all });
   const arenas: ProgramArena[] = [];

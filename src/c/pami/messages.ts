@@ -47,14 +47,13 @@ export function messageCalls(state: PamiState): Record<string, PamiCall> {
     },
     PAMI_Send_immediate: (handle, parameters) => {
       const own = state.context(handle as number);
-      const { words } = state;
-      const at = (parameters as number) >>> 2;
-      const dispatch = words[at + (SEND.DISPATCH >> 2)] as number;
+      const at = parameters as number;
+      const dispatch = state.word(at + SEND.DISPATCH);
       return own.context.sendImmediate(
-        (words[at + (SEND.TO >> 2)] as number) >>> 0,
+        state.word(at + SEND.TO) >>> 0,
         dispatch,
-        viewAt(state, parameters as number, SEND.HEADER, "header.iov_base"),
-        viewAt(state, parameters as number, SEND.DATA, "data.iov_base"),
+        viewAt(state, at, SEND.HEADER, "header.iov_base"),
+        viewAt(state, at, SEND.DATA, "data.iov_base"),
         !own.noQueue.has(dispatch),
       );
     },
@@ -111,7 +110,7 @@ function received(state: PamiState, own: ProgramContext, message: Message, { fn,
   let payload = message.bytes.byteOffset + message.payloadOffset;
   let copy: MemRegion | undefined;
   // What has waited for its handler may be a copy that the program can't see.
-  if (message.bytes.buffer !== state.bytes.buffer) {
+  if (message.bytes.buffer !== state.client.bytes.buffer) {
     const shift = (headerBytes + 7) & ~7;
     copy = state.client.createRegion(shift + (isWhole ? payloadBytes : 0) + 1);
     copy.bytes.set(message.header);
@@ -120,7 +119,7 @@ function received(state: PamiState, own: ProgramContext, message: Message, { fn,
     payload = header + shift;
   }
   const at = isWhole ? NULL : own.receiveAt;
-  if (!isWhole) state.words.fill(0, at >>> 2, (at + RECEIVE.BYTES) >>> 2);
+  if (!isWhole) state.clear(at, RECEIVE.BYTES);
   try {
     state.invoke(
       fn,

@@ -23,6 +23,15 @@ import { ProgramContext } from "./program-context.js";
 /** A call of the program: numbers in, a result out. */
 export type PamiCall = (...given: number[]) => number;
 
+/** The bytes of a task's program, as the task sees them. */
+export interface ProgramRoom {
+  /** Has all of them, though its views may end before. */
+  readonly region: MemRegion;
+  readonly bytes: number;
+  /** The memory is the program's own, and pamir is a guest there, which has the bytes from `start` to `end`. */
+  readonly guest?: { readonly memory: WebAssembly.Memory; readonly start: number; readonly end: number } | undefined;
+}
+
 /** Where a task's program lies. */
 export interface ProgramArena {
   readonly handle: RegionHandle;
@@ -64,8 +73,6 @@ export class PamiState {
   readonly arena: MemRegion;
   /** Of all tasks. */
   readonly arenas: readonly ProgramArena[];
-  readonly bytes: Uint8Array<SharedArrayBuffer>;
-  readonly words: Int32Array;
   /** Whether PAMI_Client_create() was called, and PAMI_Client_destroy(). */
   clientPhase: "before" | "open" | "after" = "before";
   readonly contexts: (ProgramContext | undefined)[] = [];
@@ -79,6 +86,11 @@ export class PamiState {
   /** Text of the last result that was not SUCCESS. */
   lastText: string = errorText(0);
 
+  readonly #length: number;
+  readonly #guest: ProgramRoom["guest"];
+  /** The memory of the node. A program's own has other views once it has grown. */
+  #bytes: Uint8Array<SharedArrayBuffer>;
+  #words: Int32Array;
   readonly #context0: Context;
   readonly #receives: MemRegion;
   readonly #functions: ((...given: number[]) => unknown)[] = [];
@@ -86,12 +98,14 @@ export class PamiState {
   /** A function of the program has thrown: none is called any more. */
   #isOver = false;
 
-  constructor(client: Client, context0: Context, world: Geometry, arena: MemRegion, arenas: readonly ProgramArena[]) {
+  constructor(client: Client, context0: Context, world: Geometry, room: ProgramRoom, arenas: readonly ProgramArena[]) {
     this.client = client;
-    this.arena = arena;
+    this.arena = room.region;
+    this.#length = room.bytes;
     this.arenas = arenas;
-    this.bytes = client.bytes;
-    this.words = new Int32Array(client.bytes.buffer);
+    this.#guest = room.guest;
+    this.#bytes = client.bytes;
+    this.#words = new Int32Array(client.bytes.buffer, 0, client.bytes.length >>> 2);
     this.#context0 = context0;
     this.#receives = client.createRegion(client.query("CLIENT_NUM_CONTEXTS") * RECEIVE.BYTES);
     this.geometries.set(WORLD, world);
@@ -99,20 +113,39 @@ export class PamiState {
 
   /** The word at a pointer, signed. */
   word(pointer: number): number {
-    return this.words[pointer >>> 2] as number;
+    const at = pointer >>> 2;
+    if (at >= this.#words.length) this.#renew();
+    return this.#words[at] as number;
   }
 
   setWord(pointer: number, value: number): void {
-    this.words[pointer >>> 2] = value;
+    const at = pointer >>> 2;
+    if (at >= this.#words.length) this.#renew();
+    this.#words[at] = value;
   }
 
   setDouble(pointer: number, value: number): void {
-    new DataView(this.bytes.buffer).setFloat64(pointer >>> 0, value, true);
+    this.#isThere(pointer >>> 0, 8);
+    new DataView(this.#bytes.buffer).setFloat64(pointer >>> 0, value, true);
+  }
+
+  /** The 64 bits at a pointer to a signed or unsigned number. */
+  wide(pointer: number, isSigned: boolean): bigint {
+    this.#isThere(pointer >>> 0, 8);
+    const view = new DataView(this.#bytes.buffer);
+    return isSigned ? view.getBigInt64(pointer >>> 0, true) : view.getBigUint64(pointer >>> 0, true);
   }
 
   /** `count` words at a pointer. */
   array(pointer: number, count: number): number[] {
-    return Array.from(this.words.subarray(pointer >>> 2, (pointer >>> 2) + count));
+    this.#isThere(pointer >>> 0, 4 * (count >>> 0));
+    return Array.from(this.#words.subarray(pointer >>> 2, (pointer >>> 2) + count));
+  }
+
+  /** Sets bytes to 0; both are multiples of 4. */
+  clear(pointer: number, bytes: number): void {
+    this.#isThere(pointer >>> 0, bytes);
+    this.#words.fill(0, pointer >>> 2, (pointer + bytes) >>> 2);
   }
 
   /**
@@ -123,18 +156,19 @@ export class PamiState {
     const at = pointer >>> 0;
     const count = bytes >>> 0;
     if (count > 0) checkPointer(pointer, name);
-    if (at + count > this.bytes.length)
+    if (!this.#isThere(at, count))
       throw new PamiError(
         "PAMIR_BOUNDS",
-        `${count} bytes at ${at} end beyond the memory of ${this.bytes.length} bytes`,
+        `${count} bytes at ${at} end beyond the memory of ${this.#bytes.length} bytes`,
       );
-    return this.bytes.subarray(at, at + count);
+    return this.#view(at, count);
   }
 
   /** Bytes that are written: they are the program's own. @throws PAMIR_BOUNDS, PAMIR_INVAL */
   target(pointer: number, bytes: number, name: string): Uint8Array {
-    const at = this.offset(pointer, bytes, name) + this.arena.bytes.byteOffset;
-    return this.bytes.subarray(at, at + (bytes >>> 0));
+    if (bytes === 0) return this.client.bytes.subarray(0, 0);
+    this.offset(pointer, bytes, name);
+    return this.#view(pointer >>> 0, bytes >>> 0);
   }
 
   /** Where bytes lie in the program's region. @throws PAMIR_BOUNDS, PAMIR_INVAL */
@@ -142,9 +176,41 @@ export class PamiState {
     if (bytes === 0) return 0;
     checkPointer(pointer, name);
     const at = (pointer >>> 0) - this.arena.bytes.byteOffset;
-    if (at < 0 || at + (bytes >>> 0) > this.arena.length)
-      throw new PamiError("PAMIR_BOUNDS", `${bytes >>> 0} bytes at ${pointer >>> 0} are not the program's own`);
+    const count = bytes >>> 0;
+    if (at < 0 || at + count > this.#length || !this.isOfProgram(pointer >>> 0, count))
+      throw new PamiError("PAMIR_BOUNDS", `${count} bytes at ${pointer >>> 0} are not the program's own`);
     return at;
+  }
+
+  /** Whether bytes are there, and none of pamir's, in a program's own memory. In the job's, a program's region says that. */
+  isOfProgram(at: number, count: number): boolean {
+    const guest = this.#guest;
+    return guest === undefined || ((at >= guest.end || at + count <= guest.start) && this.#isThere(at, count));
+  }
+
+  /** Whether pamir's own views have these bytes: those of the memory as it was at launch. */
+  isAsLaunched(at: number, count: number): boolean {
+    return at + count <= this.client.bytes.length;
+  }
+
+  /** In the views that pamir knows, if these bytes are in them: then no byte is copied on the way. */
+  #view(at: number, count: number): Uint8Array {
+    const bytes = this.isAsLaunched(at, count) ? this.client.bytes : this.#bytes;
+    return bytes.subarray(at, at + count);
+  }
+
+  /** Whether the memory has these bytes. It may have grown since this was asked last. */
+  #isThere(at: number, count: number): boolean {
+    if (at + count <= this.#bytes.length) return true;
+    this.#renew();
+    return at + count <= this.#bytes.length;
+  }
+
+  #renew(): void {
+    const buffer = this.#guest?.memory.buffer as unknown as SharedArrayBuffer | undefined;
+    if (buffer === undefined || buffer.byteLength === this.#bytes.length) return;
+    this.#bytes = new Uint8Array(buffer);
+    this.#words = new Int32Array(buffer);
   }
 
   /** Address of bytes that stay, made at the first call with their name. */
@@ -256,7 +322,8 @@ export class PamiState {
   }
 
   #checkStack(): void {
-    if (this.words[this.arena.bytes.byteOffset >>> 2] !== MPI_CALLS_GUARD) throw stackError();
+    if (this.#guest !== undefined) return;
+    if (this.#words[this.arena.bytes.byteOffset >>> 2] !== MPI_CALLS_GUARD) throw stackError();
   }
 
   #failed(name: string, error: unknown): Result {

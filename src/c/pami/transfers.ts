@@ -53,7 +53,7 @@ export function transferCalls(state: PamiState): Record<string, PamiCall> {
     },
     PAMI_Memregion_destroy: (handle, region) => {
       state.context(handle as number);
-      state.words.fill(0, (region as number) >>> 2, ((region as number) + MEMREGION.SIZE) >>> 2);
+      state.clear(region as number, MEMREGION.SIZE);
       return SUCCESS;
     },
     PAMI_Fence_begin: (handle) => {
@@ -141,7 +141,7 @@ function locate(
   if (bytes === 0) return { handle: found.handle, offset: 0 };
   checkPointer(pointer, name);
   const offset = (pointer >>> 0) - found.base;
-  if (offset < 0 || offset + bytes > found.bytes)
+  if (offset < 0 || offset + bytes > found.bytes || !state.isOfProgram(pointer >>> 0, bytes))
     throw new PamiError("PAMIR_BOUNDS", `${bytes} bytes at ${pointer >>> 0} are not of the program of task ${task}`);
   return { handle: found.handle, offset };
 }
@@ -160,9 +160,10 @@ function rmw(state: PamiState, own: ProgramContext, at: number): Result {
   const remote = state.word(at + RMW.REMOTE);
   const { handle, offset: remoteOffset } = locate(state, to, remote, bytes, "remote");
   const fn = state.word(at + RMW.DONE_FN);
-  const word = (field: number, name: string): number | { region: typeof state.arena; offset: number } => {
+  const word = (field: number, name: string): number | bigint | { region: typeof state.arena; offset: number } => {
     const pointer = state.word(at + field);
     const offset = state.offset(pointer, bytes, name);
+    if (bytes === 8 && !state.isAsLaunched(pointer >>> 0, bytes)) return state.wide(pointer, element === "i64");
     if (bytes === 8) return { region: state.arena, offset };
     return element === "u32" ? state.word(pointer) >>> 0 : state.word(pointer);
   };

@@ -505,9 +505,14 @@ export class SharedMembers {
     this.#blocks[rank] = copy;
   }
 
-  /** Pointer to a view's bytes, if they lie in the job's memory, at a multiple of `align`; else 0. */
+  /**
+   * Pointer to a view's bytes, if they lie in the job's memory, at a multiple of `align`; else 0. Of another program's memory
+   * that has grown, only what was there at launch counts: the other members' views reach no further.
+   */
   pointerOf({ buffer, byteOffset, length }: Uint8Array, align = 1): number {
-    return buffer === this.memory.buffer && length > 0 && byteOffset % align === 0 ? byteOffset : 0;
+    const { buffer: own, bytes } = this.memory;
+    if (buffer !== own || length === 0 || byteOffset % align !== 0 || byteOffset + length > bytes.length) return 0;
+    return byteOffset;
   }
 
   /** Copies bytes of the job's memory to a view. */
