@@ -38,11 +38,16 @@ const BUILT_IN: readonly [LinkKind, ...LinkKind[]] = [
     title: "NATS",
     needs: ["@nats-io/transport-node"],
     measures: { ways: ["sealed", "open"], beside: [] },
-    bind: ({ node }) => JSON.stringify({ ...natsVariables(), node }),
-    open: async (bind, opening) => (await import("./nats/nats.js")).openNats(bind, opening),
+    bind: ({ host, port, node }) => JSON.stringify({ ...natsVariables(), node, ...directOf(host, port) }),
+    open: async (bind, opening: HostedOpening) => (await import("./nats/nats.js")).openNats(bind, opening),
     isAbsent: async (address, scope) => (await import("./nats/nats.js")).isNatsAbsent(address, scope),
   },
 ];
+
+/** Where a node of the link `nats` has a UDP socket, for the nodes that reach it. */
+function directOf(host: string, port: number): { readonly udp?: string } {
+  return environment("PAMIR_NATS_DIRECT") === "0" ? {} : { udp: `udp:${host}:${port}` };
+}
 
 export const DEFAULT_LINK: string = BUILT_IN[0].name;
 /** Packages that the links of this package need. */

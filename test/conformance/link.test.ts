@@ -122,11 +122,15 @@ if (NATS_SERVER !== undefined) {
   const server = await NatsServer.start();
   afterAll(() => server.close());
 
-  linkSuite("NATS", () => natsRig(server.url));
+  linkSuite("NATS", () => natsRig(server.url, { isDirect: false }));
 
-  linkSuite("a lossy link over NATS", async () => {
-    const random = randomOf(SEED + 4);
-    const around = (link: Link) => new LossyLink(link, FAULTS, () => random(2 ** 32));
-    return { ...(await natsRig(server.url, around)), hasFaults: true };
-  });
+  linkSuite("NATS, nodes that reach each other by UDP", () => natsRig(server.url, { isDirect: true }));
+
+  for (const isDirect of [false, true]) {
+    linkSuite(`a lossy link over NATS${isDirect ? ", nodes that reach each other by UDP" : ""}`, async () => {
+      const random = randomOf(SEED + 4);
+      const around = (link: Link) => new LossyLink(link, FAULTS, () => random(2 ** 32));
+      return { ...(await natsRig(server.url, { isDirect, around })), hasFaults: true };
+    });
+  }
 }

@@ -1,8 +1,8 @@
 // A link over NATS: a packet is one message to the subject of a node, and the reply subject is that of its sender. The server
 // may drop packets, and a broken connection loses those on their way: sessions repair both.
 //
-//   pamir.JOB.n.NODE.EPOCH      packets to a node: its address. The epoch is another one in each process
-//   pamir.JOB.n.NODE.EPOCH.K    the reply subject: packets that this node has sent to the K-th address that it has used. If
+//   pamir.JOB.n.NODE.PLACE      packets to a node: its address (nats-address.ts)
+//   pamir.JOB.n.NODE.PLACE.K    the reply subject: packets that this node has sent to the K-th address that it has used. If
 //                               nothing listens at that address, the server answers there (status 503) instead
 //
 // The server's PONG says that it has processed what was published. Up to WINDOW_BYTES may await one.
@@ -12,6 +12,7 @@ import type { NatsConnection, NatsMessage } from "../../nats/connection.js";
 import { systemClock } from "../../support/clock.js";
 import type { NodeLink } from "../kind.js";
 import { type Address, checkPacket, type Link, PACKET_BYTES_MIN } from "../link.js";
+import { parseNatsAddress } from "./nats-address.js";
 
 /** Bytes that may await the server's answer, and after how many a question goes out. Far below its 64 MiB for a slow reader. */
 const WINDOW_BYTES = 4 * 2 ** 20;
@@ -51,7 +52,7 @@ export class NatsLink implements NodeLink {
   readonly #addresses: Address[] = [];
   /** By reply subject: the address of its sender. */
   readonly #senders = new Map<string, Address>();
-  readonly #isAddress: RegExp;
+  readonly #job: string;
   #isConnected = true;
   #isClosed = false;
   #hasRefused = false;
@@ -65,7 +66,7 @@ export class NatsLink implements NodeLink {
     this.address = address;
     this.#connection = connection;
     this.#prefix = `${address}.`;
-    this.#isAddress = new RegExp(`^pamir\\.${job}\\.n\\.\\d{1,10}\\.[\\da-f]{16}$`);
+    this.#job = job;
     const callback = (error: Error | null, message: NatsMessage): void => {
       if (error === null) this.#deliver(message);
     };
@@ -98,11 +99,16 @@ export class NatsLink implements NodeLink {
 
   /** Undefined: the address is none of this job. */
   #add(to: Address): Peer | undefined {
-    if (!this.#isAddress.test(to) || this.#addresses.length >= ADDRESSES_MAX) return undefined;
+    if (!this.#isAddress(to) || this.#addresses.length >= ADDRESSES_MAX) return undefined;
     const peer = { reply: `${this.#prefix}${this.#addresses.length}`, absentSince: 0, absentAt: 0 };
     this.#addresses.push(to);
     this.#peers.set(to, peer);
     return peer;
+  }
+
+  /** Whether it is an address of the job. */
+  #isAddress(address: Address): boolean {
+    return parseNatsAddress(address)?.job === this.#job;
   }
 
   /** Asks the server for a PONG behind what was published. */
@@ -142,7 +148,7 @@ export class NatsLink implements NodeLink {
 
   #senderOf(reply: string): Address | undefined {
     const from = reply.slice(0, reply.lastIndexOf("."));
-    if (!this.#isAddress.test(from)) return undefined;
+    if (!this.#isAddress(from)) return undefined;
     if (this.#senders.size >= ADDRESSES_MAX) this.#senders.clear();
     this.#senders.set(reply, from);
     return from;

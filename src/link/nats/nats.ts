@@ -1,39 +1,67 @@
-// The kind of link `nats`, as registry.ts loads it: opens the link of a node at a NATS server.
-import { connectNats, NATS_PACKAGE } from "../../nats/connection.js";
-import { natsPlace } from "../../nats/place.js";
+// The kind of link `nats`, as registry.ts loads it: opens the link of a node at a NATS server, with a UDP socket for the nodes
+// that reach it.
+import { connectNats, NATS_PACKAGE, type NatsConnection } from "../../nats/connection.js";
+import { type NatsPlace, natsPlace } from "../../nats/place.js";
 import type { NatsVariables } from "../../nats/variables.js";
-import { randomWords } from "../../support/randomness.js";
-import type { AbsenceScope, LinkOpening, NodeLink } from "../kind.js";
+import type { AbsenceScope, HostedOpening, NodeLink } from "../kind.js";
 import type { Address } from "../link.js";
+import type { UdpLink } from "../udp/udp-link.js";
+import { formatNatsAddress, SECRET_BYTES } from "./nats-address.js";
 import { NatsLink, packetBytesFor } from "./nats-link.js";
+import { TwoWayLink } from "./two-way-link.js";
 
 /** Links of this thread that are open: the servers tell them which nodes are absent. */
-const links = new Set<NatsLink>();
+const links = new Set<NatsLink | TwoWayLink>();
 
-/** @param bind the variables and the number of the node, as JSON; a user's password may be in it @throws PAMIR_NATS */
-export async function openNats(bind: string, { packages, packetBytes }: LinkOpening): Promise<NodeLink> {
-  const { node, ...variables } = JSON.parse(bind) as NatsVariables & { readonly node: number };
+/** The text that registry.ts makes, as JSON. A user's password may be in it. */
+interface NatsBind extends NatsVariables {
+  readonly node: number;
+  /** Where the UDP socket is bound; undefined: all packets go through the server. */
+  readonly udp?: string | undefined;
+}
+
+/** @throws PAMIR_NATS */
+export async function openNats(bind: string, opening: HostedOpening): Promise<NodeLink> {
+  const { node, udp, ...variables } = JSON.parse(bind) as NatsBind;
   const place = natsPlace(variables);
   const name = `pamir ${place.job} node ${node}`;
-  const connection = await connectNats(place, { package: packages[NATS_PACKAGE], name });
+  const connection = await connectNats(place, { package: opening.packages[NATS_PACKAGE], name });
+  let socket: UdpLink | undefined;
   try {
-    const address = `pamir.${place.job}.n.${node}.${epoch()}`;
-    const link = new NatsLink(connection, address, place.job, packetBytesFor(connection, packetBytes));
+    socket = udp === undefined ? undefined : await openSocket(udp, opening);
+    const link = linkOf(connection, place, node, socket, opening.packetBytes);
     links.add(link);
     void connection.closed().then(() => links.delete(link));
     // The server has the subscriptions before another node learns of the address.
     await connection.flush();
     return link;
   } catch (error) {
+    socket?.close();
     await connection.close();
     throw error;
   }
 }
 
-/** 16 hexadecimal digits that no other process has. */
-function epoch(): string {
-  const word = randomWords();
-  return [word(), word()].map((one) => (one >>> 0).toString(16).padStart(8, "0")).join("");
+/** Undefined: this machine opens none, and all packets go through the server. */
+async function openSocket(bind: string, { packetBytes, ...opening }: HostedOpening): Promise<UdpLink | undefined> {
+  try {
+    return await (await import("../udp/udp.js")).openUdp(bind, { ...opening, packetBytes });
+  } catch {
+    return undefined;
+  }
+}
+
+function linkOf(
+  connection: NatsConnection,
+  { job }: NatsPlace,
+  node: number,
+  socket: UdpLink | undefined,
+  packetBytes: number | undefined,
+): NatsLink | TwoWayLink {
+  const secret = crypto.getRandomValues(new Uint8Array(SECRET_BYTES));
+  const address = formatNatsAddress(job, node, secret, socket?.address);
+  const link = new NatsLink(connection, address, job, packetBytesFor(connection, packetBytes));
+  return socket === undefined ? link : new TwoWayLink(link, socket, secret);
 }
 
 /** Whether the server says that nothing listens at an address. Another server of the cluster may be late: after 10 s it counts. */
