@@ -10,6 +10,7 @@ import {
   type Message,
   PamiError,
   type ProgressOptions,
+  type Result,
   SHUTDOWN,
   SUCCESS,
 } from "../index.js";
@@ -45,7 +46,7 @@ export const COMMS_MAX = 16_384;
 /** Bytes of the engine's first region, and of each further one. */
 const REGION_BYTES = 1 << 20;
 const HANDLE_INDICES = 2 ** 20;
-/** Error of a send whose target has ended before it answered. */
+/** Error of a send whose target has ended before it answered, or of a receive whose source has before its payload was here. */
 export const MPI_PEER_ENDED = 0x4001;
 /** trySend(): there is no room now. */
 export const NO_ROOM: Request = -1;
@@ -83,6 +84,8 @@ export class MessageEngine {
   readonly #place = new Int32Array(L.MPI_RTS_SIZE / 4);
   readonly #ended = new Set<Endpoint>();
   readonly #locals: ReadonlySet<number>;
+  /** Receives whose payload has found no room to be fetched. */
+  readonly #unpulled: Request[] = [];
   /** Answers that found no room. */
   readonly #answers: { readonly to: Endpoint; readonly request: number }[] = [];
   #arrivals = 0;
@@ -90,7 +93,8 @@ export class MessageEngine {
   #awaitedGroup: RankGroup | undefined;
   #awaitedFrom = 0;
   readonly #isOver = (): boolean =>
-    this.isOver(this.#awaited) || this.isHopeless(this.#awaitedGroup as RankGroup, this.#awaitedFrom);
+    this.isOver(this.#awaited) ||
+    this.isHopeless(this.#awaitedGroup as RankGroup, this.#awaitedFrom, this.#awaited);
 
   /**
    * @param arena the region in which all buffers lie; undefined: they lie in any region of this task
@@ -228,7 +232,7 @@ export class MessageEngine {
   /** As waitUntil(), but does not block the thread. @throws as `context.progress()` */
   until(condition: () => boolean, options: ProgressOptions = {}): Promise<void> {
     return this.#host.until(() => {
-      if (this.#answers.length > 0) this.#sendAnswers();
+      if (this.owesAnswers) this.#catchUp();
       return condition();
     }, options);
   }
@@ -236,7 +240,7 @@ export class MessageEngine {
   /** One round. */
   advance(): void {
     this.context.advance();
-    if (this.#answers.length > 0) this.#sendAnswers();
+    if (this.owesAnswers) this.#catchUp();
   }
 
   /** Sleeps until anything comes, a tenth of a millisecond at most: for loops that poll. */
@@ -250,9 +254,21 @@ export class MessageEngine {
     return this.#hasEnded(group.endpoints[rank]);
   }
 
-  /** Whether what a rank has to do will not come: that rank has ended, or for ANY one of which the program does not know. */
-  isHopeless(group: RankGroup, rank: number): boolean {
+  /**
+   * Whether a rank will do nothing for a request any more: it has ended. A receive that has its message ends with the transfer,
+   * which may still write its buffer.
+   */
+  isLost(group: RankGroup, rank: number, request: Request): boolean {
+    return this.#hasEnded(group.endpoints[rank]) && !this.#isMatched(request);
+  }
+
+  /**
+   * Whether what a rank has to do will not come: that rank has ended, or for ANY one of which the program does not know.
+   * @param request what waits for it; 0: a probe
+   */
+  isHopeless(group: RankGroup, rank: number, request: Request): boolean {
     if (group.isRevoked) return true;
+    if (this.#isMatched(request)) return false;
     if (rank !== ANY) return this.#hasEnded(group.endpoints[rank]);
     if (this.#ended.size === 0) return false;
     return group.endpoints.some((endpoint, other) => this.#ended.has(endpoint) && !group.acknowledged?.has(other));
@@ -315,7 +331,7 @@ export class MessageEngine {
 
   /** Whether all sends are over. */
   get isDrained(): boolean {
-    return this.#firstSent === 0 && this.#answers.length === 0;
+    return this.#firstSent === 0 && !this.owesAnswers;
   }
 
   /** Pointer to the MPI_ENGINE block. */
@@ -328,9 +344,9 @@ export class MessageEngine {
     return EAGER_MAX;
   }
 
-  /** Whether answers wait for room. */
+  /** Whether answers wait for room, or payloads that come before answers. */
   get owesAnswers(): boolean {
-    return this.#answers.length > 0;
+    return this.#answers.length > 0 || this.#unpulled.length > 0;
   }
 
   /** Whether the end of any rank is known. */
@@ -360,6 +376,10 @@ export class MessageEngine {
     return this.#word(this.#engine + L.MPI_ENGINE_SENT_FIRST_OFFSET) >>> 0;
   }
 
+  #isMatched(request: Request): boolean {
+    return request !== 0 && this.state(request) === L.MPI_REQUEST_MATCHED;
+  }
+
   #word(pointer: number): number {
     return this.words[pointer >>> 2] as number;
   }
@@ -370,7 +390,7 @@ export class MessageEngine {
 
   #until(condition: () => boolean): void {
     const result = this.context.advanceUntil(() => {
-      if (this.#answers.length > 0) this.#sendAnswers();
+      if (this.owesAnswers) this.#catchUp();
       return condition();
     });
     if (result !== SUCCESS) throw new PamiError("PAMIR_INTERRUPTED", "the program was interrupted in a call of MPI");
@@ -504,34 +524,53 @@ export class MessageEngine {
     if (this.state(request) === L.MPI_REQUEST_MATCHED) this.pull(request);
   }
 
-  /** Gets the payload of a matched request, and answers. */
+  /** Gets the payload of a matched request, and answers. Fails if the rank that has the payload has ended. */
   pull(request: Request): void {
+    if (this.#unpulled.length > 0 || !this.#beginPull(request)) this.#unpulled.push(request);
+  }
+
+  /** @returns false: there is no room */
+  #beginPull(request: Request): boolean {
     const origin = this.field(request, L.MPI_REQUEST_ORIGIN_OFFSET);
     const whole = this.field(request, L.MPI_REQUEST_BYTES_OFFSET) >>> 0;
     const bytes = Math.min(whole, this.field(request, L.MPI_REQUEST_CAPACITY_OFFSET) >>> 0);
     const answer = this.field(request, L.MPI_REQUEST_ANSWER_OFFSET);
-    const generation = this.field(request, L.MPI_REQUEST_GENERATION_OFFSET) >>> 0;
-    const done = (): void => {
+    const end = (result: Result): void => {
+      if (result !== SUCCESS) this.words[(request + L.MPI_REQUEST_ERROR_OFFSET) >>> 2] = MPI_PEER_ENDED;
       this.words[(request + L.MPI_REQUEST_STATE_OFFSET) >>> 2] = L.MPI_REQUEST_DONE;
-      this.#answer(origin, answer);
+      if (result === SUCCESS) this.#answer(origin, answer);
     };
-    if (bytes === 0) {
-      done();
-      return;
-    }
+    const result = bytes === 0 ? SUCCESS : this.#get(request, origin, bytes, end);
+    if (bytes === 0 || (result !== SUCCESS && result !== EAGAIN)) end(result);
+    return result !== EAGAIN;
+  }
+
+  /** @returns SUCCESS: `onLocal` is called; EAGAIN: there is no room; SHUTDOWN: the task that has the payload has ended */
+  #get(request: Request, origin: Endpoint, bytes: number, onLocal: (result: Result) => void): Result {
     const buffer = this.field(request, L.MPI_REQUEST_BUFFER_OFFSET) >>> 0;
+    const generation = this.field(request, L.MPI_REQUEST_GENERATION_OFFSET) >>> 0;
     const local = this.regionOf(buffer, bytes);
-    this.context.get({
-      to: origin,
-      local,
-      localOffset: buffer - local.bytes.byteOffset,
-      remote: generation * HANDLE_INDICES + this.field(request, L.MPI_REQUEST_INDEX_OFFSET),
-      remoteOffset: this.field(request, L.MPI_REQUEST_OFFSET_OFFSET) >>> 0,
-      bytes,
-      onLocal: (_cookie, result) => {
-        if (result === SUCCESS) done();
-      },
-    });
+    try {
+      return this.context.get({
+        to: origin,
+        local,
+        localOffset: buffer - local.bytes.byteOffset,
+        remote: generation * HANDLE_INDICES + this.field(request, L.MPI_REQUEST_INDEX_OFFSET),
+        remoteOffset: this.field(request, L.MPI_REQUEST_OFFSET_OFFSET) >>> 0,
+        bytes,
+        onLocal: (_cookie, result) => onLocal(result),
+      });
+    } catch (error) {
+      // The region may be gone before the news of its task's end comes.
+      if ((error as PamiError).code !== "PAMIR_STALE") throw error;
+      return SHUTDOWN;
+    }
+  }
+
+  /** Does what had no room before. */
+  #catchUp(): void {
+    while (this.#unpulled.length > 0 && this.#beginPull(this.#unpulled[0] as Request)) this.#unpulled.shift();
+    if (this.#answers.length > 0) this.#sendAnswers();
   }
 
   #answer(to: Endpoint, request: number): void {

@@ -1,7 +1,7 @@
 // Requests: sends and receives that are under way.
 import * as L from "../../assembly/layout.js";
 import { type MemRegion, PamiError, type ProgressOptions } from "../index.js";
-import type { Request as Entry, RankGroup } from "./engine.js";
+import { type Request as Entry, MPI_PEER_ENDED, type RankGroup } from "./engine.js";
 import { asPamiError, type CommSend, type Rank } from "./rank.js";
 import { CANCELED, CommStatus, FROM_NOBODY, NO_MESSAGE } from "./status.js";
 
@@ -251,15 +251,14 @@ export class ReceivingRequest extends CommRequest {
 
   protected hasResult(): boolean {
     const { engine } = this.rank;
-    return engine.isOver(this.#entry) || (this.#from >= 0 && engine.hasEnded(this.#group, this.#from));
+    const entry = this.#entry;
+    return engine.isOver(entry) || (this.#from >= 0 && engine.isLost(this.#group, this.#from, entry));
   }
 
   protected take(): CommStatus {
     const { engine, places } = this.rank;
     const entry = this.#entry;
     const state = engine.state(entry);
-    // A transfer from a task that has ended may still write: its request and its place are not used again.
-    if (state === L.MPI_REQUEST_MATCHED) throw this.#ended();
     const [source, tag, whole, error] = [
       L.MPI_REQUEST_SOURCE_OFFSET,
       L.MPI_REQUEST_TAG_OFFSET,
@@ -268,13 +267,16 @@ export class ReceivingRequest extends CommRequest {
     ].map((offset) => engine.field(entry, offset)) as [number, number, number, number];
     const bytes = Math.min(whole >>> 0, this.#view.length);
     const isDone = state === L.MPI_REQUEST_DONE;
+    const isLost = !isDone || error === MPI_PEER_ENDED;
     engine.free(entry);
     if (this.#place !== undefined) {
-      if (isDone) this.#view.set(this.#place.bytes.subarray(0, bytes));
+      if (!isLost) this.#view.set(this.#place.bytes.subarray(0, bytes));
       places.give(this.#place);
     }
     if (state === L.MPI_REQUEST_CANCELED) return CANCELED;
-    if (!isDone) throw this.#ended();
+    if (isLost) {
+      throw new PamiError("PAMIR_SHUTDOWN", `${this.call}(): rank ${isDone ? source : this.#from} has ended`);
+    }
     if (error === 0) return new CommStatus(source, tag, bytes);
     const text = `the message from rank ${source} with tag ${tag} has ${whole >>> 0} bytes, the view ${this.#view.length}`;
     throw new PamiError("PAMIR_TOO_LARGE", `${this.call}() of rank ${this.#group.rank}: ${text}`);
@@ -289,9 +291,5 @@ export class ReceivingRequest extends CommRequest {
     if (this.isSettled) return true;
     if (this.isOver) return false;
     return this.takeBack() && this.settle() === CANCELED;
-  }
-
-  #ended(): PamiError {
-    return new PamiError("PAMIR_SHUTDOWN", `${this.call}(): rank ${this.#from} has ended`);
   }
 }

@@ -56,8 +56,29 @@ describe.each(LINKED_VARIANTS)("$name", (variant) => {
         await world.send(new Uint8Array(0), 1, 1);
         for (const error of await Promise.all(begun)) expect(error).toMatchObject({ code: "PAMIR_SHUTDOWN" });
         for (const wait of waits) expect(await refusalOf(wait)).toMatchObject({ code: "PAMIR_SHUTDOWN" });
+        const lost = await refusalOf(() => world.recv(new Uint8Array(300_000)));
+        expect(lost).toMatchObject({ code: "PAMIR_SHUTDOWN", message: "recv(): rank 1 has ended" });
       },
     ));
+
+  it("payloads for which a context has no room are fetched later", () => {
+    const args = { count: 1000 };
+    // No operation may wait beside the slots of the FIFO.
+    const context = { pendingBytes: 0 };
+    return withJob(
+      variant,
+      { module: "mpi.js", scenario: "crowd", args, context, ...HEAP },
+      async ({ client, context }) => {
+        const mpi = await init(client, { context });
+        await mpi.world.probe(1, 3);
+        const views = Array.from({ length: args.count }, () => new Int32Array(1));
+        await waitall(views.map((view) => mpi.world.irecv(view, 1, 2)));
+        expect(views.map(([at]) => at)).toEqual(Array.from(views.keys()));
+        await mpi.world.recv(new Uint8Array(0), 1, 3);
+        await mpi.finalize();
+      },
+    );
+  });
 });
 
 /** This rank's side of collectives() in partner.c. @returns what it has got */

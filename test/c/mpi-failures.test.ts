@@ -20,6 +20,7 @@ describe.each(drawn.map((way) => [way.join(" "), way] as const))("%s", (_, way) 
     ["revoke-meeting", 0, "known: 6, refused: 6 of 6\n"],
     ["agree", 3, "failed, then success: 5\n"],
     ["any", 3, "failed, pending, success with 2\n"],
+    ["transfer", 134, "its end: failed\nmatched: right\nstored: failed\nsuccess from 2: still here\n"],
     ["window", 3, "lock: 7, put failed, fetch failed, flush success, fence failed\n"],
     ["range", 0, "kept: 6 of 6\n"],
   ])("%s", (what, code, lines) => {

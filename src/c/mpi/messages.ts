@@ -218,7 +218,7 @@ export function messageCalls(state: MpiState, messages: Messages): Record<string
         if (stored === 0) {
           state.engine.waitUntil(() => {
             stored = messages.probe(comm, peer as number, tag as number);
-            return stored !== 0 || state.engine.isHopeless(comm, peer as number);
+            return stored !== 0 || state.engine.isHopeless(comm, peer as number, 0);
           });
         }
         if (stored === 0) throw asFailure(new PeerEnded(peer as number, comm.isRevoked));

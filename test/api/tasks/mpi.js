@@ -2,7 +2,7 @@
 // Ranks of MPI: programs in C, and those in JavaScript that the tests of pamir/mpi have for partners.
 import { readFileSync } from "node:fs";
 import { runProgram } from "pamir/c";
-import { init } from "pamir/mpi";
+import { init, waitallSync } from "pamir/mpi";
 import { exchange } from "./mpi-exchange.js";
 import { runScenario } from "./support.js";
 
@@ -56,10 +56,20 @@ await runScenario({
     await mpi.finalize();
     client.close();
   },
-  /** Ends without a word, once it is told to. */
+  /** Sends messages whose payload the receiver fetches, more at once than there is room for. */
+  async crowd(client, { count }) {
+    const mpi = await init(client);
+    const sends = Array.from({ length: count }, (_, at) => mpi.world.issend(Int32Array.of(at), 0, 2));
+    mpi.world.sendSync(new Uint8Array(0), 0, 3);
+    waitallSync(sends);
+    await mpi.finalize();
+    client.close();
+  },
+  /** Ends once it is told to, with a message whose payload is gone with it. */
   async mortal(client) {
     const mpi = await init(client);
     mpi.world.recvSync(new Uint8Array(0), 0, 1);
+    mpi.world.isend(new Uint8Array(300_000), 0, 7);
     process.exit();
   },
 });

@@ -130,6 +130,57 @@ static void any_source(void) {
   }
 }
 
+enum { LONG = 8 << 20 };
+
+/* How a receive from any rank has ended, whose message is rank 1's: an error has to name that rank. */
+static const char *endOf(int code, const MPI_Status *status, const char *bytes) {
+  if (code == MPIX_ERR_PROC_FAILED_PENDING) return "pending";
+  if (status->MPI_SOURCE != 1) return "names another rank";
+  if (code == MPIX_ERR_PROC_FAILED) return "failed";
+  if (code != MPI_SUCCESS) return nameOf(code);
+  for (int at = 0; at < LONG; at++)
+    if (bytes[at] != (char)(at % 251)) return "success with wrong bytes";
+  return "success";
+}
+
+/* Rank 1 ends while rank 0 gets long messages of it, by receives from any rank that have these messages already. */
+static void transfers(void) {
+  char *bytes[3], word[16] = "";
+  MPI_Request requests[3];
+  MPI_Status status;
+  int there, right = 1;
+  for (int i = 0; i < 3 && rank < 2; i++) {
+    bytes[i] = malloc(LONG);
+    for (int at = 0; at < LONG; at++) bytes[i][at] = rank == 1 ? at % 251 : 0;
+  }
+  if (rank == 0)
+    for (int i = 0; i < 2; i++) MPI_Irecv(bytes[i], LONG, MPI_CHAR, MPI_ANY_SOURCE, i, MPI_COMM_WORLD, &requests[i]);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 1) {
+    for (int i = 0; i < 3; i++) MPI_Isend(bytes[i], LONG, MPI_CHAR, 0, i, MPI_COMM_WORLD, &requests[i]);
+    abort();
+  }
+  if (rank == 2) MPI_Send("still here", 11, MPI_CHAR, 0, 4, MPI_COMM_WORLD);
+  if (rank != 0) return;
+  int code = MPI_Recv(&there, 1, MPI_INT, 1, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  printf("its end: %s\n", nameOf(code));
+  MPIX_Comm_failure_ack(MPI_COMM_WORLD);
+  /* The end may come before a transfer, within it or behind it. */
+  for (int i = 0; i < 2; i++) {
+    code = MPI_Wait(&requests[i], &status);
+    const char *end = endOf(code, &status, bytes[i]);
+    if (strcmp(end, "failed") == 0 || strcmp(end, "success") == 0) continue;
+    printf("%d: %s\n", i, end);
+    right = 0;
+  }
+  printf("matched: %s\n", right ? "right" : "wrong");
+  /* The last message has come, and no receive had it before the end. */
+  code = MPI_Recv(bytes[2], LONG, MPI_CHAR, MPI_ANY_SOURCE, 2, MPI_COMM_WORLD, &status);
+  printf("stored: %s\n", endOf(code, &status, bytes[2]));
+  code = MPI_Recv(word, 11, MPI_CHAR, MPI_ANY_SOURCE, 4, MPI_COMM_WORLD, &status);
+  printf("%s from %d: %s\n", nameOf(code), status.MPI_SOURCE, word);
+}
+
 /* Rank 1 ends with an exclusive lock of rank 2: the lock is free again, and rank 1's memory is refused. */
 static void windows(void) {
   int *base, value = 7, put = MPI_SUCCESS, got = -1, flushed, fetched, fenced;
@@ -244,6 +295,7 @@ int main(int argc, char **argv) {
   if (strcmp(what, "revoke-meeting") == 0) revokes_meeting();
   if (strcmp(what, "agree") == 0) agrees();
   if (strcmp(what, "any") == 0) any_source();
+  if (strcmp(what, "transfer") == 0) transfers();
   if (strcmp(what, "window") == 0) windows();
   if (strcmp(what, "range") == 0) ranges();
   MPI_Finalize();

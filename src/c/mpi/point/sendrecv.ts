@@ -34,8 +34,8 @@ class Both implements RequestWork {
   }
 
   get #hasEnded(): boolean {
-    const { comm, peer } = this.#receive;
-    return peer >= 0 && this.#state.engine.hasEnded(comm, peer);
+    const { comm, peer, engine } = this.#receive;
+    return peer >= 0 && this.#state.engine.isLost(comm, peer, engine);
   }
 }
 

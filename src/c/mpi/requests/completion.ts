@@ -283,7 +283,7 @@ function start(state: MpiState, request: OpenRequest | undefined): void {
 function hasFailed(state: MpiState, request: OpenRequest): boolean {
   const run = request.start === undefined ? request : request.current;
   if (run === undefined || run.outcome !== undefined || run.work !== undefined) return false;
-  return run.peer !== PROC_NULL && state.engine.isHopeless(run.comm, run.peer);
+  return run.peer !== PROC_NULL && state.engine.isHopeless(run.comm, run.peer, run.engine);
 }
 
 function failed({ peer, comm }: OpenRequest): unknown {

@@ -49,16 +49,14 @@ export function outcomeOf(state: MpiState, request: OpenRequest): Outcome {
     const isCanceled = engine.state(entry) === L.MPI_REQUEST_CANCELED;
     const capacity = field(L.MPI_REQUEST_CAPACITY_OFFSET) >>> 0;
     const bytes = Math.min(field(L.MPI_REQUEST_BYTES_OFFSET) >>> 0, capacity);
+    const error = field(L.MPI_REQUEST_ERROR_OFFSET);
+    const source = field(L.MPI_REQUEST_SOURCE_OFFSET);
+    const isLost = error === ERR.PROC_FAILED;
     outcome = isCanceled
       ? { ...NO_MESSAGE, isCanceled }
-      : {
-          source: field(L.MPI_REQUEST_SOURCE_OFFSET),
-          tag: field(L.MPI_REQUEST_TAG_OFFSET),
-          bytes,
-          error: field(L.MPI_REQUEST_ERROR_OFFSET),
-          isCanceled,
-        };
-    if (scratch !== undefined && type !== undefined && !isCanceled) {
+      : { source, tag: field(L.MPI_REQUEST_TAG_OFFSET), bytes, error, isCanceled };
+    if (isLost) outcome = { ...outcome, why: `rank ${source} has ended` };
+    if (scratch !== undefined && type !== undefined && !isCanceled && !isLost) {
       unpack(state.copyIn, type, scratch.bytes.byteOffset, bytes, buffer ?? 0);
     }
   } else if (entry !== 0) {

@@ -30,14 +30,20 @@ const ofOne = (buffer: DenseBuffer): Outgoing => ({
 /** Receive buffers' contents count: the place of a neighbor that is MPI_PROC_NULL keeps them, in a packed copy too. */
 const KEPT = true;
 
+/** A request of the engine, and the rank that has to do something for it. */
+interface OpenMessage {
+  readonly request: number;
+  readonly peer: number;
+  readonly isReceive: boolean;
+}
+
 /** The messages of one operation. */
 class Exchange implements RequestWork {
   readonly #state: MpiState;
   readonly #topology: CommTopology;
   readonly #send: Outgoing;
   readonly #receive: Outgoing;
-  /** Requests of the engine, the ranks that have to do something for them, and whether a request is a receive. */
-  readonly #open: { readonly request: number; readonly peer: number; readonly isReceive: boolean }[] = [];
+  readonly #open: OpenMessage[] = [];
 
   constructor(state: MpiState, topology: CommTopology, rank: number, send: Outgoing, receive: Outgoing) {
     this.#state = state;
@@ -69,7 +75,7 @@ class Exchange implements RequestWork {
   }
 
   isOver(): boolean {
-    return this.#open.every((one) => this.#isDone(one.request) || this.#hasEnded(one.peer));
+    return this.#open.every((one) => this.#isDone(one.request) || this.#isLost(one));
   }
 
   take(): Outcome {
@@ -87,7 +93,8 @@ class Exchange implements RequestWork {
       const error = engine.field(request, L.MPI_REQUEST_ERROR_OFFSET);
       if (error === ERR.TRUNCATE)
         outcome = { ...NO_MESSAGE, error, why: `the block of rank ${peer} is longer than its place` };
-      else if (error !== SUCCESS) outcome = { ...NO_MESSAGE, error };
+      else if (error !== SUCCESS)
+        outcome = { ...NO_MESSAGE, error, why: `the neighbor of rank ${peer} has ended` };
       engine.free(request);
     }
     // A message that is not over may still be read or written by the other side.
@@ -102,8 +109,8 @@ class Exchange implements RequestWork {
     return this.#state.engine.isOver(request);
   }
 
-  #hasEnded(rank: number): boolean {
-    return this.#state.engine.hasEnded(this.#topology.messages, rank);
+  #isLost({ request, peer }: OpenMessage): boolean {
+    return this.#state.engine.isLost(this.#topology.messages, peer, request);
   }
 }
 
