@@ -93,8 +93,7 @@ export class MessageEngine {
   #awaitedGroup: RankGroup | undefined;
   #awaitedFrom = 0;
   readonly #isOver = (): boolean =>
-    this.isOver(this.#awaited) ||
-    this.isHopeless(this.#awaitedGroup as RankGroup, this.#awaitedFrom, this.#awaited);
+    this.isOver(this.#awaited) || this.isHopeless(this.#awaitedGroup as RankGroup, this.#awaitedFrom, this.#awaited);
 
   /**
    * @param arena the region in which all buffers lie; undefined: they lie in any region of this task

@@ -1163,6 +1163,7 @@ export class Context {
     interrupts: number,
   ): Result {
     const isStopped = () => this.#isInterrupted(interrupts);
+    const core = this.#core;
     let satisfied = false;
     const awaited: Awaited = this.#waits.awaited(
       wait,
@@ -1175,10 +1176,11 @@ export class Context {
         return satisfied || isStopped();
       },
       () => {
-        if (isStopped() || this.#core.lastLook()) return true;
+        if (isStopped() || core.lastLookAtLanes()) return true;
         // Once more, now that the bell is armed: it may be about what others do, as to another context that it advances.
         satisfied = isMet(CONDITION, condition());
-        return satisfied || isStopped();
+        if (satisfied || isStopped()) return true;
+        return core.activity.busy !== 0 && core.hasOwnWork();
       },
       found,
     );

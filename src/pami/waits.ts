@@ -192,8 +192,10 @@ class ConditionWait extends EventWait<void> {
   }
 
   lastLook(): boolean {
-    // The condition may be about what other threads do, so it is asked behind the arming.
-    return this.isStopped() || this.core.lastLook() || this.#isOver();
+    const { core } = this;
+    // The condition may be about what other threads do, so it is asked behind the arming. It may also begin something.
+    if (this.isStopped() || core.lastLookAtLanes() || this.#isOver() || this.isStopped()) return true;
+    return core.activity.busy !== 0 && core.hasOwnWork();
   }
 
   end(): void {

@@ -310,15 +310,24 @@ export class ContextCore {
 
   /** Whether an advance would do something. */
   hasWork(): boolean {
-    return (this.activity.busy !== 0 && this.#hasOwnWork()) || this.#kernel.peek(this.block) !== 0;
+    return (this.activity.busy !== 0 && this.hasOwnWork()) || this.#kernel.peek(this.block) !== 0;
   }
 
   /** Arms the task's bell, then looks as hasWork() does. Not on a closed context: its lanes may be freed. */
   lastLook(): boolean {
-    return this.#kernel.lastLook(this.block) !== 0 || (this.activity.busy !== 0 && this.#hasOwnWork());
+    return this.#kernel.lastLook(this.block) !== 0 || (this.activity.busy !== 0 && this.hasOwnWork());
   }
 
-  #hasOwnWork(): boolean {
+  /**
+   * The first part of lastLook(), for a wait that asks a condition. What the condition begins is work of this thread, for which
+   * no task rings: `activity.busy` and hasOwnWork() are looked at behind it.
+   */
+  lastLookAtLanes(): boolean {
+    return this.#kernel.lastLook(this.block) !== 0;
+  }
+
+  /** Whether an advance would do something besides taking messages. Asked if `activity.busy` is not 0. */
+  hasOwnWork(): boolean {
     if (this.completions.length > 0 || this.work.fresh || this.#unexpected.hasWork) return true;
     return this.#sources.some((source) => source.hasWork) || this.sender.hasRoom();
   }

@@ -29,6 +29,11 @@ import {
   withJob,
 } from "./support.js";
 
+/** How MPI and geometries wait. */
+interface InternalContext {
+  readonly host: { until(condition: () => boolean, options: { timeout: number }): Promise<void> };
+}
+
 const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 const words = ({ bytes }: MemRegion) => new Int32Array(bytes.buffer, bytes.byteOffset, bytes.length >>> 2);
@@ -56,6 +61,57 @@ function waitSuite(variant: Variant): void {
       }
       expect([before, client.dump().tasks[0]?.spinsWon]).toEqual([0, 20]);
     }));
+
+  // The last look before the sleep asks the condition, too; which of its calls that is differs.
+  it.each([
+    [
+      "blocks",
+      async (context: Context, isOver: () => boolean, timeout: number) =>
+        void context.advanceUntil(isOver, { timeout }),
+    ],
+    [
+      "does not block",
+      (context: Context, isOver: () => boolean, timeout: number) =>
+        (context as unknown as InternalContext).host.until(isOver, { timeout }).catch(() => {}),
+    ],
+  ])("what a condition begins before a sleep is done before it: a wait that %s", (_, wait) =>
+    withJob(variant, { tasks: 1, context: { spin: 0 } }, async ({ client, context }) => {
+      const region = client.createRegion(8);
+      const timeout = 200;
+      /** Begins a put at a look, whose callback ends the wait. @returns when, in milliseconds, it has begun and the wait has ended */
+      const beginAt = async (look: number): Promise<{ begun: number; ended: number }> => {
+        const start = performance.now();
+        let looks = 0;
+        let begun = Number.NaN;
+        let isDone = false;
+        const onLocal = (): void => {
+          isDone = true;
+        };
+        await wait(
+          context,
+          () => {
+            if (++looks === look) {
+              begun = performance.now() - start;
+              const put = { to: context.endpoint, local: region, remote: region.handle, bytes: 8, onLocal };
+              expect(context.put(put)).toBe(SUCCESS);
+            }
+            return isDone;
+          },
+          timeout,
+        );
+        return { begun, ended: performance.now() - start };
+      };
+      for (let look = 1; ; look++) {
+        const { begun, ended } = await beginAt(look);
+        // So late, or never, comes the look behind the sleep.
+        if (!(begun < timeout / 2)) {
+          expect(look).toBeGreaterThan(2);
+          break;
+        }
+        expect([look, ended < timeout]).toEqual([look, true]);
+      }
+    }),
+  );
 
   describe("park and wake", () => {
     for (const [mine, theirs] of [

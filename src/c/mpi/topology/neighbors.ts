@@ -93,8 +93,7 @@ class Exchange implements RequestWork {
       const error = engine.field(request, L.MPI_REQUEST_ERROR_OFFSET);
       if (error === ERR.TRUNCATE)
         outcome = { ...NO_MESSAGE, error, why: `the block of rank ${peer} is longer than its place` };
-      else if (error !== SUCCESS)
-        outcome = { ...NO_MESSAGE, error, why: `the neighbor of rank ${peer} has ended` };
+      else if (error !== SUCCESS) outcome = { ...NO_MESSAGE, error, why: `the neighbor of rank ${peer} has ended` };
       engine.free(request);
     }
     // A message that is not over may still be read or written by the other side.
