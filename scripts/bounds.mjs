@@ -11,10 +11,10 @@
  * views of regions and names that are nearest, two fifths for a class for each decision of one-sided operations and of the
  * receiver, 6 for values that are cloned, a half for what JSON would lose, a half for values in two parts, a third for memory
  * that is given back, a third for ports to tasks, 20 bytes for batches that C calls begin, 90 for memories
- * that are another program's. Of these, launch() and the kernels' bytes are loaded with the first job,
- * 21 KB: each task loads anew what is here, and launches none. So is the twin.
+ * that are another program's, 40 for work that conditions begin. Of these, launch() and the kernels' bytes are loaded with the
+ * first job, 21 KB: each task loads anew what is here, and launches none. So is the twin.
  */
-export const BUNDLE_MAX = 73_150;
+export const BUNDLE_MAX = 73_200;
 
 /**
  * Bytes of what is loaded when it is needed: 12 KB for launch(), 9 for the kernels' bytes, 12 KB where tasks share no memory,
@@ -54,8 +54,8 @@ export const POOL_MAX = 16_090;
 /** Bytes that `pamir/piscina` adds to `import "pamir"`, minified and gzipped, in the thread that has the pool. Its workers load less. */
 export const PISCINA_MAX = 6_486;
 
-/** Bytes that `pamir/mpi` adds to `import "pamir"`, minified and gzipped: 5 KB of them are the matching engine, in wasm and as twin, a sixth for ends of ranks, 60 bytes for the last communicator, 170 for `abort()`. */
-export const MPI_MAX = 12_700;
+/** Bytes that `pamir/mpi` adds to `import "pamir"`, minified and gzipped: 5 KB of them are the matching engine, in wasm and as twin, a sixth for ends of ranks, 60 bytes for the last communicator, 170 for `abort()`, 130 for payloads whose sender ends, or that find no room. */
+export const MPI_MAX = 12_850;
 
 /** Bytes of pamir.wasm: 400 of them are for descriptors and rget FIFOs that go to other nodes, 50 for pages of extents. */
 export const WASM_MAX = 16_450;

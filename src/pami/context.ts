@@ -1176,7 +1176,7 @@ export class Context {
         return satisfied || isStopped();
       },
       () => {
-        if (isStopped() || core.lastLookAtLanes()) return true;
+        if (isStopped() || core.arm()) return true;
         // Once more, now that the bell is armed: it may be about what others do, as to another context that it advances.
         satisfied = isMet(CONDITION, condition());
         if (satisfied || isStopped()) return true;

@@ -194,7 +194,7 @@ class ConditionWait extends EventWait<void> {
   lastLook(): boolean {
     const { core } = this;
     // The condition may be about what other threads do, so it is asked behind the arming. It may also begin something.
-    if (this.isStopped() || core.lastLookAtLanes() || this.#isOver() || this.isStopped()) return true;
+    if (this.isStopped() || core.arm() || this.#isOver() || this.isStopped()) return true;
     return core.activity.busy !== 0 && core.hasOwnWork();
   }
 

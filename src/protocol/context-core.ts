@@ -319,10 +319,10 @@ export class ContextCore {
   }
 
   /**
-   * The first part of lastLook(), for a wait that asks a condition. What the condition begins is work of this thread, for which
-   * no task rings: `activity.busy` and hasOwnWork() are looked at behind it.
+   * The first part of lastLook(): whether messages are there. What a wait's condition begins behind it is work of this thread, for
+   * which no task rings: so `activity.busy` and hasOwnWork() are looked at behind the condition.
    */
-  lastLookAtLanes(): boolean {
+  arm(): boolean {
     return this.#kernel.lastLook(this.block) !== 0;
   }
 
