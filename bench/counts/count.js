@@ -2,7 +2,7 @@
 // What each operation makes two threads do, as counts. They are the same on a busy machine, and on one that is cold.
 
 import { codecs, dispatchId, launch, SUCCESS } from "pamir";
-import { begin, end } from "./counting.js";
+import { begin, end, lap } from "./counting.js";
 import { AGAIN, ALLREDUCE, BARRIER, BEGIN, CALL, END, PUT, SEND } from "./ids.js";
 
 /** @typedef {import("./counting.js").Counts} Counts */
@@ -28,9 +28,13 @@ export async function countAll() {
   const remote = Number(await context.call(to, json(PUT), 0));
   const local = client.createRegion(64);
 
-  /** @param {string} what @param {number} times @param {() => Promise<void>} work @returns {Promise<Row>} */
-  const count = async (what, times, work) => {
-    await context.call(to, json(BEGIN), 0);
+  /**
+   * @param {string} what @param {number} times @param {() => Promise<void>} work
+   * @param {0 | 1} each 1: the other side counts each call by itself
+   * @returns {Promise<Row>}
+   */
+  const count = async (what, times, work, each = 0) => {
+    await context.call(to, json(BEGIN), each);
     await pause();
     begin();
     await work();
@@ -45,12 +49,18 @@ export async function countAll() {
     return { what, caller: end(times) };
   };
   const rows = [
-    await count("a call, both asleep", TIMES, async () => {
-      for (let i = 0; i < TIMES; i++) {
-        await pause();
-        await context.call(to, CALL, request);
-      }
-    }),
+    await count(
+      "a call, both asleep",
+      TIMES,
+      async () => {
+        for (let i = 0; i < TIMES; i++) {
+          await pause();
+          await context.call(to, CALL, request);
+          lap();
+        }
+      },
+      1,
+    ),
     await count("a message, awake", BURST, async () => {
       for (let i = 0; i < BURST; i++) context.sendImmediate(to, SEND, null, request);
       await context.call(to, CALL, request);
@@ -67,6 +77,7 @@ export async function countAll() {
       for (let i = 0; i < TIMES; i++) {
         await pause();
         await world.allreduce({ send: Float64Array.of(1), operation: "sum" });
+        lap();
       }
     }),
   );
@@ -83,6 +94,7 @@ export async function countAll() {
         for (let i = 0; i < TIMES; i++) {
           await pause();
           operate();
+          lap();
         }
       }),
     );

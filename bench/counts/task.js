@@ -2,15 +2,21 @@
 // The other side: answers calls, reduces with task 0, is written to, is sent to; and counts its own work meanwhile.
 
 import { attach, codecs, dispatchId } from "pamir";
-import { begin, end } from "./counting.js";
+import { begin, end, lap } from "./counting.js";
 import { AGAIN, ALLREDUCE, BARRIER, BEGIN, CALL, END, PUT, SEND } from "./ids.js";
 
 const client = await attach();
 const context = client.createContext();
 const region = client.createRegion(64);
-context.dispatch(CALL, () => region.bytes.subarray(0, 8));
+/** Whether each call is counted by itself. */
+let isEach = false;
+context.dispatch(CALL, () => {
+  if (isEach) lap();
+  return region.bytes.subarray(0, 8);
+});
 context.dispatch(SEND, () => {});
-context.dispatch(dispatchId(BEGIN, codecs.json(), codecs.json()), () => {
+context.dispatch(dispatchId(BEGIN, codecs.json(), codecs.json()), (each) => {
+  isEach = each === 1;
   begin();
   return 0;
 });
