@@ -6,6 +6,11 @@ import { BATCH, meet, type PerfWork, SAMPLES_MAX, writeResults } from "../work.j
 
 /** Operations that are timed together if they are as short as this. */
 const BATCH_BYTES = 4096;
+/**
+ * Seconds: a shorter run begins with one batch. Beside threads that compute, an alltoall of five tasks with the lowest priority took
+ * 47 ms on two cores, and 20 batches to begin with 15 s. A run is ended after a minute.
+ */
+const SHORT_SECONDS = 0.05;
 
 function vector(client: Client, bytes: number, plain: boolean): Float64Array {
   const length = Math.max(1, Math.floor(bytes / 8));
@@ -53,7 +58,8 @@ async function main(): Promise<void> {
   const cost = timerCost();
   meet(work.barrier, client.size);
   // More than two tasks may take turns on the cores.
-  let batches = work.bytes > 65536 ? 10 : client.size > 2 ? 20 : 200;
+  const isShort = work.seconds < SHORT_SECONDS;
+  let batches = isShort ? 1 : work.bytes > 65536 ? 10 : client.size > 2 ? 20 : 200;
   let turn = 0;
   // As in C: to warm up, to find out how many batches take so long, and to count. V8 needs longer to warm up.
   const phases = ["warm", "warm", "length", "count"];
