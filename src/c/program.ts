@@ -122,18 +122,27 @@ export function checkShared(): void {
 
 /** @throws PAMIR_PROGRAM the program uses both libraries, which would read each other's messages */
 async function librariesOf(client: Client, place: ProgramPlace, hostName: string | undefined): Promise<Libraries> {
-  const used = new Set(WebAssembly.Module.imports(place.module).map(({ module }) => module));
-  if (!used.has(MODULE.pami))
-    return { mpi: used.has(MODULE.mpi) ? await loadMpi(client, place, hostName) : undefined, pami: undefined };
-  if (used.has(MODULE.mpi))
-    throw new PamiError("PAMIR_PROGRAM", "the program uses mpi.h and pami.h: it can have one of them");
+  const imports = WebAssembly.Module.imports(place.module);
+  const [usesMpi, usesPami] = [uses(imports, "mpi"), uses(imports, "pami")];
+  if (!usesPami) return { mpi: usesMpi ? await loadMpi(client, place, hostName) : undefined, pami: undefined };
+  if (usesMpi) throw new PamiError("PAMIR_PROGRAM", "the program uses mpi.h and pami.h: it can have one of them");
   return { mpi: undefined, pami: await loadPami(client, place) };
+}
+
+/** Compilers that do not know a header's name of the module import its functions from here: Zig's `@cImport`. */
+const NAMELESS = "env";
+const FUNCTIONS = { mpi: /^MPIX?_/, pami: /^PAMI_/ } as const;
+
+function uses(imports: readonly WebAssembly.ModuleImportDescriptor[], library: keyof typeof FUNCTIONS): boolean {
+  return imports.some(
+    ({ module, name }) => module === MODULE[library] || (module === NAMELESS && FUNCTIONS[library].test(name)),
+  );
 }
 
 function importsOf(place: ProgramPlace, wasi: WasiProgram, { mpi, pami }: Libraries): WebAssembly.Imports {
   const { module, imported } = place;
   const known: WebAssembly.Imports = {
-    env: imported === undefined ? {} : { memory: imported },
+    [NAMELESS]: { ...mpi?.calls, ...pami?.calls, ...(imported === undefined ? {} : { memory: imported }) },
     [MODULE.wasi]: wasi.imports,
     [MODULE.mpi]: mpi?.calls ?? {},
     [MODULE.pami]: pami?.calls ?? {},

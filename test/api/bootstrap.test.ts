@@ -309,7 +309,7 @@ describe("simulated launchers", () => {
     expect(await start([{}])).toEqual([
       {
         code: "PAMIR_LAUNCHER",
-        message: expect.stringMatching(/^no launcher started this process: none of PAMIR_RANK, PMI_FD/),
+        message: expect.stringMatching(/^no launcher started this process: none of PAMIR_NODES, PAMIR_RANK, PMI_FD/),
       },
     ]);
     expect(await start([{ PMI_FD: "77", PMI_RANK: "0", PMI_SIZE: "1" }])).toEqual([

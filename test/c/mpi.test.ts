@@ -1,6 +1,6 @@
 // Programs of MPI in C, as a user runs them: the same lines as by any other MPI, in every placement; and how ranks end.
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { describe, expect, inject, it } from "vitest";
 import { byEffort, sample } from "../support/effort.js";
@@ -134,6 +134,22 @@ describe("a program with a memory of its own", () => {
       ];
     });
     expect(stdout.trim().split("\n").sort()).toEqual(lines.sort());
+  });
+
+  it("may import MPI's functions from the module env, as Zig's compiler has it", () => {
+    const binary = readFileSync(built("pi"));
+    const [named, nameless] = [Buffer.from("\x03mpi"), Buffer.from("\x03env")];
+    let count = 0;
+    for (let at = binary.indexOf(named); at >= 0; at = binary.indexOf(named, at)) {
+      nameless.copy(binary, at);
+      count++;
+    }
+    expect(count).toBeGreaterThan(5);
+    const program = join(inject("folder"), "nameless.wasm");
+    writeFileSync(program, binary);
+    const { status, stdout, stderr } = run("-n", "2", "--no-labels", program);
+    expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+    expect(stdout.match(/of 2: pi 3\.141593/g)?.length).toBe(2);
   });
 
   it("is refused to a task of JavaScript", () => {

@@ -371,7 +371,7 @@ it("the bench of C says which of its goals are met, or what is not installed, an
   expect(status, stderr).toBe(0);
   if (!/^not run: /m.test(stdout) || process.env.PAMIR_REQUIRE_LAUNCHERS !== undefined) {
     const lines = stdout.split("\n").filter((line) => /^│ \d/.test(line));
-    expect(lines.length).toBe(11);
+    expect(lines.length).toBe(15);
     for (const line of lines) expect(line).toMatch(/ │ [1-9]\d* +│ [1-9]\d* +│ '\d+\.\d\d' .* '(yes|NO)?' /);
   }
   const without = node("bench/c.bench.mjs", ["--quick"], { PATH: "/nowhere" });
