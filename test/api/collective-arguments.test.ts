@@ -249,7 +249,7 @@ it.each([
   withAll(async (given, both, members) => {
     const own = Object.getOwnPropertyDescriptors(Object.getPrototypeOf(objectOf(given)));
     const methods = Object.keys(own).filter((name) => typeof own[name]?.value === "function");
-    const internal = ["constructor", "came", "gone"];
+    const internal = ["constructor", "came", "gone", "lend"];
     expect([...table.keys()].sort()).toEqual(methods.filter((name) => !internal.includes(name)).sort());
     const wrong: string[] = [];
     const sum = { send: Int32Array.of(1), receive: Int32Array.of(0), operation: "sum" } as const;

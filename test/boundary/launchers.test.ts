@@ -80,6 +80,7 @@ describe("findLauncher", () => {
   it("finds none in an environment of others", () => {
     expect(findLauncher({})).toBeUndefined();
     expect(findLauncher({ HOSTNAME: "a", PAMIR_SIZE: "4", PAMIR_RENDEZVOUS: "nonsense" })).toBeUndefined();
+    expect(findLauncher({ PAMIR_NATS: "nats://a", PAMIR_JOB: "j" })).toBeUndefined();
     // A batch script of Slurm is no step, and has these.
     expect(findLauncher({ SLURM_JOB_ID: "4711", SLURM_PROCID: "0", SLURM_NTASKS: "4" })).toBeUndefined();
     expect(findLauncher({ RANK: "1" })).toBeUndefined();
@@ -96,6 +97,16 @@ describe("findLauncher", () => {
       "IPv6, a local address and a name of the job",
       { PAMIR_RANK: "0", PAMIR_SIZE: "2", PAMIR_RENDEZVOUS: "[2001:db8::1]:1", PAMIR_BIND: "::", PAMIR_JOB: "j-1" },
       { launcher: "pamir", rank: 0, size: 2, coordinator: { host: "2001:db8::1", port: 1 }, bind: "::", job: "j-1" },
+    ],
+    [
+      "a NATS server, whose bootstrap tells the rank",
+      { PAMIR_NATS: "nats://a", PAMIR_NODES: "3", PAMIR_JOB: "j" },
+      { launcher: "nats", rank: undefined, size: 3, job: "j" },
+    ],
+    [
+      "a NATS server, where the nodes have met",
+      { ...PAMIR, PAMIR_NATS: "nats://a", PAMIR_NODES: "2", PAMIR_NATS_EPOCH: "0011223344556677" },
+      { launcher: "nats", rank: 1, size: 4, localRank: 1, localSize: 2 },
     ],
     ["Hydra, PMI_FD", HYDRA_FD, { launcher: "pmi", rank: 1, size: 3, localRank: 1, localSize: 3, pmi: { fd: 8 } }],
     [
@@ -286,7 +297,9 @@ describe("a bootstrap of its own is a file and a row", () => {
 
   it("an error names its variable, and the text of pamir info its meeting", async () => {
     const { rows } = rowOf(false);
-    await expect(openBootstrap({}, {}, rows)).rejects.toThrow(/: none of OWN_URL, PAMIR_RANK, PMI_FD, .* is set$/);
+    await expect(openBootstrap({}, {}, rows)).rejects.toThrow(
+      /: none of OWN_URL, PAMIR_NODES, PAMIR_RANK, PMI_FD, .* is set$/,
+    );
     const meets = (env: Environment): string | undefined => {
       const { launcher, way } = findLauncher(env, rows) ?? expect.fail("no launcher");
       return way.meets(launcher);
