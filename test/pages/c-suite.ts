@@ -56,7 +56,7 @@ export function cSuite(open: () => Promise<AnyBrowser>): void {
     folder = mkdtempSync(resolve("test/.tmp-c-"));
     browser = await open();
     await build({
-      entryPoints: ["c-page", "c-task"].map((name) => resolve(import.meta.dirname, `programs/${name}.ts`)),
+      entryPoints: ["c-page", "c-task", "guest-task"].map((name) => resolve(import.meta.dirname, `programs/${name}.ts`)),
       outdir: folder,
       bundle: true,
       splitting: true,
@@ -131,6 +131,10 @@ export function cSuite(open: () => Promise<AnyBrowser>): void {
       expect(end).toMatchObject({ code: 9, ranks: [{ code: 0 }, { code: 9 }] });
       expect(textOf(end, 0)).toEqual(["rank 0: MPIX_ERR_PROC_FAILED, MPIX_ERR_PROC_FAILED"]);
     });
+  });
+
+  it("pamir is a guest in the memory of threads in C, which grows meanwhile", async () => {
+    expect(await page.evaluate("guest(3, 8388608)")).toEqual({ results: [0, 0, 0], hasGrown: true });
   });
 
   it("what can't run is refused, with what is wrong", async () => {
