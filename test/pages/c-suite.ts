@@ -56,7 +56,9 @@ export function cSuite(open: () => Promise<AnyBrowser>): void {
     folder = mkdtempSync(resolve("test/.tmp-c-"));
     browser = await open();
     await build({
-      entryPoints: ["c-page", "c-task", "guest-task"].map((name) => resolve(import.meta.dirname, `programs/${name}.ts`)),
+      entryPoints: ["c-page", "c-task", "guest-task"].map((name) =>
+        resolve(import.meta.dirname, `programs/${name}.ts`),
+      ),
       outdir: folder,
       bundle: true,
       splitting: true,

@@ -195,7 +195,16 @@ describe("a host that gives no more WebAssembly.Memory", () => {
   });
 
   it("where wasm was asked for, that is an error", async () => {
-    await expect(launch(PEER, { tasks: 2, join: true, kernel: "wasm", args: {} })).rejects.toMatchObject({
+    let refused: unknown;
+    // A launch may find memory that another test has left, too.
+    for (let tries = 0; tries < 5 && refused === undefined; tries++) {
+      const launched = await launch(PEER, { tasks: 2, join: true, kernel: "wasm", args: {} }).catch((error) => {
+        refused = error;
+      });
+      await launched?.terminate();
+      hoard(own);
+    }
+    expect(refused).toMatchObject({
       code: "PAMIR_MEMORY",
       message: expect.stringMatching(/refuses \d+ bytes.*: choose a smaller heapBytes, or kernel: "ts"$/),
     });
