@@ -27,7 +27,7 @@ import { SealedMessages } from "./sealed-messages.js";
 /** Milliseconds between messages of a node that waits, and between claims of a collector. */
 const AGAIN_MS = 500;
 /** Milliseconds after which a node that has said nothing is dropped, or a collector that has not answered is given up. */
-const SILENT_MS = 3000;
+const SILENT_MS = 5000;
 /** Milliseconds for which the collector tells the nodes their numbers again. */
 const LINGER_MS = 10_000;
 const NO_RESPONDERS = 503;
