@@ -15,6 +15,7 @@ import { parseList } from "../../bench/perf/processors.js";
 import { jsonOf, type Report, textOf } from "../../bench/perf/report.js";
 import { COLLECTIVE_TESTS } from "../../bench/perf/work.js";
 import { byEffort, sample } from "../support/effort.js";
+import { NATS_SERVER } from "../support/nats-server.js";
 import { processesWith } from "../support/run-command.js";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -380,6 +381,21 @@ it("the bench of C says which of its goals are met, or what is not installed, an
     /^not run: pamir cc: .*\nnot run: mpicc: .*ENOENT\nnot run: mpirun of Open MPI: .*\n$/,
   );
   expect(node("bench/c.bench.mjs", ["--slow"])).toMatchObject({
+    status: 2,
+    stderr: expect.stringContaining('"--slow"'),
+  });
+});
+
+it("the bench of NATS says which of its goals are met, or that there is no server, and refuses other options", () => {
+  const { status, stdout, stderr } = node("bench/nats.bench.mjs", ["--quick"]);
+  expect(status, stderr).toBe(0);
+  if (NATS_SERVER === undefined) expect(stdout).toBe("not run: there is no nats-server\n");
+  else {
+    const lines = stdout.split("\n").filter((line) => /^│ \d/.test(line));
+    expect(lines.length).toBe(5);
+    for (const line of lines) expect(line).toMatch(/ '\d+(\.\d)? \S+' .* '\d+\.\d\d' .* '(yes|NO)?' /);
+  }
+  expect(node("bench/nats.bench.mjs", ["--slow"])).toMatchObject({
     status: 2,
     stderr: expect.stringContaining('"--slow"'),
   });
