@@ -24,7 +24,7 @@ const paths = (
 
 test("npm pack holds only what a user needs", () => {
   const allowed =
-    /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|SECURITY\.md|(bench|docs|docs\/(api|internals|recipes)|src)\/[\w-]+\.md|assembly\/layout(\/[\w-]+)?\.ts|dist\/(absent|c|index|mpi|piscina|piscina-worker|pool|port|protocol|web|cli|node\/(by-launcher|by-run|inline-agent|input|process-nodes|process|processes|process-memory|web-host|yields)|(agent|chunk|cli-\w+|engine|extensions|guest-memory|launch-job|link-process|make-geometry|monitor|nats|node|noble|private-node|start-watch|top|twin|type|udp|wasm|websocket)-\w+)\.js(\.map)?|dist\/(c|index|mpi|piscina|pool|port|web)\.d\.ts|dist\/(pamir\.wasm|task-output\.cjs)|dist\/tasks\/[\w-]+\.js|examples\/[\w-]+\.js|examples\/c\/[\w-]+\.(c|cpp)|bench\/peers\/\w+\.[ch]|include\/((mpi|pami)\.h|cmake\/pamir\.cmake|lib\/arena\.c|rust\/(Cargo\.toml|src\/lib\.rs)))$/;
+    /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|SECURITY\.md|(bench|docs|docs\/(api|internals|recipes)|src)\/[\w-]+\.md|assembly\/layout(\/[\w-]+)?\.ts|dist\/(absent|c|index|mpi|piscina|piscina-worker|pool|port|protocol|web|cli|node\/(by-launcher|by-run|inline-agent|input|process-nodes|process|processes|process-memory|web-host|yields)|(agent|chunk|cli-\w+|engine|extensions|guest-memory|launch-job|link-process|make-geometry|monitor|nats|node|noble|private-node|start-watch|top|twin|type|udp|wasm|websocket)-\w+)\.js(\.map)?|dist\/(c|index|mpi|piscina|pool|port|web)\.d\.ts|dist\/(pamir\.wasm|task-output\.cjs)|dist\/tasks\/[\w-]+\.js|examples\/[\w-]+\.js|examples\/c\/[\w-]+\.(c|cpp)|examples\/cluster\/[\w-]+\.(conf|env|service|yaml)|bench\/peers\/\w+\.[ch]|include\/((mpi|pami)\.h|cmake\/pamir\.cmake|lib\/arena\.c|rust\/(Cargo\.toml|src\/lib\.rs)))$/;
   expect(paths.filter((path) => !allowed.test(path))).toEqual([]);
   expect(paths).toEqual(
     expect.arrayContaining([
@@ -35,7 +35,7 @@ test("npm pack holds only what a user needs", () => {
       "README.md",
       "LICENSE",
       ...readdirSync("examples", { recursive: true, encoding: "utf8" })
-        .filter((name) => name !== "c")
+        .filter((name) => !["c", "cluster"].includes(name))
         .map((name) => `examples/${name}`),
     ]),
   );

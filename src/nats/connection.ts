@@ -5,7 +5,7 @@ import { systemClock } from "../support/clock.js";
 import { nodeModule } from "../support/host.js";
 import { findPackage, optionalPackage } from "../support/node/packages.js";
 import { printable } from "../support/printable.js";
-import { after } from "../support/timers.js";
+import { after, pause } from "../support/timers.js";
 import type { NatsPlace } from "./place.js";
 
 /** The package that connects. */
@@ -109,6 +109,38 @@ function optionsOf({ servers, isTls, user, password, token, credentials, authori
   };
 }
 
+/**
+ * The first subject that the server refuses this connection's user, as an error of PAMIR_NATS. The server answers nothing else to
+ * what a user may not do, so without this a node would wait in vain.
+ * @returns a promise that never resolves if the user has all rights
+ */
+export async function deniedSubject(connection: NatsConnection, job: string): Promise<PamiError> {
+  for await (const { type, error } of connection.status()) {
+    if (type !== "error" || error?.name !== "PermissionViolationError") continue;
+    const { operation, subject } = error as Error & { readonly operation?: string; readonly subject?: string };
+    const what = operation === "subscription" ? "subscribe to" : "publish to";
+    const where = subject ? printable(subject) : `a subject (${printable(error.message)})`;
+    const text = `the NATS server ${connection.getServer()} does not let this process ${what} ${where}`;
+    const remedy = `its user needs the rights to publish to and to subscribe to pamir.${job}.>`;
+    return new PamiError("PAMIR_NATS", `${text}: ${remedy}`, { cause: error });
+  }
+  return new Promise(() => {});
+}
+
+/**
+ * Call it right after subscribe(): resolves once the server has the subscriptions.
+ * @param subject of this process: gets an empty message, without a reply subject
+ * @throws PAMIR_NATS the user may not subscribe, or not publish to the subject
+ */
+export async function checkRights(connection: NatsConnection, job: string, subject: string): Promise<void> {
+  const denied = deniedSubject(connection, job);
+  connection.publish(subject, new Uint8Array(0));
+  await connection.flush();
+  // The server's refusal has come before its answer, and reaches deniedSubject() some microtasks later.
+  const error = await Promise.race([denied, pause(0)]);
+  if (error instanceof PamiError) throw error;
+}
+
 /** An error that another attempt would meet again. */
 class OtherProgramError extends Error {}
 
@@ -153,6 +185,11 @@ function notConnected({ servers, isTls }: NatsPlace, cause: unknown): { error: P
   if (other !== undefined) return made(message, true);
   if (/authorization|authentication/i.test(`${name} ${message}`))
     return made("the server refuses this process's user, token or credentials: PAMIR_NATS and PAMIR_NATS_CREDS", true);
+  if (/certificate.required|bad.certificate/i.test(`${message} ${code}`))
+    return made(
+      "the server wants a certificate of this process, and pamir gives none: give it a user or credentials",
+      true,
+    );
   if (/certificate|self.signed|altname/i.test(`${message} ${code}`))
     return made(
       `the server's certificate is not trusted (${message}): PAMIR_NATS_CA names a file of authorities`,

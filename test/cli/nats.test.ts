@@ -1,74 +1,23 @@
 // `pamir run --nats`: launchers that meet at a server, in any order, and what goes wrong there.
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { createServer } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, it } from "vitest";
+import { keyFile, linesOf, newJob, said, startLauncher } from "../support/nats-launcher.js";
 import { NATS_SERVER, NatsServer, natsCluster } from "../support/nats-server.js";
-import { app, cli, run, withoutWaits } from "../support/run-command.js";
-
-const folder = mkdtempSync(join(tmpdir(), "pamir-nats-test-"));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+import { app, run } from "../support/run-command.js";
 
 const programOf = (name: string): string => fileURLToPath(new URL(`programs/${name}.js`, import.meta.url));
 const TRAFFIC = programOf("nats-traffic");
 const CUT_OFF = programOf("cut-off");
 
-/** A file with a job key. */
-function keyFile(byte: number): string {
-  const path = join(folder, `key-${byte}`);
-  writeFileSync(
-    path,
-    Uint8Array.from({ length: 32 }, (_, i) => byte + i),
-  );
-  chmodSync(path, 0o600);
-  return path;
-}
-const KEY = keyFile(1);
-
-interface Launched {
-  readonly child: ChildProcess;
-  readonly ended: Promise<{ status: number | null; out: string; err: string }>;
-}
-
-let jobs = 0;
-const newJob = (): string => `job-${process.pid}-${++jobs}`;
-
-/** Starts a launcher. */
-function start(url: string, job: string, args: readonly string[], env: Record<string, string> = {}): Launched {
-  const child = spawn(process.execPath, [cli, "run", "--nats", url, "--job", job, ...args], {
-    env: { ...process.env, PAMIR_KEY_FILE: KEY, ...env },
-    stdio: ["ignore", "pipe", "pipe"],
-    timeout: 110_000,
-  });
-  const ended = Promise.all([text(child.stdout as never), text(child.stderr as never), once(child, "close")]).then(
-    ([out, err, [status]]) => ({ status: status as number | null, out, err: withoutWaits(err) }),
-  );
-  return { child, ended };
-}
-
-/** Resolves with what a launcher's tasks have said, once something is in it. Call it before they say it. */
-function said({ stdout }: ChildProcess, what: string): Promise<string> {
-  let all = "";
-  return new Promise((resolve) => {
-    stdout?.on("data", (bytes) => {
-      all += String(bytes);
-      if (all.includes(what)) resolve(all);
-    });
-  });
-}
-
 /** Processes that a process has started. */
 function childrenOf(pid: number): number[] {
   return readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").filter(Boolean).map(Number);
 }
-
-const lines = (...outs: readonly string[]): string[] => outs.join("").trim().split("\n").sort();
 
 describe.skipIf(NATS_SERVER === undefined)("one server", { timeout: 120_000, concurrent: true }, async () => {
   const server = NATS_SERVER === undefined ? undefined : await NatsServer.start();
@@ -78,14 +27,14 @@ describe.skipIf(NATS_SERVER === undefined)("one server", { timeout: 120_000, con
   it("two launchers, one later: four tasks, whose messages come once and in order", async () => {
     const args = ["--nodes", "2", "-n", "4", TRAFFIC, "300"];
     const job = newJob();
-    const first = start(url, job, args);
+    const first = startLauncher(url, job, args);
     await delay(1500);
-    const second = start(url, job, args);
+    const second = startLauncher(url, job, args);
     const [one, other] = await Promise.all([first.ended, second.ended]);
     expect([one.status, other.status, one.err, other.err]).toEqual([0, 0, "", ""]);
     const labels = [0, 1, 2, 3];
     const wanted = labels.flatMap((task) => [`[${task}] all came`, `[${task}] begins`]);
-    expect(lines(one.out, other.out)).toEqual(wanted);
+    expect(linesOf(one.out, other.out)).toEqual(wanted);
   });
 
   it("processes by their environment alone, without a key where that is allowed, over UDP", async () => {
@@ -109,7 +58,7 @@ describe.skipIf(NATS_SERVER === undefined)("one server", { timeout: 120_000, con
 
   it("eight launchers at once become one job", async () => {
     const job = newJob();
-    const all = Array.from({ length: 8 }, () => start(url, job, ["--nodes", "8", "-n", "8", app]));
+    const all = Array.from({ length: 8 }, () => startLauncher(url, job, ["--nodes", "8", "-n", "8", app]));
     const ended = await Promise.all(all.map((one) => one.ended));
     expect(ended.map(({ status, err }) => [status, err])).toEqual(ended.map(() => [0, ""]));
     const tasks = ended.map(({ out }) => Number(/^\[(\d+)\]/.exec(out)?.[1])).sort();
@@ -119,8 +68,8 @@ describe.skipIf(NATS_SERVER === undefined)("one server", { timeout: 120_000, con
   it("a task that is killed: its launcher tells the others, which shrink and go on", async () => {
     const job = newJob();
     const args = ["--nodes", "2", "-n", "4", "-x", 'PAMIR_OPTIONS={"silence":60000}', CUT_OFF, "shrink", "kill"];
-    const ended = await Promise.all([start(url, job, args).ended, start(url, job, args).ended]);
-    const goesOn = lines(...ended.map(({ out }) => out)).filter((line) => line.includes("goes on with 2"));
+    const ended = await Promise.all([startLauncher(url, job, args).ended, startLauncher(url, job, args).ended]);
+    const goesOn = linesOf(...ended.map(({ out }) => out)).filter((line) => line.includes("goes on with 2"));
     expect(goesOn.length).toBe(2);
     expect(ended.map(({ status }) => status).sort()).toEqual([0, 137]);
   });
@@ -129,7 +78,7 @@ describe.skipIf(NATS_SERVER === undefined)("one server", { timeout: 120_000, con
     const job = newJob();
     // No silence tells of it within this test.
     const args = ["--nodes", "2", "-n", "2", "-x", 'PAMIR_OPTIONS={"silence":600000}', programOf("awaits-end")];
-    const nodes = [start(url, job, args), start(url, job, args)];
+    const nodes = [startLauncher(url, job, args), startLauncher(url, job, args)];
     const told = await Promise.all(nodes.map(({ child }) => said(child, "begins")));
     const last = told.findIndex((text) => text.includes("[1] begins"));
     nodes[last]?.child.kill("SIGKILL");
@@ -140,9 +89,9 @@ describe.skipIf(NATS_SERVER === undefined)("one server", { timeout: 120_000, con
   it("nodes that were started differently are refused, and say how", async () => {
     const job = newJob();
     const timeout = ["--start-timeout", "6"];
-    const first = start(url, job, ["--nodes", "2", "-n", "2", ...timeout, app]);
+    const first = startLauncher(url, job, ["--nodes", "2", "-n", "2", ...timeout, app]);
     await delay(1000);
-    const other = await start(url, job, ["--nodes", "3", "-n", "3", ...timeout, app]).ended;
+    const other = await startLauncher(url, job, ["--nodes", "3", "-n", "3", ...timeout, app]).ended;
     expect(other.status).toBe(2);
     expect(other.err).toMatch(/: the number of nodes is "3" on ".*", and "2" on ".*" \(PAMIR_BOOTSTRAP\)\n$/);
     const missing = await first.ended;
@@ -156,8 +105,8 @@ describe.skipIf(NATS_SERVER === undefined)("one server", { timeout: 120_000, con
     const job = newJob();
     const args = ["--nodes", "2", "-n", "2", "--start-timeout", "4", app];
     const ended = await Promise.all([
-      start(url, job, args).ended,
-      start(url, job, args, { PAMIR_KEY_FILE: keyFile(2) }).ended,
+      startLauncher(url, job, args).ended,
+      startLauncher(url, job, args, { PAMIR_KEY_FILE: keyFile(2) }).ended,
     ]);
     for (const { status, err } of ended) {
       expect(status).toBe(2);
@@ -168,7 +117,7 @@ describe.skipIf(NATS_SERVER === undefined)("one server", { timeout: 120_000, con
   it("a node too many gets none of the others' numbers", async () => {
     const job = newJob();
     const args = ["--nodes", "2", "-n", "2", "--start-timeout", "5", app];
-    const ended = await Promise.all([0, 1, 2].map(() => start(url, job, args).ended));
+    const ended = await Promise.all([0, 1, 2].map(() => startLauncher(url, job, args).ended));
     expect(ended.map(({ status }) => status).sort()).toEqual([0, 0, 2]);
     expect(ended.map(({ err }) => err).join("")).toMatch(
       /^pamir: job \S+: (all of its nodes are there|2 nodes did not meet)/,
@@ -178,7 +127,7 @@ describe.skipIf(NATS_SERVER === undefined)("one server", { timeout: 120_000, con
   it("a node that is stopped for five seconds goes on", async () => {
     const job = newJob();
     const args = ["--nodes", "2", "-n", "2", "-x", 'PAMIR_OPTIONS={"silence":30000}', TRAFFIC, "1500"];
-    const nodes = [start(url, job, args), start(url, job, args)];
+    const nodes = [startLauncher(url, job, args), startLauncher(url, job, args)];
     await Promise.all(nodes.map(({ child }) => said(child, "begins")));
     const [first] = nodes.flatMap(({ child }) => childrenOf(child.pid as number));
     if (first === undefined) throw new Error("no task");
@@ -187,7 +136,7 @@ describe.skipIf(NATS_SERVER === undefined)("one server", { timeout: 120_000, con
     process.kill(first, "SIGCONT");
     const ended = await Promise.all(nodes.map((one) => one.ended));
     expect(ended.map(({ status, err }) => [status, err])).toEqual(ended.map(() => [0, ""]));
-    expect(lines(...ended.map(({ out }) => out)).filter((line) => line.includes("all came")).length).toBe(2);
+    expect(linesOf(...ended.map(({ out }) => out)).filter((line) => line.includes("all came")).length).toBe(2);
   });
 });
 
@@ -200,12 +149,12 @@ describe.skipIf(NATS_SERVER === undefined)("three servers of a cluster", { timeo
       const args = ["--nodes", "2", "-n", "2", "-x", 'PAMIR_OPTIONS={"silence":60000}', TRAFFIC, `${count}`];
       const urls = servers.map(({ url }) => url);
       // The first one of the list is not always the one that a client takes: it draws lots.
-      const nodes = [start(urls[0] as string, job, args), start(urls[1] as string, job, args)];
+      const nodes = [startLauncher(urls[0] as string, job, args), startLauncher(urls[1] as string, job, args)];
       await Promise.all(nodes.map(({ child }) => said(child, "begins")));
       await disturb(servers);
       const ended = await Promise.all(nodes.map((one) => one.ended));
       expect(ended.map(({ status, err }) => [status, err])).toEqual(ended.map(() => [0, ""]));
-      expect(lines(...ended.map(({ out }) => out)).filter((line) => line.includes("all came")).length).toBe(2);
+      expect(linesOf(...ended.map(({ out }) => out)).filter((line) => line.includes("all came")).length).toBe(2);
     } finally {
       await Promise.all(servers.map((server) => server.close()));
     }
@@ -235,7 +184,8 @@ describe.skipIf(NATS_SERVER === undefined)("servers that refuse", { timeout: 60_
     const server = await NatsServer.start({ config });
     try {
       const url = server.url.replace("nats://", `nats://${user}`);
-      const { status, err } = await start(url, newJob(), ["--nodes", "2", "--start-timeout", "5", app], env).ended;
+      const { status, err } = await startLauncher(url, newJob(), ["--nodes", "2", "--start-timeout", "5", app], env)
+        .ended;
       expect(status).toBe(2);
       return err;
     } finally {
@@ -259,7 +209,10 @@ describe.skipIf(NATS_SERVER === undefined)("servers that refuse", { timeout: 60_
     try {
       const job = newJob();
       const args = ["--nodes", "2", "-n", "2", app];
-      const ended = await Promise.all([start(server.url, job, args).ended, start(server.url, job, args).ended]);
+      const ended = await Promise.all([
+        startLauncher(server.url, job, args).ended,
+        startLauncher(server.url, job, args).ended,
+      ]);
       const text = ended.map(({ err }) => err).join("");
       expect(text).toMatch(/the NATS server .* takes messages of 1024 bytes \(max_payload\), less than at least 1232/);
     } finally {
@@ -278,7 +231,7 @@ describe.skipIf(NATS_SERVER === undefined)("servers that refuse", { timeout: 60_
     const server = createServer((socket) => socket.on("error", () => {}).write(greets));
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     const { port } = server.address() as { port: number };
-    const { status, err } = await start(`nats://127.0.0.1:${port}`, newJob(), [
+    const { status, err } = await startLauncher(`nats://127.0.0.1:${port}`, newJob(), [
       "--nodes",
       "2",
       "--start-timeout",

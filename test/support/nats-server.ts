@@ -22,6 +22,8 @@ export interface NatsServerOptions {
   readonly config?: string;
   /** Of a cluster: the URLs of routes to other servers. */
   readonly routes?: readonly string[];
+  /** Variables that its configuration names. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** Milliseconds for a server to start. */
@@ -70,7 +72,7 @@ export class NatsServer {
     const ports = join(this.#folder, "ports");
     rmSync(ports, { recursive: true, force: true });
     mkdirSync(ports);
-    const { config = "", routes } = this.#options;
+    const { config = "", routes, env } = this.#options;
     const cluster =
       routes === undefined
         ? ""
@@ -84,7 +86,10 @@ export class NatsServer {
       config,
     ];
     writeFileSync(join(this.#folder, "config"), lines.join("\n"));
-    this.#child = spawn(NATS_SERVER as string, ["-c", join(this.#folder, "config")], { stdio: "ignore" });
+    this.#child = spawn(NATS_SERVER as string, ["-c", join(this.#folder, "config")], {
+      stdio: "ignore",
+      env: { ...process.env, ...env },
+    });
     const ended = once(this.#child, "exit").then(() => "ended");
     for (const began = performance.now(); ; ) {
       const [file] = readdirSync(ports);
@@ -107,6 +112,14 @@ export class NatsServer {
 
   goOn(): void {
     this.#child?.kill("SIGCONT");
+  }
+
+  /** It takes no more clients, and sends those that it has to other servers. Resolves once it has ended. */
+  async lameDuck(): Promise<void> {
+    const child = this.#child as ChildProcess;
+    const ended = once(child, "exit");
+    child.kill("SIGUSR2");
+    await ended;
   }
 
   /** Kills it. again() starts it again. */

@@ -15,7 +15,7 @@
 // needs no JetStream: until the start the collector has it, from then on the nodes themselves.
 import { PamiError } from "../../core/error.js";
 import { VERSION } from "../../generated/version.js";
-import type { NatsConnection, NatsMessage } from "../../nats/connection.js";
+import { deniedSubject, type NatsConnection, type NatsMessage } from "../../nats/connection.js";
 import { systemClock } from "../../support/clock.js";
 import { promise } from "../../support/promise.js";
 import { after } from "../../support/timers.js";
@@ -82,7 +82,8 @@ type Said = Partial<Join> & {
 /**
  * Meets the other nodes.
  * @param connection stays the caller's; the collector uses it for ten more seconds: `settled` resolves once it does not
- * @throws PAMIR_TIMEDOUT names the nodes that have come; PAMIR_BOOTSTRAP the job is complete, or its nodes were started differently
+ * @throws PAMIR_TIMEDOUT names the nodes that have come; PAMIR_BOOTSTRAP the job is complete, or its nodes were started differently;
+ *   PAMIR_NATS this user may not use the job's subjects
  */
 export async function meetAtNats(
   connection: NatsConnection,
@@ -129,6 +130,7 @@ class Attendance {
       }),
       reportWait(this.#options.onWait, timeout, () => `the other nodes; there are ${late()}`),
     );
+    void deniedSubject(this.#connection, job).then(settle);
     this.#subscribe(this.#own, (message) => this.#hear(message, settle));
     this.#watchKeys();
     const again = (): void => {
@@ -199,7 +201,7 @@ class Attendance {
     const subscription = this.#connection.subscribe(this.#subject, {
       callback: (error, { data, reply }) => {
         const said = error === null ? (this.#messages.open(data) as Said | undefined) : undefined;
-        if (typeof said === "object" && said !== null) collector.hear(said, reply);
+        if (typeof said === "object" && said !== null) collector.hear(said, reply || undefined);
       },
     });
     void this.#connection.flush().then(

@@ -6,11 +6,12 @@
 //     0  kind        1  ACK: nothing but the acknowledgment; DATA; END: the sender writes no more; RESET: it has no such stream
 //     1  number      4  of DATA and END in their direction, from 1; big-endian
 //     5  ack         4  the last number up to which the sender has everything
-//     9  data            of DATA, up to CHUNK bytes
+//     9  data            of DATA, up to CHUNK bytes, or what the server takes
 //
 // A message to the subject of the listener begins a stream if its reply subject is new. The listener answers from a subject of
 // the stream's own, to which the server also says that the other side has gone (status 503).
-import type { NatsConnection, NatsMessage } from "../../nats/connection.js";
+import type { PamiError } from "../../core/error.js";
+import { checkRights, type NatsConnection, type NatsMessage } from "../../nats/connection.js";
 import { systemClock } from "../../support/clock.js";
 import { after } from "../../support/timers.js";
 import type { Stream } from "../lines.js";
@@ -39,6 +40,7 @@ type Publish = (message: Uint8Array) => void;
 class NatsStream {
   readonly duplex: Stream;
   readonly #publish: Publish;
+  readonly #chunk: number;
   readonly #onEnd: () => void;
   readonly #onAnswer: () => void;
   /** Messages that are not acknowledged, and what follows the acknowledgment of each. */
@@ -51,9 +53,14 @@ class NatsStream {
   #hasEnded = false;
   #cancel: () => void;
 
-  /** @param onAnswer called at the first message of the other side @param onEnd called once the stream is closed */
-  constructor(publish: Publish, onAnswer: () => void, onEnd: () => void) {
+  /**
+   * @param chunk bytes of data in a message
+   * @param onAnswer called at the first message of the other side
+   * @param onEnd called once the stream is closed
+   */
+  constructor(publish: Publish, chunk: number, onAnswer: () => void, onEnd: () => void) {
     this.#publish = publish;
+    this.#chunk = chunk;
     this.#onAnswer = onAnswer;
     this.#onEnd = onEnd;
     const { Duplex } = needModule("stream");
@@ -76,9 +83,10 @@ class NatsStream {
   }
 
   #write(bytes: Uint8Array, done: (error?: Error | null) => void): void {
-    for (let at = 0; at < bytes.length; at += CHUNK) {
-      const isLast = at + CHUNK >= bytes.length;
-      this.#send(DATA, bytes.subarray(at, at + CHUNK), isLast ? done : () => {});
+    const chunk = this.#chunk;
+    for (let at = 0; at < bytes.length; at += chunk) {
+      const isLast = at + chunk >= bytes.length;
+      this.#send(DATA, bytes.subarray(at, at + chunk), isLast ? done : () => {});
     }
     if (bytes.length === 0) done();
   }
@@ -150,6 +158,11 @@ class NatsStream {
   }
 }
 
+/** Bytes of data that a message may have: the client throws at a longer one. */
+function chunkOf({ info }: NatsConnection): number {
+  return Math.max(1, Math.min(CHUNK, (info?.max_payload ?? CHUNK) - HEAD));
+}
+
 function messageOf(kind: number, number: number, ack: number, data: Uint8Array = NONE): Uint8Array {
   const message = new Uint8Array(HEAD + data.length);
   const view = new DataView(message.buffer);
@@ -160,9 +173,13 @@ function messageOf(kind: number, number: number, ack: number, data: Uint8Array =
   return message;
 }
 
-/** Listens at a subject. @returns a function that ends this, and leaves the streams */
+/**
+ * Listens at a subject of a job.
+ * @returns a function that ends this, and leaves the streams @throws PAMIR_NATS this user may not
+ */
 export async function listenAtSubject(
   connection: NatsConnection,
+  job: string,
   subject: string,
   onStream: (stream: Stream) => void,
 ): Promise<() => void> {
@@ -177,7 +194,7 @@ export async function listenAtSubject(
       streams.delete(to);
       numbers.delete(number);
     };
-    const stream = new NatsStream(publish, () => {}, close);
+    const stream = new NatsStream(publish, chunkOf(connection), () => {}, close);
     streams.set(to, stream);
     numbers.set(number, to);
     onStream(stream.duplex);
@@ -185,7 +202,8 @@ export async function listenAtSubject(
     return stream;
   };
   const callback = (error: Error | null, message: NatsMessage): void => {
-    if (error !== null || message.reply === undefined) return;
+    // Without a reply subject, the client has "" there.
+    if (error !== null || !message.reply) return;
     const kind = message.data[0];
     const stream = streams.get(message.reply) ?? (kind === RESET ? undefined : open(message.reply));
     stream?.hear(message);
@@ -198,46 +216,62 @@ export async function listenAtSubject(
     connection.subscribe(subject, { callback }),
     connection.subscribe(`${subject}.*`, { callback: toStream }),
   ];
-  await connection.flush();
-  return () => {
+  const stop = (): void => {
     for (const one of subscriptions) one.unsubscribe();
   };
+  try {
+    await checkRights(connection, job, subject);
+    return stop;
+  } catch (error) {
+    stop();
+    throw error;
+  }
 }
 
-/** Connects to a subject. @param own a subject that nothing else uses @throws Error nothing answers in time */
+/**
+ * Connects to a subject.
+ * @param own a subject that nothing else uses
+ * @param denied resolves if the server refuses the connection's user a subject
+ * @throws PAMIR_NATS what `denied` resolves with; Error nothing answers in time
+ */
 export async function connectToSubject(
   connection: NatsConnection,
   subject: string,
   own: string,
   timeout: number,
+  denied: Promise<PamiError>,
 ): Promise<Stream> {
   let answered = (): void => {};
-  let gone = (): void => {};
+  let fail = (_: unknown): void => {};
   const subscription = connection.subscribe(own, {
     callback: (error, message) => {
       if (error !== null) return;
-      if (message.headers?.code === NO_RESPONDERS) gone();
+      if (message.headers?.code === NO_RESPONDERS) fail(new Error("nothing listens there"));
       stream.hear(message);
     },
   });
   const stream = new NatsStream(
     (message) => connection.publish(subject, message, { reply: own }),
+    chunkOf(connection),
     () => answered(),
     () => subscription.unsubscribe(),
   );
   await new Promise<void>((resolve, reject) => {
-    const fail = (why: string): void => {
+    const cancel = after(timeout, () => fail(new Error(`no answer within ${timeout} ms`)));
+    const settle = (): void => {
       cancel();
-      stream.duplex.destroy();
-      reject(new Error(why));
+      fail = () => {};
     };
-    const cancel = after(timeout, () => fail(`no answer within ${timeout} ms`));
     answered = () => {
-      cancel();
-      gone = () => {};
+      settle();
       resolve();
     };
-    gone = () => fail("nothing listens there");
+    fail = (error) => {
+      settle();
+      stream.duplex.destroy();
+      reject(error);
+    };
+    void denied.then((error) => fail(error));
     stream.duplex.on("error", () => {});
     stream.greet();
   });

@@ -2,7 +2,7 @@
 // met before, and each process knows its rank. Elsewhere each process is a node of one task, and meets the others here. Rank 0
 // then serves a rendezvous at a subject.
 import { PamiError } from "../../core/error.js";
-import { connectNats, type NatsConnection } from "../../nats/connection.js";
+import { connectNats, deniedSubject, type NatsConnection } from "../../nats/connection.js";
 import { type NatsPlace, natsPlace } from "../../nats/place.js";
 import { natsVariables } from "../../nats/variables.js";
 import { pause } from "../../support/timers.js";
@@ -83,19 +83,21 @@ class NatsRendezvous implements RendezvousPlace {
   readonly #connection: NatsConnection;
   readonly #subject: string;
   readonly #job: string;
+  readonly #denied: Promise<PamiError>;
   readonly #streams = new Set<Stream>();
 
   constructor(connection: NatsConnection, place: NatsPlace, epoch: string) {
     this.text = `NATS, ${placeText(place)}`;
     this.#connection = connection;
     this.#job = place.job;
+    this.#denied = deniedSubject(connection, place.job);
     this.#subject = `pamir.${place.job}.b.${epoch}`;
   }
 
   async listen(onStream: (stream: Stream, from: string) => void): Promise<() => void> {
     let count = 0;
     try {
-      return await listenAtSubject(this.#connection, this.#subject, (stream) => {
+      return await listenAtSubject(this.#connection, this.#job, this.#subject, (stream) => {
         this.#keep(stream);
         onStream(stream, `connection ${++count}`);
       });
@@ -107,7 +109,7 @@ class NatsRendezvous implements RendezvousPlace {
   async connect(timeout: number): Promise<Stream> {
     const own = `pamir.${this.#job}.c.${needModule("crypto").randomBytes(8).toString("hex")}`;
     try {
-      return this.#keep(await connectToSubject(this.#connection, this.#subject, own, timeout));
+      return this.#keep(await connectToSubject(this.#connection, this.#subject, own, timeout, this.#denied));
     } catch (error) {
       throw this.#refused(error);
     }
@@ -120,6 +122,7 @@ class NatsRendezvous implements RendezvousPlace {
   }
 
   #refused(error: unknown): PamiError {
+    if (error instanceof PamiError) return error;
     const text = `no connection to ${this.text}: ${reasonText(error)}`;
     return new PamiError("PAMIR_BOOTSTRAP", text, { cause: error });
   }

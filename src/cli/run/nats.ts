@@ -7,7 +7,7 @@ import { LATER } from "../../bootstrap/later.js";
 import { type Met, meetAtNats } from "../../bootstrap/nats/meeting.js";
 import { checkNatsKey, NATS_EPOCH } from "../../bootstrap/nats/nats-way.js";
 import { SealedMessages } from "../../bootstrap/nats/sealed-messages.js";
-import { connectNats, type NatsConnection } from "../../nats/connection.js";
+import { checkRights, connectNats, type NatsConnection } from "../../nats/connection.js";
 import { checkJob, type NatsPlace, natsPlace } from "../../nats/place.js";
 import { natsVariables } from "../../nats/variables.js";
 import { Guard } from "../../start/process/guard.js";
@@ -163,6 +163,7 @@ class NatsNode {
         if (typeof news === "object" && news !== null) this.#hear(news);
       },
     });
+    await checkRights(connection, job, subject);
     this.#tell = (news) => connection.publish(subject, messages.seal(news));
   }
 

@@ -24,7 +24,7 @@ Usage: pamir run [OPTION]… APP [ARGUMENT]…
       --remote-pamir P  PAMIR on the hosts, as their shell takes it (default: the paths of node and pamir here)
       --nats SERVER     started on each of M machines with the same --job and --nodes, in any order: they meet at a NATS server
                         (nats://HOST:4222), and data goes through the server, unless --link says otherwise (docs/cluster.md).
-                        Each runs N / M of the tasks. PAMIR_KEY_FILE names the job key
+                        Each runs N / M of the tasks. PAMIR_KEY_FILE names the job key. Default with --job: PAMIR_NATS
       --job NAME        the name under which they meet: letters, digits, "_" and "-"
       --link NAME       what joins nodes and hosts: ${LINKS_TEXT};
                         or the file of a module with a link of your own, which each host has in the same place

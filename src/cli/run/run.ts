@@ -159,11 +159,14 @@ type Way = (app: string, args: string[], values: Values) => Running | Promise<Ru
 
 /** Only the code of the way that is chosen is loaded. */
 async function wayOf(values: Values): Promise<Way> {
-  if (values.nats !== undefined) {
+  // Other users of a machine see its processes' options, but not their variables.
+  const nats = values.nats ?? (values.job === undefined ? undefined : process.env.PAMIR_NATS);
+  if (nats !== undefined) {
     refuse(values, ["hosts", "hostfile", ...OF_HOSTS], "--nats: each machine starts pamir run itself");
-    return (await import("./nats.js")).runNats;
+    const { runNats } = await import("./nats.js");
+    return (app, args) => runNats(app, args, { ...values, nats });
   }
-  refuse(values, ["job"], "jobs without a NATS server: --nats is missing");
+  refuse(values, ["job"], "jobs without a NATS server: --nats and PAMIR_NATS are missing");
   if (values.hosts !== undefined || values.hostfile !== undefined) return (await import("./hosts/hosts.js")).runHosts;
   refuse(values, OF_HOSTS, "threads and processes of this machine alone: --hosts or --hostfile is missing");
   if (values.nodes !== undefined) return (await import("./nodes.js")).runNodes;

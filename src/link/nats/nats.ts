@@ -1,6 +1,6 @@
 // The kind of link `nats`, as registry.ts loads it: opens the link of a node at a NATS server, with a UDP socket for the nodes
 // that reach it.
-import { connectNats, NATS_PACKAGE, type NatsConnection } from "../../nats/connection.js";
+import { checkRights, connectNats, NATS_PACKAGE, type NatsConnection } from "../../nats/connection.js";
 import { type NatsPlace, natsPlace } from "../../nats/place.js";
 import type { NatsVariables } from "../../nats/variables.js";
 import type { AbsenceScope, HostedOpening, NodeLink } from "../kind.js";
@@ -27,16 +27,19 @@ export async function openNats(bind: string, opening: HostedOpening): Promise<No
   const name = `pamir ${place.job} node ${node}`;
   const connection = await connectNats(place, { package: opening.packages[NATS_PACKAGE], name });
   let socket: UdpLink | undefined;
+  let link: NatsLink | TwoWayLink | undefined;
   try {
     socket = udp === undefined ? undefined : await openSocket(udp, opening);
-    const link = linkOf(connection, place, node, socket, opening.packetBytes);
-    links.add(link);
-    void connection.closed().then(() => links.delete(link));
+    const opened = linkOf(connection, place, node, socket, opening.packetBytes);
+    link = opened;
+    links.add(opened);
+    void connection.closed().then(() => links.delete(opened));
     // The server has the subscriptions before another node learns of the address.
-    await connection.flush();
+    await checkRights(connection, place.job, link.address);
     return link;
   } catch (error) {
-    socket?.close();
+    if (link === undefined) socket?.close();
+    link?.close();
     await connection.close();
     throw error;
   }

@@ -1,8 +1,10 @@
 // @ts-check
-// Each task sends so many numbered messages of many sizes to all others, and looks at what comes: once each, and in order.
+// Each task sends so many numbered messages of many sizes to all others, and looks at what comes: once each, and in order. The
+// second argument: milliseconds between messages.
+import { setTimeout as delay } from "node:timers/promises";
 import { attach, EAGAIN } from "pamir";
 
-const [count] = process.argv.slice(2).map(Number);
+const [count, pause = 0] = process.argv.slice(2).map(Number);
 if (count === undefined) throw new Error("no count");
 const PATIENCE = { timeout: 90_000 };
 const LENGTHS = [8, 64, 300, 8, 4000, 64, 60_000, 16];
@@ -31,7 +33,8 @@ for (let number = 0; number < count; number++) {
   const payload = bytes.subarray(0, LENGTHS[number % LENGTHS.length]);
   for (const other of others)
     while (context.send({ to: other, dispatch: NUMBERED, payload }) === EAGAIN) await context.progress(PATIENCE);
-  if (number % 16 === 0) context.advance();
+  if (pause > 0) await delay(pause);
+  if (number % 16 === 0 || pause > 0) context.advance();
 }
 while ([...came.values()].some((number) => number < count)) await context.progress(PATIENCE);
 await world.barrier(PATIENCE);

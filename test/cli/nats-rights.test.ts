@@ -1,0 +1,268 @@
+// What a NATS server may refuse, and how jobs go on beside its settings: rights, credentials, TLS, the length of messages, an end
+// in good order.
+import { execFileSync, spawnSync } from "node:child_process";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { nkeys } from "@nats-io/nats-core";
+import { afterAll, describe, expect, inject, it } from "vitest";
+import { keyFile, linesOf, newJob, said, startLauncher, startProgram } from "../support/nats-launcher.js";
+import { NATS_SERVER, NatsServer, natsCluster } from "../support/nats-server.js";
+
+const programOf = (name: string): string => fileURLToPath(new URL(`programs/${name}.js`, import.meta.url));
+const TRAFFIC = programOf("nats-traffic");
+/** All packets go through the server. */
+const THROUGH = { PAMIR_NATS_DIRECT: "0" };
+
+const servers: NatsServer[] = [];
+afterAll(() => Promise.all(servers.map((server) => server.close())));
+async function serverWith(config: string): Promise<NatsServer> {
+  const server = await NatsServer.start({ config });
+  servers.push(server);
+  return server;
+}
+
+/** Two launchers of a job, and what the server says at its end. */
+async function runTwo(url: string, job: string, args: readonly string[], env: Readonly<Record<string, string>> = {}) {
+  const all = ["--nodes", "2", ...args];
+  return Promise.all([0, 1].map(() => startLauncher(url, job, all, env).ended));
+}
+
+async function succeeds(url: string, env: Readonly<Record<string, string>> = {}, job = newJob()): Promise<void> {
+  const ended = await runTwo(url, job, ["-n", "4", TRAFFIC, "100"], { ...THROUGH, ...env });
+  expect(ended.map(({ status, err }) => [status, err])).toEqual(ended.map(() => [0, ""]));
+  expect(linesOf(...ended.map(({ out }) => out)).filter((line) => line.includes("all came"))).toHaveLength(4);
+}
+
+/** What a launcher says that must end at once, long before its time is up. */
+async function refused(url: string, env: Readonly<Record<string, string>> = {}, job = newJob()): Promise<string> {
+  const { status, out, err } = await startLauncher(url, job, ["--nodes", "2", "-n", "2", TRAFFIC, "1"], env).ended;
+  expect({ status, out }).toEqual({ status: 2, out: "" });
+  return err;
+}
+
+const hasServer = NATS_SERVER !== undefined;
+
+describe.skipIf(!hasServer)("rights", { timeout: 60_000, concurrent: true }, () => {
+  const user = (name: string, permissions: string): string =>
+    `{ user: ${name}, password: secret, permissions: { ${permissions} } }`;
+  const serverFor = (...users: string[]) => serverWith(`authorization { users: [ ${users.join(", ")} ] }`);
+  const urlOf = ({ url }: NatsServer, name: string): string => url.replace("://", `://${name}:secret@`);
+  const denial = (verb: string, subject: string, job: string): string =>
+    `the NATS server 127\\.0\\.0\\.1:\\d+ does not let this process ${verb} pamir\\.${job}\\.${subject}[\\w.-]*: ` +
+    `its user needs the rights to publish to and to subscribe to pamir\\.${job}\\.> \\(PAMIR_NATS\\)`;
+
+  it("the subjects of the job alone: no inbox, and the server has nothing to refuse", async () => {
+    const server = await serverFor(user("weather", 'publish: "pamir.weather.>", subscribe: "pamir.weather.>"'));
+    await succeeds(urlOf(server, "weather"), {}, "weather");
+    expect(server.log).not.toMatch(/violation/i);
+  });
+
+  it.each([
+    ["subscribe to", "boot", 'publish: "pamir.weather.>", subscribe: "pamir.ocean.>"'],
+    ["publish to", "", 'publish: "pamir.ocean.>", subscribe: "pamir.weather.>"'],
+    ["subscribe to", "", 'publish: "pamir.ocean.>", subscribe: "pamir.ocean.>"'],
+  ])(
+    "a launcher whose user may not %s the job's subjects (%s) ends at once, and says why",
+    async (verb, subject, permissions) => {
+      const server = await serverFor(user("ocean", permissions));
+      const err = await refused(urlOf(server, "ocean"), {}, "weather");
+      expect(err).toMatch(new RegExp(`^pamir: ${denial(verb, subject, "weather")}\\n$`));
+      expect(server.log).toMatch(/violation/i);
+    },
+  );
+
+  it("so does attach() without a launcher", async () => {
+    const server = await serverFor(user("ocean", 'publish: "pamir.ocean.>", subscribe: "pamir.ocean.>"'));
+    const { status, err } = await startProgram([TRAFFIC, "1"], {
+      PAMIR_NATS: urlOf(server, "ocean"),
+      PAMIR_JOB: "weather",
+      PAMIR_NODES: "2",
+      PAMIR_KEY_FILE: keyFile(),
+      PAMIR_OPTIONS: '{"link":"nats"}',
+    }).ended;
+    expect(status).toBe(1);
+    expect(err).toMatch(
+      new RegExp(`^PamiError: ${denial("subscribe to", "", "weather").replace(" \\(PAMIR_NATS\\)", "")}`, "m"),
+    );
+  });
+
+  it.each([
+    ["the rendezvous", ["boot.>", "keys", "l.>", "c.>", "n.>"], "b"],
+    ["a stream to it", ["boot.>", "keys", "l.>", "b.>", "n.>"], "c"],
+    ["the link", ["boot.>", "keys", "l.>", "b.>", "c.>"], "n"],
+    ["what launchers tell each other", ["boot.>", "keys", "b.>", "c.>", "n.>"], "l"],
+  ])("a user who may not use the subjects of %s", async (_, own, lacks) => {
+    const subjects = JSON.stringify(own.map((one) => `pamir.weather.${one}`));
+    const server = await serverFor(user("weather", `publish: ${subjects}, subscribe: ${subjects}`));
+    const ended = await runTwo(urlOf(server, "weather"), "weather", ["-n", "2", TRAFFIC, "1"]);
+    expect(ended.every(({ status }) => status !== 0)).toBe(true);
+    const text = ended.map(({ err }) => err).join("");
+    expect(text).toMatch(
+      new RegExp(denial("(subscribe to|publish to)", lacks, "weather").replace(" \\(PAMIR_NATS\\)", "")),
+    );
+  });
+});
+
+describe.skipIf(!hasServer)("credentials", { timeout: 60_000, concurrent: true }, () => {
+  /** A token as NATS has them. */
+  function tokenOf(issuer: nkeys.KeyPair, subject: nkeys.KeyPair, nats: object): string {
+    const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString("base64url");
+    const claims = {
+      jti: "1",
+      iat: 1_700_000_000,
+      iss: issuer.getPublicKey(),
+      name: "test",
+      sub: subject.getPublicKey(),
+    };
+    const text = `${part({ typ: "JWT", alg: "ed25519-nkey" })}.${part({ ...claims, nats: { version: 2, ...nats } })}`;
+    return `${text}.${Buffer.from(issuer.sign(Buffer.from(text))).toString("base64url")}`;
+  }
+  const all = { subs: -1, data: -1, payload: -1 };
+  const operator = nkeys.createOperator();
+  const account = nkeys.createAccount();
+
+  /** A file of credentials. */
+  function credentials(name: string, issuer: nkeys.KeyPair, mode = 0o400): string {
+    const user = nkeys.createUser();
+    const token = tokenOf(issuer, user, { type: "user", pub: {}, sub: {}, ...all });
+    const seed = new TextDecoder().decode(user.getSeed());
+    const path = join(inject("folder"), `${name}.creds`);
+    const lines = ["-----BEGIN NATS USER JWT-----", token, "------END NATS USER JWT------", ""];
+    lines.push("-----BEGIN USER NKEY SEED-----", seed, "------END USER NKEY SEED------", "");
+    writeFileSync(path, lines.join("\n"), { mode });
+    return path;
+  }
+
+  const limits = { ...all, imports: -1, exports: -1, wildcards: true, conn: -1, leaf: -1 };
+  const server = hasServer
+    ? serverWith(
+        [
+          `operator: ${tokenOf(operator, operator, { type: "operator" })}`,
+          "resolver: MEMORY",
+          `resolver_preload { ${account.getPublicKey()}: ${tokenOf(operator, account, { type: "account", limits })} }`,
+        ].join("\n"),
+      )
+    : undefined;
+
+  it("of an account that the server knows", async () => {
+    const { url } = (await server) as NatsServer;
+    await succeeds(url, { PAMIR_NATS_CREDS: credentials("right", account) });
+  });
+
+  it.each(["of another account", "none"])("%s: refused", async (which) => {
+    const { url } = (await server) as NatsServer;
+    const env = which === "none" ? {} : { PAMIR_NATS_CREDS: credentials("other", nkeys.createAccount()) };
+    const text = "the server refuses this process's user, token or credentials: PAMIR_NATS and PAMIR_NATS_CREDS";
+    expect(await refused(url, env)).toMatch(new RegExp(`^pamir: NATS at [\\d.:]+: ${text} \\(PAMIR_NATS\\)\\n$`));
+  });
+
+  it("a file that other users may read", async () => {
+    const { url } = (await server) as NatsServer;
+    const err = await refused(url, { PAMIR_NATS_CREDS: credentials("open", account, 0o644) });
+    expect(err).toContain("has mode 0644: other users may use it; make it 0600 or 0400 (PAMIR_NATS)");
+  });
+});
+
+const OPENSSL = spawnSync("openssl", ["version"]).status === 0;
+if (!OPENSSL) console.log("not run: TLS, for which this machine lacks openssl");
+
+describe.skipIf(!hasServer || !OPENSSL)("TLS", { timeout: 60_000, concurrent: true }, () => {
+  /** An authority, and a certificate by it. @param name what the certificate names @returns the paths of all */
+  function certificates(folder: string, name: string): { ca: string; cert: string; key: string } {
+    const at = join(inject("folder"), folder);
+    mkdirSync(at, { recursive: true });
+    const openssl = (...args: string[]): void => {
+      execFileSync("openssl", args, { cwd: at, stdio: "ignore" });
+    };
+    const ec = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
+    openssl(
+      "req",
+      "-x509",
+      ...ec,
+      "-keyout",
+      "ca.key",
+      "-out",
+      "ca.pem",
+      "-days",
+      "2",
+      "-subj",
+      `/CN=authority ${folder}`,
+    );
+    openssl("req", ...ec, "-keyout", "key.pem", "-out", "request", "-subj", "/CN=server");
+    writeFileSync(join(at, "extensions"), `subjectAltName=${name}\n`);
+    const by = ["-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-extfile", "extensions"];
+    openssl("x509", "-req", "-in", "request", ...by, "-days", "2", "-out", "cert.pem");
+    return { ca: join(at, "ca.pem"), cert: join(at, "cert.pem"), key: join(at, "key.pem") };
+  }
+
+  const own = hasServer && OPENSSL ? certificates("tls-own", "IP:127.0.0.1") : { ca: "", cert: "", key: "" };
+  const tls = ({ cert, key }: typeof own, more = ""): string =>
+    `tls { cert_file: ${JSON.stringify(cert)}, key_file: ${JSON.stringify(key)}, timeout: 10, ${more} }`;
+  const server = hasServer && OPENSSL ? serverWith(tls(own)) : undefined;
+  const urlOf = async (scheme: string): Promise<string> =>
+    ((await server) as NatsServer).url.replace(/^\w+:/, `${scheme}:`);
+
+  it.each(["tls", "nats"])("%s:// with the right authority", async (scheme) => {
+    await succeeds(await urlOf(scheme), { PAMIR_NATS_CA: own.ca });
+  });
+
+  it.each(["tls", "nats"])("%s:// without an authority: a certificate that nothing vouches for", async (scheme) => {
+    expect(await refused(await urlOf(scheme))).toMatch(
+      /^pamir: NATS at [\d.:]+: the server's certificate is not trusted \(.+\): PAMIR_NATS_CA names a file of authorities \(PAMIR_NATS\)\n$/,
+    );
+  });
+
+  it("another authority", async () => {
+    const { ca } = certificates("tls-other", "IP:127.0.0.1");
+    expect(await refused(await urlOf("tls"), { PAMIR_NATS_CA: ca })).toMatch(
+      /the server's certificate is not trusted \(/,
+    );
+  });
+
+  it("a certificate of another host", async () => {
+    const elsewhere = certificates("tls-elsewhere", "DNS:nats.example.org");
+    const { url } = await serverWith(tls(elsewhere));
+    const err = await refused(url.replace(/^\w+:/, "tls:"), { PAMIR_NATS_CA: elsewhere.ca });
+    expect(err).toMatch(/the server's certificate is not trusted \(.*127\.0\.0\.1.*\)/);
+  });
+
+  it("a server that wants a certificate of each client", async () => {
+    const { url } = await serverWith(tls(own, `verify: true, ca_file: ${JSON.stringify(own.ca)}`));
+    const err = await refused(url.replace(/^\w+:/, "tls:"), { PAMIR_NATS_CA: own.ca });
+    expect(err).toMatch(
+      /^pamir: NATS at [\d.:]+: the server wants a certificate of this process, .* \(PAMIR_NATS\)\n$/,
+    );
+  });
+
+  it("tls:// where the server has none", async () => {
+    const { url } = await serverWith("");
+    expect(await refused(url.replace(/^\w+:/, "tls:"))).toMatch(/: take nats:\/\/ \(PAMIR_NATS\)\n$/);
+  });
+});
+
+describe.skipIf(!hasServer)("settings of servers", { timeout: 120_000, concurrent: true }, () => {
+  // Packets are at most as long; what nodes tell each other at the start goes in pieces.
+  it.each([1232, 1300, 8192])("messages of %d bytes at most", async (most) => {
+    const { url } = await serverWith(`max_payload: ${most}`);
+    await succeeds(url);
+  });
+
+  it("a server that ends in good order: its clients go to another one, and nothing is lost", async () => {
+    const cluster = await natsCluster(2, { config: 'lame_duck_grace_period: "1s"' });
+    servers.push(...cluster);
+    const [leaving, other] = cluster as [NatsServer, NatsServer];
+    const job = newJob();
+    const args = ["--nodes", "2", "-n", "2", "-x", 'PAMIR_OPTIONS={"silence":60000}', TRAFFIC, "250", "40"];
+    const nodes = [leaving, other].map(({ url }) => startLauncher(url, job, args, THROUGH));
+    await Promise.all(nodes.map(({ child }) => said(child, "begins")));
+    const left = leaving.lameDuck();
+    await delay(500);
+    // It takes no more clients.
+    const [ended] = await Promise.all([Promise.all(nodes.map((one) => one.ended)), left]);
+    expect(ended.map(({ status, err }) => [status, err])).toEqual(ended.map(() => [0, ""]));
+    expect(linesOf(...ended.map(({ out }) => out)).filter((line) => line.includes("all came"))).toHaveLength(2);
+    expect(leaving.log).toMatch(/lame duck/i);
+  });
+});
