@@ -1,5 +1,6 @@
 // The connection of this thread to a NATS server, by the package @nats-io/transport-node: what is used of it, how it is opened,
 // and its errors in words. The link, the meeting of nodes and the bootstrap each open one.
+import type { PeerCertificate } from "node:tls";
 import { PamiError } from "../core/error.js";
 import { systemClock } from "../support/clock.js";
 import { nodeModule } from "../support/host.js";
@@ -68,7 +69,7 @@ export async function connectNats(place: NatsPlace, opening: NatsOpening): Promi
   for (;;) {
     const left = until - systemClock.now();
     try {
-      if (!place.isTls) await Promise.any(place.servers.map((server) => greeting(server, Math.max(left, 100))));
+      await Promise.any(place.servers.map((server) => greeting(server, Math.max(left, 100))));
       return await client.connect({ ...options, timeout: Math.min(Math.max(left, 100), ANSWER_MS) });
     } catch (error) {
       const failure = notConnected(place, error);
@@ -93,10 +94,13 @@ export function natsPackage(): string {
 
 function optionsOf({ servers, isTls, user, password, token, credentials, authorities }: NatsPlace, client: NatsClient) {
   const { readFileSync } = nodeModule("fs") as typeof import("node:fs");
-  const ca = authorities === undefined ? {} : { caFile: authorities };
+  const tls = {
+    ...(authorities === undefined ? {} : { caFile: authorities }),
+    checkServerIdentity: (host: string, certificate: PeerCertificate) => checkIdentity(servers, host, certificate),
+  };
   return {
     servers,
-    ...(isTls || authorities !== undefined ? { tls: ca } : {}),
+    ...(isTls || authorities !== undefined ? { tls } : {}),
     ...(user === undefined ? {} : { user, pass: password }),
     ...(token === undefined ? {} : { token }),
     ...(credentials === undefined ? {} : { authenticator: client.credsAuthenticator(readFileSync(credentials)) }),
@@ -141,17 +145,37 @@ export async function checkRights(connection: NatsConnection, job: string, subje
   if (error instanceof PamiError) throw error;
 }
 
+/**
+ * Whether a certificate is of a server that PAMIR_NATS names, or of one that these have named. The client gives Node no name for a
+ * server with an IP address, and Node then looks for "localhost".
+ */
+function checkIdentity(servers: readonly string[], host: string, certificate: PeerCertificate): Error | undefined {
+  const { checkServerIdentity } = nodeModule("tls") as typeof import("node:tls");
+  const hosts = servers.map((server) => hostOf(server).hostname);
+  const errors = (host === "localhost" ? hosts : [...hosts, host]).map((one) => checkServerIdentity(one, certificate));
+  return errors.includes(undefined) ? undefined : errors[0];
+}
+
+function hostOf(server: string): { hostname: string; port: number } {
+  const { hostname, port } = new URL(`nats://${server}`);
+  return { hostname: hostname.replace(/^\[(.*)\]$/, "$1"), port: Number(port) };
+}
+
+const WANTS_CERTIFICATE =
+  "the server wants a certificate of each client (verify), and pamir has none: let it know clients by users or credentials";
+
 /** An error that another attempt would meet again. */
 class OtherProgramError extends Error {}
 
 /**
- * Waits for the first line of a server. The client would keep a connection to a program that says nothing, and so the process.
+ * Waits for the first line of a server, which comes in clear also with TLS. The client would keep a connection to a program that says
+ * nothing, and so the process.
  * @throws Error no server is there
  */
 function greeting(server: string, timeout: number): Promise<void> {
   const { connect } = nodeModule("net") as typeof import("node:net");
-  const { hostname, port } = new URL(`nats://${server}`);
-  const socket = connect({ host: hostname.replace(/^\[(.*)\]$/, "$1"), port: Number(port) });
+  const { hostname, port } = hostOf(server);
+  const socket = connect({ host: hostname, port });
   let cancel = (): void => {};
   return new Promise<void>((resolve, reject) => {
     const most = Math.round(Math.min(timeout, ANSWER_MS));
@@ -162,8 +186,11 @@ function greeting(server: string, timeout: number): Promise<void> {
       isConnected = true;
     });
     socket.once("data", (bytes) => {
-      if (bytes.subarray(0, 5).toString("latin1") === "INFO ") resolve();
-      else reject(new OtherProgramError("another program than NATS answers there"));
+      const line = bytes.toString("latin1");
+      if (!line.startsWith("INFO ")) reject(new OtherProgramError("another program than NATS answers there"));
+      // The client would end at its time, and say nothing.
+      else if (/"tls_verify":\s*true/.test(line)) reject(new OtherProgramError(WANTS_CERTIFICATE));
+      else resolve();
     });
     socket.on("close", () => reject(new Error("the server has closed the connection")));
   }).finally(() => {
@@ -185,11 +212,6 @@ function notConnected({ servers, isTls }: NatsPlace, cause: unknown): { error: P
   if (other !== undefined) return made(message, true);
   if (/authorization|authentication/i.test(`${name} ${message}`))
     return made("the server refuses this process's user, token or credentials: PAMIR_NATS and PAMIR_NATS_CREDS", true);
-  if (/certificate.required|bad.certificate/i.test(`${message} ${code}`))
-    return made(
-      "the server wants a certificate of this process, and pamir gives none: give it a user or credentials",
-      true,
-    );
   if (/certificate|self.signed|altname/i.test(`${message} ${code}`))
     return made(
       `the server's certificate is not trusted (${message}): PAMIR_NATS_CA names a file of authorities`,

@@ -26,6 +26,7 @@ interface NodeModules {
   child_process: typeof import("node:child_process");
   v8: typeof import("node:v8");
   stream: typeof import("node:stream");
+  tls: typeof import("node:tls");
   tty: typeof import("node:tty");
   vm: typeof import("node:vm");
 }

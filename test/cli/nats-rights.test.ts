@@ -232,7 +232,7 @@ describe.skipIf(!hasServer || !OPENSSL)("TLS", { timeout: 60_000, concurrent: tr
     const { url } = await serverWith(tls(own, `verify: true, ca_file: ${JSON.stringify(own.ca)}`));
     const err = await refused(url.replace(/^\w+:/, "tls:"), { PAMIR_NATS_CA: own.ca });
     expect(err).toMatch(
-      /^pamir: NATS at [\d.:]+: the server wants a certificate of this process, .* \(PAMIR_NATS\)\n$/,
+      /^pamir: NATS at [\d.:]+: the server wants a certificate of each client \(verify\), and .* \(PAMIR_NATS\)\n$/,
     );
   });
 
