@@ -69,8 +69,9 @@ class NatsStream {
       write: (bytes: Uint8Array, _, done) => this.#write(bytes, done),
       final: (done) => this.#send(END, NONE, done),
       destroy: (error, done) => {
-        if (!this.#hasEnded) this.#publish(messageOf(RESET, 0, 0));
+        const isOpen = !this.#hasEnded;
         this.#close();
+        if (isOpen) this.#tryPublish(messageOf(RESET, 0, 0));
         done(error);
       },
     });
@@ -99,7 +100,18 @@ class NatsStream {
 
   #emit(message: Uint8Array): void {
     this.#sentAt = systemClock.now();
-    this.#publish(message);
+    const error = this.#tryPublish(message);
+    if (error !== undefined) this.duplex.destroy(error as Error);
+  }
+
+  /** @returns the error of a connection that is closed */
+  #tryPublish(message: Uint8Array): unknown {
+    try {
+      this.#publish(message);
+      return undefined;
+    } catch (error) {
+      return error;
+    }
   }
 
   #acknowledge(): void {

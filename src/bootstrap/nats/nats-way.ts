@@ -131,6 +131,7 @@ class NatsRendezvous implements RendezvousPlace {
   async close(): Promise<void> {
     const closed = [...this.#streams].map((stream) => new Promise<void>((resolve) => stream.once("close", resolve)));
     await Promise.race([Promise.all(closed), pause(LINGER_MS, false)]);
+    for (const stream of this.#streams) stream.destroy();
     await this.#connection.close();
   }
 }
