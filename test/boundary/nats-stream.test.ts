@@ -8,6 +8,8 @@ import { connectNats, deniedSubject } from "../../src/nats/connection.js";
 import { natsPlace } from "../../src/nats/place.js";
 import { NATS_SERVER, NatsServer } from "../support/nats-server.js";
 
+const FIRST = Uint8Array.of(1, 2, 3);
+
 describe.skipIf(NATS_SERVER === undefined)("streams over a NATS server", { timeout: 30_000 }, () => {
   const servers: NatsServer[] = [];
   afterAll(() => Promise.all(servers.map((server) => server.close())));
@@ -25,6 +27,7 @@ describe.skipIf(NATS_SERVER === undefined)("streams over a NATS server", { timeo
     });
     await listenAtSubject(one, "a", "pamir.a.b", (stream) => take(stream));
     const near = await connectToSubject(other, "pamir.a.b", "pamir.a.c", 5000, deniedSubject(other, "a"));
+    near.write(FIRST);
     return { one, other, near, far: await taken };
   }
 
@@ -35,9 +38,33 @@ describe.skipIf(NATS_SERVER === undefined)("streams over a NATS server", { timeo
     const parts: Uint8Array[] = [];
     far.on("data", (part: Uint8Array) => parts.push(part));
     await once(far, "end");
-    expect(Buffer.concat(parts).equals(sent)).toBe(true);
+    expect(Buffer.concat([...parts]).equals(Buffer.concat([FIRST, sent]))).toBe(true);
     for (const stream of [near, far]) stream.destroy();
     await Promise.all([one.close(), other.close()]);
+  });
+
+  it("are taken once they have data: one that its other side gives up before is none", async () => {
+    const server = await NatsServer.start();
+    servers.push(server);
+    const connection = await connectNats(natsPlace({ nats: server.url, job: "a" }), { name: "test" });
+    const answers: (number | undefined)[] = [];
+    for (const name of ["c", "d"])
+      connection.subscribe(`pamir.a.${name}`, { callback: (_, { data }) => answers.push(data[0]) });
+    let taken = 0;
+    await listenAtSubject(connection, "a", "pamir.a.b", () => taken++);
+    const [ACK, DATA, RESET] = [0, 1, 3];
+    const send = (kind: number, number: number, reply: string): void =>
+      connection.publish("pamir.a.b", Uint8Array.of(kind, 0, 0, 0, number, 0, 0, 0, 0, 7), { reply });
+    send(ACK, 0, "pamir.a.c");
+    send(RESET, 0, "pamir.a.c");
+    send(ACK, 0, "pamir.a.d");
+    await connection.flush();
+    await connection.flush();
+    expect([taken, answers]).toEqual([0, [ACK, ACK]]);
+    send(DATA, 1, "pamir.a.d");
+    await connection.flush();
+    expect(taken).toBe(1);
+    await connection.close();
   });
 
   it("end with an error once their connection is closed, and throw nothing", async () => {

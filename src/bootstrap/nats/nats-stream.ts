@@ -187,6 +187,7 @@ function messageOf(kind: number, number: number, ack: number, data: Uint8Array =
 
 /**
  * Listens at a subject of a job.
+ * @param onStream called with each stream whose other side has written to it
  * @returns a function that ends this, and leaves the streams @throws PAMIR_NATS this user may not
  */
 export async function listenAtSubject(
@@ -197,6 +198,8 @@ export async function listenAtSubject(
 ): Promise<() => void> {
   const streams = new Map<string, NatsStream>();
   const numbers = new Map<string, string>();
+  /** Streams without data: the other side gives one up if it was told before that nothing listens here. */
+  const empty = new Set<NatsStream>();
   let count = 0;
   const open = (to: string): NatsStream => {
     const number = `${++count}`;
@@ -205,11 +208,13 @@ export async function listenAtSubject(
     const close = (): void => {
       streams.delete(to);
       numbers.delete(number);
+      empty.delete(stream);
     };
     const stream = new NatsStream(publish, chunkOf(connection), () => {}, close);
     streams.set(to, stream);
     numbers.set(number, to);
-    onStream(stream.duplex);
+    empty.add(stream);
+    stream.duplex.on("error", () => {});
     stream.greet();
     return stream;
   };
@@ -218,7 +223,9 @@ export async function listenAtSubject(
     if (error !== null || !message.reply) return;
     const kind = message.data[0];
     const stream = streams.get(message.reply) ?? (kind === RESET ? undefined : open(message.reply));
-    stream?.hear(message);
+    if (stream === undefined) return;
+    if ((kind === DATA || kind === END) && empty.delete(stream)) onStream(stream.duplex);
+    stream.hear(message);
   };
   const toStream = (error: Error | null, message: NatsMessage): void => {
     const to = numbers.get(message?.subject.slice(subject.length + 1) ?? "");
