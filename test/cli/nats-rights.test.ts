@@ -96,7 +96,7 @@ describe.skipIf(!hasServer)("rights", { timeout: 60_000, concurrent: true }, () 
   ])("a user who may not use the subjects of %s", async (_, own, lacks) => {
     const subjects = JSON.stringify(own.map((one) => `pamir.weather.${one}`));
     const server = await serverFor(user("weather", `publish: ${subjects}, subscribe: ${subjects}`));
-    const ended = await runTwo(urlOf(server, "weather"), "weather", ["-n", "2", TRAFFIC, "1"]);
+    const ended = await runTwo(urlOf(server, "weather"), "weather", ["-n", "2", "--on-error", "abort", TRAFFIC, "1"]);
     expect(ended.every(({ status }) => status !== 0)).toBe(true);
     const text = ended.map(({ err }) => err).join("");
     expect(text).toMatch(
