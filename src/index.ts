@@ -130,6 +130,7 @@ export type { RmwOperation, RmwType } from "./protocol/rma/rmw.js";
 export { type AttachPort, attach } from "./start/attach.js";
 export { type HostMode, type Info, info } from "./start/info.js";
 export type { AdoptOptions, AskOptions, Job, SpawnOptions } from "./start/job.js";
+export type { NatsJob } from "./start/join/nats-job.js";
 export { launch } from "./start/launch.js";
 export type { LaunchOptions, TraceOptions } from "./start/launch-options.js";
 export type { AdoptTarget, TaskExit } from "./start/tasks/monitor.js";

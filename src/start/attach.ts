@@ -31,6 +31,7 @@ import type { MessagePortLike } from "../support/like.js";
 import { after } from "../support/timers.js";
 import { makeClient } from "./client.js";
 import type { Joined } from "./join/join.js";
+import type { NatsJob } from "./join/nats-job.js";
 import type { PortsNode } from "./node/private-node.js";
 import type { InlineParts } from "./node/started-agent.js";
 import {
@@ -53,19 +54,21 @@ let turns: Promise<unknown> = Promise.resolve();
 
 /**
  * Joins the job that started this worker. Without a port, a second call returns the same client.
- * @param port for a worker that the program started: one end of a channel whose other end `job.adopt` gets. attach() then
- *   waits for that call. After its client is closed, the worker may join another job
+ * @param given for a worker that the program started: one end of a channel whose other end `job.adopt` gets. attach() then
+ *   waits for that call. After its client is closed, the worker may join another job. For a process, the job that it meets at a
+ *   NATS server: variables of the environment say the rest, such as the job key
  * @throws PAMIR_NOT_IN_JOB if no job started this thread, PAMIR_VERSION if another version of pamir did, PAMIR_INVAL
  */
-export async function attach(port?: AttachPort): Promise<Client> {
-  if (port === undefined) {
-    attached ??= attachHere();
+export async function attach(given?: AttachPort | NatsJob): Promise<Client> {
+  if (given === undefined || "nats" in Object(given)) {
+    attached ??= attachHere(given as NatsJob | undefined);
     return attached;
   }
+  const port = given as Partial<AttachPort> | null;
   if (typeof port?.postMessage !== "function") {
     throw new PamiError("PAMIR_INVAL", `port of attach() is ${show(port)}, not a MessagePort`);
   }
-  const turn = turns.then(() => attachBy(port));
+  const turn = turns.then(() => attachBy(port as AttachPort));
   turns = turn.catch(() => {});
   return turn;
 }
@@ -85,13 +88,13 @@ async function attachBy(port: AttachPort): Promise<Client> {
   return attached;
 }
 
-async function attachHere(): Promise<Client> {
+async function attachHere(place?: NatsJob): Promise<Client> {
   const threads = nodeModule("worker_threads");
   if (threads !== undefined) {
     const bootstrap = (threads.workerData as { [BOOTSTRAP]?: StartMessage } | null)?.[BOOTSTRAP];
-    if (bootstrap === undefined) {
+    if (bootstrap === undefined || place !== undefined) {
       if (!threads.isMainThread) throw notInJob();
-      const { start, memory, onLeave, lookAtSlots, onClient, inline } = await joinMainThread();
+      const { start, memory, onLeave, lookAtSlots, onClient, inline } = await joinMainThread(place);
       const openKernel = await kernelOpener(start.kernel);
       const client = clientOf(start, memory, openKernel, { onLeave, lookAtSlots, inline });
       onClient?.(client);
@@ -110,11 +113,12 @@ async function attachHere(): Promise<Client> {
 }
 
 /** In a main thread: a launcher may have started this process, `pamir run` or mpiexec for instance. */
-async function joinMainThread(): Promise<Joined> {
+async function joinMainThread(place: NatsJob | undefined): Promise<Joined> {
   // The module that `pamir run` loads first hides the variables: see src/cli/run/task-output.ts.
   (globalThis as unknown as { process?: Record<symbol, () => void> }).process?.[Symbol.for("pamir.task")]?.();
   const launched = environment(LAUNCHED);
-  if (launched === undefined) return (await import("./join/by-launcher.js")).joinByLauncher();
+  if (launched === undefined || place !== undefined)
+    return (await import("./join/by-launcher.js")).joinByLauncher(place);
   return (await import("./join/by-run.js")).joinLaunched(launched);
 }
 

@@ -8,9 +8,14 @@ import { PamiError } from "../../core/error.js";
 import { environment } from "../../support/host.js";
 import { printable } from "../../support/printable.js";
 import { type Joined, joinBy } from "./join.js";
+import { meetAt, type NatsJob } from "./nats-job.js";
 
-/** Joins the job of the launcher that started this process. @throws PAMIR_NOT_IN_JOB and what openBootstrap() throws */
-export async function joinByLauncher(): Promise<Joined> {
+/**
+ * Joins the job of the launcher that started this process, or one that meets at a NATS server.
+ * @throws PAMIR_NOT_IN_JOB and what openBootstrap() throws
+ */
+export async function joinByLauncher(place?: NatsJob): Promise<Joined> {
+  if (place !== undefined) meetAt(place, process.env);
   const options = {
     insecure: environment("PAMIR_INSECURE") === "1",
     onWait: ({ waited, most, what }: BootstrapWait) =>
