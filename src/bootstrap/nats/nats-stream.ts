@@ -170,6 +170,13 @@ class NatsStream {
   }
 }
 
+/** Whether a message may be the first one of a stream: later ones also come for a stream that this side has closed. */
+function isFirst(data: Uint8Array): boolean {
+  if (data.length < HEAD) return false;
+  const view = new DataView(data.buffer, data.byteOffset, data.length);
+  return view.getUint8(0) <= DATA && view.getUint32(1) <= 1 && view.getUint32(5) === 0;
+}
+
 /** Bytes of data that a message may have: the client throws at a longer one. */
 function chunkOf({ info }: NatsConnection): number {
   return Math.max(1, Math.min(CHUNK, (info?.max_payload ?? CHUNK) - HEAD));
@@ -222,7 +229,7 @@ export async function listenAtSubject(
     // Without a reply subject, the client has "" there.
     if (error !== null || !message.reply) return;
     const kind = message.data[0];
-    const stream = streams.get(message.reply) ?? (kind === RESET ? undefined : open(message.reply));
+    const stream = streams.get(message.reply) ?? (isFirst(message.data) ? open(message.reply) : undefined);
     if (stream === undefined) return;
     if ((kind === DATA || kind === END) && empty.delete(stream)) onStream(stream.duplex);
     stream.hear(message);
