@@ -100,6 +100,9 @@ export class Communicator implements RankGroup {
   survivors: Geometry | undefined;
   /** Operations that wait for room: a geometry has at most 64 under way. */
   readonly #waiting: (() => Result)[] = [];
+  /** Operations that were begun and are not over. */
+  #underWay = 0;
+  #isClosed = false;
   /** The geometry of one member, while it is made by a promise. */
   #making: Promise<Geometry> | undefined;
 
@@ -139,10 +142,13 @@ export class Communicator implements RankGroup {
       ...parameters,
       onDone: (cookie: unknown, result: Result): void => {
         onDone(cookie, result);
+        this.#underWay--;
         while (this.#waiting.length > 0 && this.#waiting[0]?.() !== EAGAIN) this.#waiting.shift();
+        if (this.#isClosed) this.close();
       },
     } as CollectiveParametersOf[CollectiveType];
     const start = (): Result => geometry.collective(type, all);
+    this.#underWay++;
     if (this.#waiting.length > 0 || start() === EAGAIN) this.#waiting.push(start);
   }
 
@@ -237,8 +243,10 @@ export class Communicator implements RankGroup {
     return ranks.map((rank) => this.endpoints[rank] as Endpoint);
   }
 
-  /** Gives its geometry back. */
+  /** Gives its geometry back: behind the operations that were begun, unless it is revoked. */
   close(): void {
+    this.#isClosed = true;
+    if (this.#underWay > 0 && !this.isRevoked) return;
     this.survivors?.close();
     if (this.number > 0) this.#geometry?.close();
   }

@@ -52,6 +52,22 @@ static int reductions(void) {
   return is_kept;
 }
 
+/* Elements in packed structs, where the short way of an aligned double is known. */
+static int misaligned(void) {
+  struct __attribute__((packed)) { char before; double value; char after; } all[2] = {{1, rank, 2}, {3, 0, 4}};
+  void *in = (char *)&all[0] + 1, *out = (char *)&all[1] + 1;
+  double aligned = 1, sum = 0;
+  int is_kept = 1;
+  for (int i = 0; i < 3; i++) MPI_Allreduce(&aligned, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+  MPI_Allreduce(in, out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+  is_kept &= all[0].value == rank && all[1].value == size * (size - 1) / 2.0;
+  MPI_Scan(in, out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+  is_kept &= all[1].value == rank * (rank + 1) / 2.0;
+  MPI_Allreduce(MPI_IN_PLACE, in, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  is_kept &= all[0].value == size - 1 && all[0].before == 1 && all[0].after == 2;
+  return is_kept && all[1].before == 3 && all[1].after == 4;
+}
+
 /* Two by two matrices: their product depends on the order. */
 static void multiply(void *in, void *inout, int *length, MPI_Datatype *type) {
   int *a = in, *b = inout;
@@ -208,6 +224,7 @@ int main(int argc, char **argv) {
   rule("long broadcast of the last rank", broadcasts(size - 1, 50000));
   rule("broadcast of nothing", broadcasts(0, 0));
   rule("reductions", reductions());
+  rule("misaligned elements", misaligned());
   rule("operations of the user", operations_of_the_user());
   rule("scans", scans());
   rule("gather and scatter", gathers());

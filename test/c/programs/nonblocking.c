@@ -294,6 +294,27 @@ static int persistent(void) {
   return is_kept;
 }
 
+/* A communicator goes once its operations are over. Open MPI 4.1.4 crashes. */
+static int freed(void) {
+  int is_kept = 1;
+#ifndef OPEN_MPI
+  for (int i = 0; i < 20; i++) {
+    MPI_Comm comm;
+    MPI_Request requests[2];
+    int sum = -1;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    if (i % 2) MPI_Barrier(comm);
+    for (double end = MPI_Wtime() + (rank == i % size ? 0.005 : 0); MPI_Wtime() < end;) continue;
+    MPI_Iallreduce(&i, &sum, 1, MPI_INT, MPI_SUM, comm, &requests[0]);
+    MPI_Ibarrier(comm, &requests[1]);
+    MPI_Comm_free(&comm);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    is_kept &= sum == i * size;
+  }
+#endif
+  return is_kept;
+}
+
 /* A send and a receive as one request. MPI 3 has none. */
 static int sends_and_receives(void) {
   int is_kept = 1;
@@ -326,6 +347,7 @@ int main(int argc, char **argv) {
   rule("types with gaps", gaps());
   rule("types by member", types_by_member());
   rule("persistent operations", persistent());
+  rule("freed before the end", freed());
   rule("sends and receives", sends_and_receives());
   MPI_Finalize();
   return 0;

@@ -1,4 +1,5 @@
 // Buffers of collective operations as bytes without gaps: views of the program's memory, or packed copies of types with gaps.
+import { ELEMENT_TYPES } from "../../../core/reduction.js";
 import { ERR } from "../constants.js";
 import { MpiFailure } from "../failure.js";
 import type { MpiState } from "../state.js";
@@ -41,6 +42,11 @@ export function endOf(send: DenseBuffer | undefined, receive: DenseBuffer | unde
 const VIEWS_MAX = 64;
 const NOTHING_LEFT = (): void => {};
 
+/** Whether elements begin where the kernels of reductions take none: in a packed struct, say. */
+function isMisaligned(buffer: number, { element }: Datatype): boolean {
+  return element !== undefined && buffer % ELEMENT_TYPES[element].align !== 0;
+}
+
 export class Sides {
   readonly #state: MpiState;
   readonly #views = new Map<number, Uint8Array>();
@@ -62,7 +68,7 @@ export class Sides {
     const isWhole = isPair || isDense(type);
     const bytes = count * type.extent;
     if (isWhole && bytes > 0 && buffer === 0) throw new MpiFailure(ERR.BUFFER, `the buffer of ${bytes} bytes is NULL`);
-    if (isWhole && !this.#state.isApart) {
+    if (isWhole && !this.#state.isApart && !(isReduced && isMisaligned(buffer, type))) {
       return { view: this.#viewOf(buffer, bytes), end: NOTHING_LEFT };
     }
     return this.#packed([{ at: buffer, count, type: isPair ? wholePair(type) : type }], isGiven);
