@@ -201,7 +201,7 @@ describe.skipIf(!isLinux)("processes that find each other by a rendezvous", { ti
     ['{"kernel":"c"}', /kernel of PAMIR_OPTIONS is "c"/],
     ['{"contexts":0}', /contexts is 0, not an integer from 1/],
     ['{"silence":99}', /silence of PAMIR_OPTIONS is 99, not an integer from 100/],
-    ['{"link":"tcp"}', /link of PAMIR_OPTIONS is "tcp", not "udp" or "websocket"/],
+    ['{"link":"tcp"}', /link of PAMIR_OPTIONS is "tcp", not "udp" or "websocket" or "nats"/],
     ['{"packetBytes":1228}', /packetBytes of PAMIR_OPTIONS is 1228, not an integer from 1232 to 65504/],
     ['{"packetBytes":1234}', /packetBytes of PAMIR_OPTIONS is 1234, not a multiple of 4/],
     ['{"port":0}', /port of PAMIR_OPTIONS is 0, not an integer from 1 to 65535/],

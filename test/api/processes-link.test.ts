@@ -94,8 +94,8 @@ describe("processes that share no memory", () => {
     it("by no link of an unknown name, also where none is needed", async () => {
       for (const system of ["freebsd", platform]) {
         Object.defineProperty(process, "platform", { value: system });
-        const why = /^link of launch\(\) is "nats", not "udp" or "websocket": PAMIR_LINK_MODULE names/;
-        const launching = launch(null, { tasks: 1, join: true, processes: 1, heapBytes: 2 ** 21, link: "nats" });
+        const why = /^link of launch\(\) is "tcp", not "udp" or "websocket" or "nats": PAMIR_LINK_MODULE names/;
+        const launching = launch(null, { tasks: 1, join: true, processes: 1, heapBytes: 2 ** 21, link: "tcp" });
         await expect(launching).rejects.toThrow(why);
       }
       Object.defineProperty(process, "platform", { value: "freebsd" });

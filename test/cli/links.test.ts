@@ -46,7 +46,7 @@ describe.skipIf(process.platform === "win32")("a link of a user's own", () => {
     expect({ status, opened: stderr.match(/opens unix:/g)?.length }).toEqual({ status: 0, opened: 2 });
     const other = run("-n", "2", "--nodes", "2", ...variable, "--link", "tcp", app);
     expect(other.status).toBe(2);
-    expect(other.stderr).toContain('link of PAMIR_OPTIONS is "tcp", not "udp" or "websocket" or "told"');
+    expect(other.stderr).toContain('link of PAMIR_OPTIONS is "tcp", not "udp" or "websocket" or "nats" or "told"');
   });
 
   it.each([
