@@ -5,14 +5,19 @@
 //   pamir.JOB.boot.KEY.m.ID     a node's own subject, for the answers
 //   pamir.JOB.keys              the fingerprint KEY of each node's job key: nodes with another key never meet these, and say so
 //
-//   node → collector            { join: ID, nodes, tasks, host, version }, each second: a node that falls silent is dropped
-//   collector → node            { wait }, { start: NODE, epoch }, { full }, { differs } or { moved }
-//   collector → collector       { claim: ID }
+//   node → collector            { join: ID, nodes, tasks, host, version }, twice a second: a node that falls silent is dropped
+//   collector → node            { to: ID, from: ID } and { wait, round }, { start: NODE, epoch }, { full }, { differs } or { moved }
+//   node → collector            { join: ID, ..., round }, at once: it is there. Of such nodes alone the job is made
+//   collector → collector       { claim: ID }; { claim: ID, against: ID } once the other one is known
 //   node → collector            { has: ID }: it has its number; { leaves: ID }
 //
-// A node to which the server says that nothing listens (status 503) becomes a collector. Two that do so at once hear of each
-// other: the one with the greater ID gives way, unless it has given out numbers. Core NATS keeps the membership, so a server
-// needs no JetStream: until the start the collector has it, from then on the nodes themselves.
+// A node to which the server says that nothing listens (status 503) becomes a collector; so does one without an answer for some
+// seconds, since a program that subscribes to all subjects counts as a listener. Two collectors hear of each other: the one
+// with the greater ID gives way, unless it has given out numbers. A node answers the rounds of one collector.
+// Core NATS keeps the membership, so a server needs no JetStream: until the start the collector has it, from then on the nodes.
+//
+// The server, and every program that it admits, may record messages and say them again. IDs and rounds are random, and used once.
+// A message gives a number, or takes a collector's part, only if it names an ID or a round of its receiver.
 import { PamiError } from "../../core/error.js";
 import { VERSION } from "../../generated/version.js";
 import { deniedSubject, type NatsConnection, type NatsMessage } from "../../nats/connection.js";
@@ -26,8 +31,13 @@ import { SealedMessages } from "./sealed-messages.js";
 
 /** Milliseconds between messages of a node that waits, and between claims of a collector. */
 const AGAIN_MS = 500;
-/** Milliseconds after which a node that has said nothing is dropped, or a collector that has not answered is given up. */
+/** Milliseconds after which a node that has said nothing is dropped. */
 const SILENT_MS = 5000;
+/**
+ * Milliseconds for the answers to a round, and without a sign of its collector after which a node answers another one. Most
+ * networks answer within a third of a second.
+ */
+const ROUND_MS = 2000;
 /** Milliseconds for which the collector tells the nodes their numbers again. */
 const LINGER_MS = 10_000;
 const NO_RESPONDERS = 503;
@@ -68,7 +78,11 @@ interface Join {
 
 /** All that a message may say. */
 type Said = Partial<Join> & {
+  readonly to?: string;
+  readonly from?: string;
+  readonly round?: string;
   readonly claim?: string;
+  readonly against?: string;
   readonly has?: string;
   readonly leaves?: string;
   readonly wait?: readonly string[];
@@ -78,6 +92,12 @@ type Said = Partial<Join> & {
   readonly differs?: string;
   readonly moved?: boolean;
 };
+
+const ID = /^[\da-f]{16}$/;
+
+function randomId(): string {
+  return needModule("crypto").randomBytes(8).toString("hex");
+}
 
 /**
  * Meets the other nodes.
@@ -103,6 +123,11 @@ class Attendance {
   readonly #ends: (() => void)[] = [];
   #came: readonly string[] = [];
   #heardAt = systemClock.now();
+  /** Milliseconds without an answer after which this node collects: seldom those of another node. */
+  readonly #patience = ROUND_MS * (1 + Math.random());
+  /** The collector whose rounds this node answers, and when it was heard last. */
+  #from = "";
+  #fromAt = 0;
   #collector: Collector | undefined;
   #settled: Promise<void> | undefined;
   /** Ends the collector of this node. */
@@ -114,9 +139,14 @@ class Attendance {
     this.#options = options;
     this.#messages = new SealedMessages(key, job);
     this.#subject = `pamir.${job}.boot.${this.#messages.fingerprint}`;
-    const id = needModule("crypto").randomBytes(8).toString("hex");
-    this.#own = `${this.#subject}.m.${id}`;
+    const id = randomId();
+    this.#own = this.#subjectOf(id);
     this.#join = { join: id, nodes, tasks, host, version: VERSION };
+  }
+
+  /** The own subject of a node. */
+  #subjectOf(id: string): string {
+    return `${this.#subject}.m.${id}`;
   }
 
   async meet(): Promise<Met & { readonly settled: Promise<void> }> {
@@ -134,7 +164,7 @@ class Attendance {
     this.#subscribe(this.#own, (message) => this.#hear(message, settle));
     this.#watchKeys();
     const again = (): void => {
-      this.#ask();
+      this.#ask(settle);
       stop = after(AGAIN_MS, again);
     };
     let stop = after(0, again);
@@ -153,11 +183,13 @@ class Attendance {
   }
 
   /** Asks the collector for a number, or says again that this node is there. */
-  #ask(): void {
+  #ask(settle: (result: Met | PamiError) => void): void {
     if (this.#collector !== undefined) return;
-    this.#connection.publish(this.#subject, this.#messages.seal(this.#join), { reply: this.#own });
-    // A collector that has fallen silent: the server says so if its process has ended.
-    if (systemClock.now() - this.#heardAt > SILENT_MS) this.#came = [];
+    if (systemClock.now() - this.#heardAt > this.#patience) {
+      this.#collect(settle);
+      return;
+    }
+    this.#tell(this.#subject, this.#join);
   }
 
   #hear({ data, headers }: NatsMessage, settle: (result: Met | PamiError) => void): void {
@@ -166,20 +198,35 @@ class Attendance {
       return;
     }
     const said = this.#messages.open(data) as Said | undefined;
-    if (typeof said !== "object" || said === null) return;
+    if (typeof said !== "object" || said === null || said.to !== this.#join.join) return;
     this.#heardAt = systemClock.now();
     const { job } = this.#options;
     const refuse = (why: string): void => settle(new PamiError("PAMIR_BOOTSTRAP", `job ${job}: ${why}`));
     if (said.start !== undefined && said.epoch !== undefined) settle({ node: said.start, epoch: said.epoch });
     else if (said.full) refuse("all of its nodes are there: a job of this name runs at the server");
     else if (said.differs !== undefined) refuse(said.differs);
-    else if (said.wait !== undefined) this.#came = said.wait;
+    else if (said.moved) this.#from = "";
+    else if (said.wait !== undefined && said.from !== undefined) this.#answer(said.from, said.wait, said.round);
+  }
+
+  /** Two collectors that begin at once both hear this node: the one that is heard first may count it. */
+  #answer(from: string, came: readonly string[], round: string | undefined): void {
+    const now = systemClock.now();
+    if (this.#collector !== undefined) return;
+    if (this.#from !== "" && this.#from !== from && now - this.#fromAt < ROUND_MS) return;
+    this.#from = from;
+    this.#fromAt = now;
+    this.#came = came;
+    if (round !== undefined) this.#tell(this.#subject, { ...this.#join, round });
   }
 
   /** Nothing listens: this node becomes the collector. */
   #collect(settle: (result: Met | PamiError) => void): void {
     if (this.#collector !== undefined) return;
-    const collector = new Collector(this.#join, (to, said) => this.#tell(to, said), this.#subject, {
+    const { join: from } = this.#join;
+    const tellAll = (said: Said): void => this.#tell(this.#subject, said);
+    const tell = (to: string, said: Said): void => this.#tell(this.#subjectOf(to), { ...said, to, from });
+    const collector = new Collector(this.#join, tell, tellAll, {
       onCome: (hosts) => {
         this.#came = hosts;
       },
@@ -189,7 +236,8 @@ class Attendance {
       },
       onMoved: () => {
         this.#stopCollecting();
-        this.#ask();
+        this.#heardAt = systemClock.now();
+        this.#ask(settle);
       },
     });
     this.#collector = collector;
@@ -199,9 +247,9 @@ class Attendance {
       subscription.unsubscribe();
     };
     const subscription = this.#connection.subscribe(this.#subject, {
-      callback: (error, { data, reply }) => {
+      callback: (error, { data }) => {
         const said = error === null ? (this.#messages.open(data) as Said | undefined) : undefined;
-        if (typeof said === "object" && said !== null) collector.hear(said, reply || undefined);
+        if (typeof said === "object" && said !== null) collector.hear(said);
       },
     });
     void this.#connection.flush().then(
@@ -250,8 +298,9 @@ interface CollectorEvents {
 
 interface Comer {
   readonly host: string;
-  readonly reply: string;
   heardAt: number;
+  /** The last round that it has answered. */
+  round: string;
   hasNumber: boolean;
 }
 
@@ -259,9 +308,12 @@ interface Comer {
 class Collector {
   readonly #join: Join;
   readonly #tell: (to: string, said: Said) => void;
-  readonly #subject: string;
+  readonly #tellAll: (said: Said) => void;
   readonly #events: CollectorEvents;
   readonly #comers = new Map<string, Comer>();
+  /** Undefined: fewer nodes than the job has were there. */
+  #round: string | undefined;
+  #roundAt = 0;
   /** By id, once all have come. */
   #numbers: ReadonlyMap<string, number> | undefined;
   #epoch = "";
@@ -269,10 +321,16 @@ class Collector {
   #cancel = (): void => {};
   #settle = (): void => {};
 
-  constructor(join: Join, tell: (to: string, said: Said) => void, subject: string, events: CollectorEvents) {
+  /** @param tell a node, by its id @param tellAll other collectors */
+  constructor(
+    join: Join,
+    tell: (to: string, said: Said) => void,
+    tellAll: (said: Said) => void,
+    events: CollectorEvents,
+  ) {
     this.#join = join;
     this.#tell = tell;
-    this.#subject = subject;
+    this.#tellAll = tellAll;
     this.#events = events;
   }
 
@@ -280,49 +338,59 @@ class Collector {
   open(): void {
     if (this.#isClosed) return;
     const { join, host } = this.#join;
-    this.#comers.set(join, { host, reply: "", heardAt: Number.POSITIVE_INFINITY, hasNumber: true });
+    this.#comers.set(join, { host, heardAt: Number.POSITIVE_INFINITY, round: "", hasNumber: true });
     const claim = (): void => {
-      this.#tell(this.#subject, { claim: join });
-      this.#drop();
       this.#cancel = after(AGAIN_MS, claim);
+      this.#tellAll({ claim: join });
+      this.#drop();
+      this.#look();
     };
     claim();
-    this.#look();
   }
 
-  hear(said: Said, reply: string | undefined): void {
+  hear(said: Said): void {
     const { join: own } = this.#join;
-    if (said.claim !== undefined && said.claim !== own) this.#hearClaim(said.claim, reply);
+    if (said.claim !== undefined) this.#hearClaim(said.claim, said.against);
     else if (said.has !== undefined) this.#hasNumber(said.has);
     else if (said.leaves !== undefined && this.#numbers === undefined) this.#comers.delete(said.leaves);
-    else if (said.join !== undefined && said.join !== own && reply !== undefined) this.#come(said as Join, reply);
+    else if (said.join !== undefined && said.join !== own && ID.test(said.join)) this.#come(said as Said & Join);
   }
 
-  #hearClaim(other: string, reply: string | undefined): void {
-    if (this.#numbers !== undefined) {
-      if (reply !== undefined) this.#tell(reply, { full: true });
-      return;
-    }
-    if (other > this.#join.join) return;
-    for (const { reply: to } of this.#comers.values()) if (to !== "") this.#tell(to, { moved: true });
-    this.#events.onMoved();
+  /** A claim that was recorded is not against this collector, whose id is new. */
+  #hearClaim(other: string, against: string | undefined): void {
+    const { join: own } = this.#join;
+    if (other === own || !ID.test(other)) return;
+    if (this.#numbers !== undefined) this.#tell(other, { full: true });
+    else if (other > own) {
+      if (against !== own) this.#tellAll({ claim: own, against: other });
+    } else if (against === own) {
+      for (const id of this.#comers.keys()) if (id !== own) this.#tell(id, { moved: true });
+      this.#events.onMoved();
+    } else this.#tellAll({ claim: own, against: other });
   }
 
-  #come(given: Join, reply: string): void {
-    const { join: id, host } = given;
+  #come(given: Said & Join): void {
+    const { join: id, host, round = "" } = given;
     if (this.#numbers !== undefined) {
       const node = this.#numbers.get(id);
-      this.#tell(reply, node === undefined ? { full: true } : { start: node, epoch: this.#epoch });
+      this.#tell(id, node === undefined ? { full: true } : { start: node, epoch: this.#epoch });
       return;
     }
     const differs = this.#difference(given);
     if (differs !== undefined) {
-      this.#tell(reply, { differs });
+      this.#tell(id, { differs });
       return;
     }
-    this.#comers.set(id, { host, reply, heardAt: systemClock.now(), hasNumber: false });
-    this.#look();
-    if (this.#numbers === undefined) this.#tell(reply, { wait: this.#hosts });
+    const known = this.#comers.get(id);
+    const heardAt = systemClock.now();
+    this.#comers.set(id, { host, heardAt, round: round || (known?.round ?? ""), hasNumber: false });
+    if (known === undefined || round !== "") this.#look();
+    if (round === "" && this.#numbers === undefined) this.#ask(id);
+  }
+
+  #ask(id: string): void {
+    const wait = this.#hosts;
+    this.#tell(id, this.#round === undefined ? { wait } : { wait, round: this.#round });
   }
 
   get #hosts(): string[] {
@@ -345,20 +413,36 @@ class Collector {
     for (const [id, { heardAt }] of this.#comers) if (heardAt < before) this.#comers.delete(id);
   }
 
-  /** Gives out numbers once all nodes are there. */
+  /** Asks all once enough nodes are there, and gives out numbers once enough have answered. */
   #look(): void {
+    const { join: own, nodes } = this.#join;
     this.#events.onCome(this.#hosts);
-    if (this.#comers.size < this.#join.nodes) return;
+    if (this.#comers.size < nodes) {
+      this.#round = undefined;
+      return;
+    }
+    const answered = [...this.#comers].filter(([id, { round }]) => id === own || round === this.#round);
+    if (answered.length >= nodes) this.#start(answered.slice(0, nodes));
+    else if (this.#round === undefined || systemClock.now() - this.#roundAt >= ROUND_MS) this.#askAll();
+  }
+
+  /** Begins a round. */
+  #askAll(): void {
+    this.#round = randomId();
+    this.#roundAt = systemClock.now();
+    for (const id of this.#comers.keys()) if (id !== this.#join.join) this.#ask(id);
+  }
+
+  /** Gives numbers to these nodes. */
+  #start(nodes: [string, Comer][]): void {
     this.#cancel();
-    const order = [...this.#comers].sort(
+    const order = nodes.sort(
       ([one, { host: a }], [other, { host: b }]) => compareNames(a, b) || (one < other ? -1 : 1),
     );
     this.#numbers = new Map(order.map(([id], node) => [id, node]));
-    this.#epoch = needModule("crypto").randomBytes(8).toString("hex");
-    for (const [id, { reply }] of this.#comers) {
-      const start = this.#numbers.get(id) as number;
-      if (reply !== "") this.#tell(reply, { start, epoch: this.#epoch });
-    }
+    this.#epoch = randomId();
+    for (const id of [...this.#comers.keys()]) if (!this.#numbers.has(id)) this.#comers.delete(id);
+    for (const [id, start] of this.#numbers) if (id !== this.#join.join) this.#tell(id, { start, epoch: this.#epoch });
     const [settled, settle] = promise<void>();
     this.#cancel = after(LINGER_MS, settle);
     this.#settle = settle;
