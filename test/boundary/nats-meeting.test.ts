@@ -171,6 +171,22 @@ describe.skipIf(NATS_SERVER === undefined)("a meeting", { timeout: 60_000 }, () 
     }
   });
 
+  it("a node whose server has gone fails in time", async () => {
+    job = `meeting-${process.pid}-${++jobs}`;
+    const own = await NatsServer.start();
+    try {
+      const connection = await connectNats(natsPlace({ nats: own.url, job }), { name: "test" });
+      connections.add(connection);
+      const given = { job, key: KEY, nodes: 2, tasks: 1, host: "here", timeout: 2000 };
+      const met = meetAtNats(connection, given).catch((error) => error.code);
+      await pause(500);
+      await own.kill();
+      expect(await Promise.race([met, pause(8000)])).toBe("PAMIR_TIMEDOUT");
+    } finally {
+      await own.close();
+    }
+  });
+
   it("junk does nothing", async () => {
     job = `meeting-${process.pid}-${++jobs}`;
     const { stranger, recorded } = await record(job);

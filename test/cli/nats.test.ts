@@ -2,6 +2,7 @@
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { createServer } from "node:net";
+import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
@@ -112,6 +113,26 @@ describe.skipIf(NATS_SERVER === undefined)("one server", { timeout: 120_000, con
       expect(status).toBe(2);
       expect(err).toContain(`pamir run: a job named ${job} with another key meets at the same server`);
     }
+  });
+
+  it("a launcher that is ended while it waits for the others", async () => {
+    const one = startLauncher(url, newJob(), ["--nodes", "2", "-n", "2", app]);
+    await delay(4000);
+    one.child.kill("SIGTERM");
+    expect(await one.ended).toEqual({ status: 143, out: "", err: "" });
+  });
+
+  it("programs in C are ranks of one job, and a failure ends the job", async () => {
+    const [job, failing] = [newJob(), newJob()];
+    const args = ["--nodes", "2", "-n", "4"];
+    const hello = [0, 1].map(() => startLauncher(url, job, [...args, join("test/c/built", "hello.wasm")]));
+    const lines = linesOf(...(await Promise.all(hello.map(({ ended }) => ended))).map(({ out }) => out));
+    expect(lines).toEqual([0, 1, 2, 3].map((rank) => `[${rank}] rank ${rank} of 4, sum 6`));
+    const ends = [0, 1].map(() => startLauncher(url, failing, [...args, join("test/c/built", "ends.wasm"), "rank"]));
+    const ended = await Promise.all(ends.map(({ ended }) => ended));
+    // The other node's ranks end by themselves, or with the job.
+    expect(ended.map(({ status }) => status)).toContain(6);
+    expect(ended.map(({ err }) => err).join("")).toContain("rank 77 is none of 0 to 3 (MPI_ERR_RANK)");
   });
 
   it("a node too many gets none of the others' numbers", async () => {

@@ -23,7 +23,7 @@ import { VERSION } from "../../generated/version.js";
 import { deniedSubject, type NatsConnection, type NatsMessage } from "../../nats/connection.js";
 import { systemClock } from "../../support/clock.js";
 import { promise } from "../../support/promise.js";
-import { after } from "../../support/timers.js";
+import { after, pause } from "../../support/timers.js";
 import { needModule } from "../node.js";
 import { quote, secondsText } from "../text.js";
 import { type OnWait, reportWait } from "../waits.js";
@@ -41,6 +41,8 @@ const ROUND_MS = 2000;
 /** Milliseconds for which the collector tells the nodes their numbers again. */
 const LINGER_MS = 10_000;
 const NO_RESPONDERS = 503;
+/** Milliseconds for the last word of a node that has failed: its server may have gone. */
+const LEAVE_MS = 1000;
 /** Names of nodes that a text lists. */
 const SHOWN = 8;
 
@@ -55,6 +57,8 @@ export interface MeetingOptions {
   readonly host: string;
   /** Milliseconds until all nodes must have come. */
   readonly timeout: number;
+  /** Resolves if this node is to give up. */
+  readonly givenUp?: Promise<unknown> | undefined;
   readonly onWait?: OnWait | undefined;
   /** Called once if a job of the same name, but with another key, meets at the server. */
   readonly onNotice?: ((text: string) => void) | undefined;
@@ -103,7 +107,7 @@ function randomId(): string {
  * Meets the other nodes.
  * @param connection stays the caller's; the collector uses it for ten more seconds: `settled` resolves once it does not
  * @throws PAMIR_TIMEDOUT names the nodes that have come; PAMIR_BOOTSTRAP the job is complete, or its nodes were started differently;
- *   PAMIR_NATS this user may not use the job's subjects
+ *   this node gives up; PAMIR_NATS this user may not use the job's subjects
  */
 export async function meetAtNats(
   connection: NatsConnection,
@@ -161,6 +165,7 @@ class Attendance {
       reportWait(this.#options.onWait, timeout, () => `the other nodes; there are ${late()}`),
     );
     void deniedSubject(this.#connection, job).then(settle);
+    void this.#options.givenUp?.then(() => settle(new PamiError("PAMIR_BOOTSTRAP", `job ${job}: this node gives up`)));
     this.#subscribe(this.#own, (message) => this.#hear(message, settle));
     this.#watchKeys();
     const again = (): void => {
@@ -178,7 +183,7 @@ class Attendance {
       return { ...result, settled: this.#settled ?? Promise.resolve() };
     }
     this.#tell(this.#subject, { leaves: this.#join.join });
-    await this.#connection.flush().catch(() => {});
+    await Promise.race([this.#connection.flush().catch(() => {}), pause(LEAVE_MS)]);
     throw result;
   }
 

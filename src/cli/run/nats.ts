@@ -65,7 +65,7 @@ export async function runNats(app: string, args: string[], values: Values): Prom
   const node = new NatsNode(plan);
   const ended = (async () => {
     try {
-      if ((await Promise.race([node.meet(), givenUp])) === "ended") return 0;
+      if ((await Promise.race([node.meet(givenUp), givenUp])) === "ended") return 0;
       return await node.run();
     } catch (error) {
       throw asUsageError(error);
@@ -125,6 +125,7 @@ class NatsNode {
   readonly job: ProcessJob;
   readonly #plan: Plan;
   #connection: NatsConnection | undefined;
+  #meeting: Promise<unknown> | undefined;
   #settled: Promise<void> = Promise.resolve();
   #met: Met | undefined;
   #tell: (news: LauncherNews) => void = () => {};
@@ -137,22 +138,25 @@ class NatsNode {
   }
 
   /** Meets the launchers of the other nodes. */
-  async meet(): Promise<void> {
+  async meet(givenUp: Promise<unknown>): Promise<void> {
     const { place, key, nodes, local, timeout } = this.#plan;
     const { job } = place;
     const connection = await connectNats(place, { name: `pamir run ${job}`, timeout });
     this.#connection = connection;
-    const { settled, ...met } = await meetAtNats(connection, {
+    const meeting = meetAtNats(connection, {
       job,
       key,
       nodes,
       tasks: local,
       host: hostname(),
       timeout,
+      givenUp,
       onWait: ({ waited, most, what }) =>
         say(`pamir run: for ${Math.round(waited / 1000)} of ${Math.round(most / 1000)} s, waits for ${what}`),
       onNotice: (text) => say(`pamir run: ${text}`),
     });
+    this.#meeting = meeting;
+    const { settled, ...met } = await meeting;
     this.#settled = settled;
     this.#met = met;
     const messages = new SealedMessages(key, `${job} ${met.epoch}`);
@@ -237,6 +241,7 @@ class NatsNode {
   }
 
   async close(): Promise<void> {
+    await this.#meeting?.catch(() => {});
     await this.#settled;
     await this.#connection?.close();
   }
