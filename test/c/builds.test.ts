@@ -34,7 +34,7 @@ function recipe(heading: string): { folder: string; commands: string } {
 }
 
 function shell(folder: string, commands: string) {
-  return spawnSync("bash", ["-euc", commands], {
+  return spawnSync("bash", ["--norc", "-euc", commands], {
     cwd: folder,
     encoding: "utf8",
     timeout: 240_000,
