@@ -23,6 +23,7 @@ import { VERSION } from "../../generated/version.js";
 import { deniedSubject, type NatsConnection, type NatsMessage } from "../../nats/connection.js";
 import { systemClock } from "../../support/clock.js";
 import { promise } from "../../support/promise.js";
+import { randomWords } from "../../support/randomness.js";
 import { after, pause } from "../../support/timers.js";
 import { needModule } from "../node.js";
 import { quote, secondsText } from "../text.js";
@@ -128,7 +129,7 @@ class Attendance {
   #came: readonly string[] = [];
   #heardAt = systemClock.now();
   /** Milliseconds without an answer after which this node collects: seldom those of another node. */
-  readonly #patience = ROUND_MS * (1 + Math.random());
+  readonly #patience = ROUND_MS * (1 + randomWords()() / 2 ** 32);
   /** The collector whose rounds this node answers, and when it was heard last. */
   #from = "";
   #fromAt = 0;
