@@ -40,6 +40,7 @@ describe.skipIf(NATS_SERVER === undefined)(`nodes that meet (${replayNote()})`, 
     [2, 1, 0],
     [64, 1, 0],
     [64, 3, 500],
+    [200, 1, 0],
     [200, 1, 1000],
   ])(
     "%i of them, at %i servers, within %i ms: each has a number of its own, in the order of their hosts",

@@ -28,7 +28,7 @@ interface Member {
 
 async function member(job: string, options: Partial<MeetingOptions> = {}): Promise<Member> {
   const connection = await connect(job);
-  const given = { job, key: KEY, nodes: 2, tasks: 1, host: "here", timeout: 6000, ...options };
+  const given = { job, key: KEY, nodes: 2, tasks: 1, host: "here", timeout: 10_000, ...options };
   const outcome = meetAtNats(connection, given).then(
     ({ node, epoch }) => ({ node, epoch }),
     (error) => ({ [FAILED]: String(error.message) }) as Outcome,
@@ -157,14 +157,14 @@ describe.skipIf(NATS_SERVER === undefined)("a meeting", { timeout: 60_000 }, () 
 
   it("twenty nodes at once meet as one job", async () => {
     job = `meeting-${process.pid}-${++jobs}`;
-    const members = await Promise.all(Array.from({ length: 20 }, () => member(job, { nodes: 20 })));
+    const members = await Promise.all(Array.from({ length: 20 }, () => member(job, { nodes: 20, timeout: 40_000 })));
     expectWhole(await outcomesOf(members));
   });
 
   it("of more nodes than the job has, some meet as one job, and the others are refused", async () => {
-    for (let round = 0; round < 10; round++) {
+    for (let round = 0; round < 5; round++) {
       job = `meeting-${process.pid}-${++jobs}`;
-      const members = await Promise.all(Array.from({ length: 5 }, () => member(job, { nodes: 3, timeout: 3000 })));
+      const members = await Promise.all(Array.from({ length: 5 }, () => member(job, { nodes: 3, timeout: 10_000 })));
       const outcomes = await outcomesOf(members);
       expectWhole(outcomes.filter((one) => "node" in one));
       expect(outcomes.filter((one) => "node" in one).length).toBe(3);

@@ -8,7 +8,7 @@
 //   node → collector            { join: ID, nodes, tasks, host, version }, twice a second: a node that falls silent is dropped
 //   collector → node            { to: ID, from: ID } and { wait, round }, { start: NODE, epoch }, { full }, { differs } or { moved }
 //   node → collector            { join: ID, ..., round }, at once: it is there. Of such nodes alone the job is made
-//   collector → collector       { claim: ID }; { claim: ID, against: ID } once the other one is known
+//   collector → collectors      { claim: ID }; to one with a greater ID { to: ID, from: ID, claim: ID, against: ID }
 //   node → collector            { has: ID }: it has its number; { leaves: ID }
 //
 // A node to which the server says that nothing listens (status 503) becomes a collector; so does one without an answer for some
@@ -206,6 +206,10 @@ class Attendance {
     const said = this.#messages.open(data) as Said | undefined;
     if (typeof said !== "object" || said === null || said.to !== this.#join.join) return;
     this.#heardAt = systemClock.now();
+    if (said.claim !== undefined) {
+      this.#collector?.hear(said);
+      return;
+    }
     const { job } = this.#options;
     const refuse = (why: string): void => settle(new PamiError("PAMIR_BOOTSTRAP", `job ${job}: ${why}`));
     if (said.start !== undefined && said.epoch !== undefined) settle({ node: said.start, epoch: said.epoch });
@@ -362,17 +366,20 @@ class Collector {
     else if (said.join !== undefined && said.join !== own && ID.test(said.join)) this.#come(said as Said & Join);
   }
 
-  /** A claim that was recorded is not against this collector, whose id is new. */
+  /**
+   * The smaller ID answers each claim, to the claiming node alone: all that collect at once would else answer each other's answers.
+   * A claim that was recorded is not against this collector, whose ID is new.
+   */
   #hearClaim(other: string, against: string | undefined): void {
     const { join: own } = this.#join;
-    if (other === own || !ID.test(other)) return;
+    if (other === own || !ID.test(other) || (against !== undefined && against !== own)) return;
     if (this.#numbers !== undefined) this.#tell(other, { full: true });
     else if (other > own) {
-      if (against !== own) this.#tellAll({ claim: own, against: other });
+      if (against === undefined) this.#tell(other, { claim: own, against: other });
     } else if (against === own) {
       for (const id of this.#comers.keys()) if (id !== own) this.#tell(id, { moved: true });
       this.#events.onMoved();
-    } else this.#tellAll({ claim: own, against: other });
+    }
   }
 
   #come(given: Said & Join): void {
