@@ -4,7 +4,7 @@ import type { PeerCertificate } from "node:tls";
 import { PamiError } from "../core/error.js";
 import { systemClock } from "../support/clock.js";
 import { nodeModule } from "../support/host.js";
-import { findPackage, optionalPackage } from "../support/node/packages.js";
+import { optionalPackage } from "../support/node/packages.js";
 import { printable } from "../support/printable.js";
 import { after, pause } from "../support/timers.js";
 import type { NatsPlace } from "./place.js";
@@ -75,7 +75,7 @@ export async function connectNats(place: NatsPlace, opening: NatsOpening): Promi
       const failure = notConnected(place, error);
       if (failure.isFinal || systemClock.now() + RETRY_MS >= until) throw failure.error;
     }
-    await new Promise<void>((resolve) => after(RETRY_MS, resolve));
+    await pause(RETRY_MS);
   }
 }
 
@@ -83,13 +83,6 @@ function clientOf(path: string | undefined): NatsClient {
   const found = optionalPackage(NATS_PACKAGE, path) as NatsClient | undefined;
   if (found !== undefined) return found;
   throw new PamiError("PAMIR_NATS", `the package ${NATS_PACKAGE} is not installed (npm install ${NATS_PACKAGE})`);
-}
-
-/** The path of the package. @throws PAMIR_NATS */
-export function natsPackage(): string {
-  const path = findPackage(NATS_PACKAGE);
-  if (path === undefined) clientOf(undefined);
-  return path as string;
 }
 
 function optionsOf({ servers, isTls, user, password, token, credentials, authorities }: NatsPlace, client: NatsClient) {

@@ -56,7 +56,7 @@ export function checkNatsKey(place: NatsPlace, key: Uint8Array | undefined, inse
 
 /** The rank of this process, and the epoch of its job. */
 async function rankOf(
-  { rank, size, job = "" }: Launcher,
+  { rank, size }: Launcher,
   { env, key, timeout, onWait, onRefused }: BootstrapSetup,
   place: NatsPlace,
   connection: NatsConnection,
@@ -65,7 +65,7 @@ async function rankOf(
   if (epoch !== undefined && rank !== undefined) return { rank, epoch, settled: Promise.resolve() };
   const { hostname } = needModule("os");
   const met = await meetAtNats(connection, {
-    job: job || place.job,
+    job: place.job,
     key,
     nodes: size as number,
     tasks: 1,

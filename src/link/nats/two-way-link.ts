@@ -25,8 +25,8 @@ const LOOK_MS = 250;
 const SILENT_MS = 1500;
 /** Milliseconds between probes of a way that is not there: they double up to the most. */
 const PROBE_MS_MAX = 8000;
-/** Sources of packets by UDP that are remembered. */
-const SOURCES_MAX = 65_536;
+/** Nodes, and sources of packets by UDP, that are remembered: strangers may name as many as they like. */
+const REMEMBERED_MAX = 65_536;
 
 /** A node to which packets have gone. */
 interface Ways {
@@ -98,6 +98,7 @@ export class TwoWayLink implements NodeLink {
     const probe = secret === undefined ? new Uint8Array(0) : this.#message(PROBE, secret);
     const state = { direct: undefined, isUsed: false, echoedAt: 0, nextProbe: 0, pause: LOOK_MS };
     const ways: Ways = { stated: udp, probe, ...state };
+    if (this.#ways.size >= REMEMBERED_MAX) this.#ways.clear();
     this.#ways.set(to, ways);
     if (udp !== "") this.#udp.send(udp, probe);
     return ways;
@@ -144,7 +145,7 @@ export class TwoWayLink implements NodeLink {
   #prove(source: Address, kind: number, from: Address): void {
     const place = parseNatsAddress(from);
     if (place === undefined) return;
-    if (this.#sources.size >= SOURCES_MAX) this.#sources.clear();
+    if (this.#sources.size >= REMEMBERED_MAX) this.#sources.clear();
     this.#sources.set(source, from);
     const ways = this.#ways.get(from) ?? this.#add(from);
     if (kind === PROBE) {
