@@ -60,7 +60,7 @@ class AeadSeal implements Seal {
   }
 }
 
-const NOBLE: Algorithms = {
+export const NOBLE: Algorithms = {
   derive: (secret, salt, info, bytes) => hkdf(sha256, secret, salt, info, bytes),
   mac: (key) => new HmacSeal(key),
   aead: (key) => new AeadSeal(key),

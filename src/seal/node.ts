@@ -100,14 +100,18 @@ export function hasNodeSeals(): boolean {
   }
 }
 
-/**
- * As keyScheduleOf() of src/seal/noble.ts, with the same bytes.
- * @param aead that takes less processor time
- * @throws Error this host has no node:crypto with these algorithms: see hasNodeSeals(). Packets must not travel unsealed.
- */
-export function nodeKeyScheduleOf(key: Uint8Array, job: number, aead?: Algorithms["aead"]): KeySchedule {
+/** @throws Error this host has no node:crypto with these algorithms: see hasNodeSeals(). Packets must not travel unsealed. */
+export function nodeAlgorithms(): Algorithms {
   const crypto = nodeModule("crypto");
   if (crypto === undefined || !hasNodeSeals()) throw new Error("this host has no node:crypto with ChaCha20-Poly1305");
-  const algorithms = algorithmsOf(crypto);
+  return algorithmsOf(crypto);
+}
+
+/**
+ * As keyScheduleOf() of src/seal/noble.ts, with the same bytes.
+ * @param aead that takes less processor time @throws Error as nodeAlgorithms()
+ */
+export function nodeKeyScheduleOf(key: Uint8Array, job: number, aead?: Algorithms["aead"]): KeySchedule {
+  const algorithms = nodeAlgorithms();
   return scheduleOf({ ...algorithms, aead: aead ?? algorithms.aead }, key, job);
 }

@@ -4,9 +4,10 @@ import { createCipheriv, createDecipheriv, createHmac, hkdfSync } from "node:cry
 import { createRequire } from "node:module";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { PACKET_DATA, PACKET_SIZE, TAG_BYTES } from "../../assembly/layout.js";
+import { SealedMessages } from "../../src/bootstrap/nats/sealed-messages.js";
 import { byKoffi } from "../../src/process/ffi.js";
-import { keyScheduleOf as nobleKeyScheduleOf } from "../../src/seal/noble.js";
-import { nodeKeyScheduleOf } from "../../src/seal/node.js";
+import { NOBLE, keyScheduleOf as nobleKeyScheduleOf } from "../../src/seal/noble.js";
+import { nodeAlgorithms, nodeKeyScheduleOf } from "../../src/seal/node.js";
 import { opensslAead, opensslKeyScheduleOf } from "../../src/seal/openssl.js";
 import { selectKeySchedule } from "../../src/seal/select.js";
 import { type KeySchedule, type Seal, sealInto } from "../../src/session/wire/key-schedule.js";
@@ -321,4 +322,29 @@ describe("selectKeySchedule()", () => {
     expect(() => nodeKeyScheduleOf(key, 7)).toThrow("this host has no node:crypto with ChaCha20-Poly1305");
     expect(opens(await selectKeySchedule(key, 7), nobleKeyScheduleOf(key, 7))).toBe(true);
   });
+});
+
+it(`messages of a meeting: each library opens those of the other, of the same key and job alone (${replayNote()})`, () => {
+  for (let i = 0; i < scaled(20); i++) {
+    const [key, other] = [bytes(32), bytes(32)];
+    const [page, node] = [NOBLE, nodeAlgorithms()].map((algorithms) => new SealedMessages(key, "job", algorithms)) as [
+      SealedMessages,
+      SealedMessages,
+    ];
+    const said = { text: "é".repeat(random(200)), node: random(1000) };
+    expect(page.fingerprint).toBe(node.fingerprint);
+    for (const [from, to] of [
+      [page, node],
+      [node, page],
+    ] as const) {
+      const sealed = from.seal(said);
+      expect(to.open(sealed)).toEqual(said);
+      expect(new SealedMessages(key, "jobs").open(sealed)).toBeUndefined();
+      expect(new SealedMessages(other, "job").open(sealed)).toBeUndefined();
+      const at = random(sealed.length);
+      expect(to.open(sealed.map((byte, one) => (one === at ? byte ^ (1 << random(8)) : byte)))).toBeUndefined();
+      expect(to.open(sealed.subarray(0, at))).toBeUndefined();
+    }
+    expect(new SealedMessages(other, "job").fingerprint).not.toBe(page.fingerprint);
+  }
 });

@@ -1,46 +1,49 @@
-// Messages of a meeting, sealed by the job key: nonce, then the text by AES-256-GCM. Without a job key, the text as it is. A
-// message that was recorded opens again: any of them may come twice, and each names its sender.
+// Messages of a meeting, sealed by the job key: 16 random bytes, then the text by ChaCha20-Poly1305. HKDF makes a key of its own
+// for each message, since 12 random bytes of a nonce may come twice. Without a job key, the text as it is. A message that was
+// recorded opens again: any of them may come twice, and each names its sender.
+import { nodeAlgorithms } from "../../seal/node.js";
+import type { Algorithms } from "../../seal/schedule.js";
 import { decodeText, encodeText } from "../../support/text.js";
 import { JOB_KEY_BYTES } from "../key.js";
-import { needModule } from "../node.js";
 
-const CIPHER = "aes-256-gcm";
-const NONCE_BYTES = 12;
+const SALT_BYTES = 16;
 const TAG_BYTES = 16;
 const PRINT_BYTES = 8;
+const MEETING = encodeText("pamir nats 1 meeting");
+const PRINT = encodeText("pamir nats 1 print");
+const MESSAGE = encodeText("pamir nats 1 message");
+/** Each key seals one message. */
+const FIRST = 0;
 
 export class SealedMessages {
+  readonly #algorithms: Algorithms | undefined;
   readonly #key: Uint8Array | undefined;
   /** Tells keys apart, and reveals nothing else about a key. */
   readonly fingerprint: string;
 
-  /** @param job is part of the key, so that no other job opens the messages */
-  constructor(jobKey: Uint8Array | undefined, job: string) {
+  /**
+   * @param job is part of the key, so that no other job opens the messages
+   * @param algorithms those of node:crypto by default: a page has others, with the same bytes
+   */
+  constructor(jobKey: Uint8Array | undefined, job: string, algorithms?: Algorithms) {
     if (jobKey === undefined) {
       this.fingerprint = "open";
       return;
     }
-    const { createHash, hkdfSync } = needModule("crypto");
-    this.#key = new Uint8Array(hkdfSync("sha256", jobKey, encodeText(job), "pamir nats 1 meeting", JOB_KEY_BYTES));
-    this.fingerprint = createHash("sha256")
-      .update(this.#key)
-      .digest("hex")
-      .slice(0, 2 * PRINT_BYTES);
+    this.#algorithms = algorithms ?? nodeAlgorithms();
+    const { derive } = this.#algorithms;
+    this.#key = derive(jobKey, encodeText(job), MEETING, JOB_KEY_BYTES);
+    const print = derive(this.#key, new Uint8Array(0), PRINT, PRINT_BYTES);
+    this.fingerprint = Array.from(print, (byte) => byte.toString(16).padStart(2, "0")).join("");
   }
 
   seal(message: object): Uint8Array {
     const text = encodeText(JSON.stringify(message));
     if (this.#key === undefined) return text;
-    const { createCipheriv, randomBytes } = needModule("crypto");
-    const nonce = randomBytes(NONCE_BYTES);
-    const cipher = createCipheriv(CIPHER, this.#key, nonce);
-    const parts = [nonce, cipher.update(text), cipher.final(), cipher.getAuthTag()];
-    const sealed = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
-    let at = 0;
-    for (const part of parts) {
-      sealed.set(part, at);
-      at += part.length;
-    }
+    const sealed = new Uint8Array(SALT_BYTES + text.length + TAG_BYTES);
+    crypto.getRandomValues(sealed.subarray(0, SALT_BYTES));
+    sealed.set(text, SALT_BYTES);
+    this.#sealOf(this.#key, sealed).seal(sealed, SALT_BYTES, FIRST);
     return sealed;
   }
 
@@ -53,12 +56,18 @@ export class SealedMessages {
     }
   }
 
+  /** @throws Error it is not of a process with this key */
   #opened(key: Uint8Array, sealed: Uint8Array): Uint8Array {
-    const decipher = needModule("crypto").createDecipheriv(CIPHER, key, sealed.subarray(0, NONCE_BYTES));
-    const end = sealed.length - TAG_BYTES;
-    decipher.setAuthTag(sealed.subarray(end));
-    const first = decipher.update(sealed.subarray(NONCE_BYTES, end));
-    decipher.final();
-    return first;
+    const packet = new Uint8Array(sealed);
+    const isWhole = packet.length >= SALT_BYTES + TAG_BYTES;
+    if (!isWhole || !this.#sealOf(key, packet).open(packet, SALT_BYTES, FIRST))
+      throw new Error("sealed by another key");
+    return packet.slice(SALT_BYTES, -TAG_BYTES);
+  }
+
+  /** The seal of one message, which begins with its salt. */
+  #sealOf(key: Uint8Array, packet: Uint8Array): ReturnType<Algorithms["aead"]> {
+    const { derive, aead } = this.#algorithms as Algorithms;
+    return aead(derive(key, packet.subarray(0, SALT_BYTES), MESSAGE, JOB_KEY_BYTES));
   }
 }
