@@ -39,6 +39,7 @@ async function compare(server) {
     /** @type {Record<string, () => Promise<Measured>>} */
     const systems = {
       nats: () => byPamir({ PAMIR_NATS: url, PAMIR_NATS_DIRECT: "0" }),
+      inline: () => byPamir({ PAMIR_NATS: url, PAMIR_NATS_DIRECT: "0", PAMIR_OPTIONS: '{"agent":"inline"}' }),
       direct: () => byPamir({ PAMIR_NATS: url }),
       bare: () => byClient(url),
     };
@@ -98,8 +99,9 @@ async function byClient(url) {
 }
 
 /** @param {Record<string, Measured>} measured */
-function show({ nats, direct, bare: client }) {
-  if (nats === undefined || direct === undefined || client === undefined) throw new Error("a system is missing");
+function show({ nats, inline, direct, bare: client }) {
+  if (nats === undefined || inline === undefined || direct === undefined || client === undefined)
+    throw new Error("a system is missing");
   const time = (/** @type {number} */ us) => `${us.toFixed(1)} µs`;
   const rate = (/** @type {number} */ each) => `${(each / 1000).toFixed(0)} k/s`;
   const bytes = (/** @type {number} */ each) => `${(each / 1e6).toFixed(0)} MB/s`;
@@ -110,6 +112,13 @@ function show({ nats, direct, bare: client }) {
       time(nats.oneWay),
       time(client.oneWay),
       nats.oneWay / client.oneWay,
+      "≤ 1.2",
+    ],
+    [
+      "the same, agents on the tasks' threads",
+      time(inline.oneWay),
+      time(client.oneWay),
+      inline.oneWay / client.oneWay,
       "≤ 1.2",
     ],
     [

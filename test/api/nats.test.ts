@@ -3,8 +3,8 @@ import { afterAll, describe, expect, it } from "vitest";
 import { NATS_SERVER, NatsServer } from "../support/nats-server.js";
 import { run } from "./run-program.js";
 
-const start = (given: unknown, env: Record<string, string> = {}) =>
-  run([], [JSON.stringify(given)], { env: { ...process.env, PAMIR_INSECURE: "1", ...env } }, "nats-attach.js");
+const start = (given: unknown, env: Record<string, string> = {}, ...args: string[]) =>
+  run([], [JSON.stringify(given), ...args], { env: { ...process.env, PAMIR_INSECURE: "1", ...env } }, "nats-attach.js");
 
 describe.skipIf(NATS_SERVER === undefined)("processes that name a job at a server", { timeout: 60_000 }, async () => {
   const server = NATS_SERVER === undefined ? undefined : await NatsServer.start();
@@ -18,6 +18,15 @@ describe.skipIf(NATS_SERVER === undefined)("processes that name a job at a serve
     const all = [0, 1, 2].map((node) =>
       start(given, { ...env, ...(how.includes("own") ? { PAMIR_NODE: `${node}` } : {}) }),
     );
+    expect(await Promise.all(all)).toEqual(all.map(() => ({ out: "3 tasks, sum 3\n", err: "", code: 0 })));
+  });
+
+  it.each([
+    ["the short way", {}],
+    ["the server", { PAMIR_NATS_DIRECT: "0" }],
+  ])("end by themselves, with agents on the tasks' threads and %s", async (_, env) => {
+    const given = { nats: server?.url, job: "inline", nodes: 3 };
+    const all = [0, 1, 2].map(() => start(given, { ...env, PAMIR_OPTIONS: '{"agent":"inline"}' }, "open"));
     expect(await Promise.all(all)).toEqual(all.map(() => ({ out: "3 tasks, sum 3\n", err: "", code: 0 })));
   });
 });

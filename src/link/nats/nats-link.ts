@@ -55,6 +55,8 @@ export class NatsLink implements NodeLink {
   readonly #job: string;
   #isConnected = true;
   #isClosed = false;
+  /** Whether the link does not keep its thread alive. */
+  #rests = false;
   #hasRefused = false;
   /** Bytes since the last PONG, and of those that a PING asks about. */
   #awaiting = 0;
@@ -176,6 +178,8 @@ export class NatsLink implements NodeLink {
   /** Follows the state of the connection. */
   async #watch(): Promise<void> {
     for await (const { type } of this.#connection.status()) {
+      // A ping has begun another timer, a connection another socket.
+      if (this.#rests && (type === "ping" || type === "reconnect")) this.unref();
       if (type === "disconnect") this.#isConnected = false;
       else if (type === "reconnect") {
         this.#isConnected = true;
@@ -183,6 +187,16 @@ export class NatsLink implements NodeLink {
         for (const peer of this.#peers.values()) peer.absentSince = 0;
       }
     }
+  }
+
+  ref(): void {
+    this.#rests = false;
+    for (const one of partsThatWait(this.#connection)) one.ref();
+  }
+
+  unref(): void {
+    this.#rests = true;
+    for (const one of partsThatWait(this.#connection)) one.unref();
   }
 
   close(): void {
@@ -194,6 +208,24 @@ export class NatsLink implements NodeLink {
       .catch(() => {})
       .then(() => this.#connection.close());
   }
+}
+
+interface Waiting {
+  ref(): void;
+  unref(): void;
+}
+
+/** What keeps a thread alive: parts of the client that it does not publish. */
+interface Unpublished {
+  readonly protocol?: {
+    readonly transport?: { readonly socket?: Waiting };
+    readonly heartbeats?: { readonly timer?: Waiting };
+  };
+}
+
+function partsThatWait(connection: NatsConnection): Waiting[] {
+  const { transport, heartbeats } = (connection as Unpublished).protocol ?? {};
+  return [transport?.socket, heartbeats?.timer].filter((one) => one !== undefined);
 }
 
 /** @throws PAMIR_NATS the server's messages are too short, or shorter than asked for */

@@ -46,6 +46,8 @@ export class TwoWayLink implements NodeLink {
   readonly packetBytes: number;
   readonly isFaithful = false;
   readonly address: Address;
+  /** Takes packets that have come the short way. */
+  readonly receive: Link["receive"];
   onPacket: Link["onPacket"] = () => {};
   onRoom: Link["onRoom"] = () => {};
   /** Packets that went the short way, and those that came by it; changes from the long to the short way, and back. */
@@ -67,6 +69,7 @@ export class TwoWayLink implements NodeLink {
     this.#udp = udp;
     this.#secret = secret;
     this.address = nats.address;
+    this.receive = udp.receive && (() => udp.receive?.() === true);
     this.long = nats.counts;
     this.packetBytes = Math.min(nats.packetBytes, udp.packetBytes);
     nats.onPacket = (from, packet) => this.onPacket(from, packet);
@@ -161,6 +164,21 @@ export class TwoWayLink implements NodeLink {
 
   isAbsent(address: Address, isLong: boolean): boolean {
     return this.#ways.get(address)?.direct === undefined && this.#nats.isAbsent(address, isLong);
+  }
+
+  /** Packets that come the short way. */
+  receiveInto(allocate: (bytes: number) => Uint8Array | undefined): void {
+    this.#udp.receiveInto(allocate);
+  }
+
+  ref(): void {
+    this.#nats.ref();
+    this.#udp.ref();
+  }
+
+  unref(): void {
+    this.#nats.unref();
+    this.#udp.unref();
   }
 
   close(): void {
