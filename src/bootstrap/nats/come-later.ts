@@ -1,0 +1,275 @@
+// The side of a task that comes later to a job at a NATS server. It runs in a browser, too: nothing here is Node's.
+//
+// One launcher of the job is its steward (steward.ts), and listens where the nodes have met (meeting.ts). All messages are JSON,
+// sealed by the job key as those of the meeting.
+//
+//   pamir.JOB.boot.KEY          where the steward listens. KEY: the fingerprint of the job key
+//   pamir.JOB.boot.KEY.m.ID     the comer's own subject, for the answers. ID: 16 random hexadecimal digits, used for one task
+//   pamir.JOB.keys              the fingerprint of each comer's job key, in clear: a steward with another key says its own
+//
+//   comer → steward    { come: ID, ask, version, layout, host, [rank], [seat] }   twice a second, each with a new `ask`
+//   steward → comer    { to: ID, ask, round }            the job takes later tasks: say it again, with this round
+//   comer → steward    { come: ID, ask, ..., round }     now the steward gives a number, and tells the other launchers
+//   steward → comer    { to: ID, ask, task, facts, ended, gone }
+//
+//   comer → steward    { come: ID, ask, round, address, from: 0 }                 once its own link is open
+//   steward → comer    { to: ID, ask, from, of, addresses, begun }                addresses of the nodes from .. from + length,
+//                                                        of `of`; null: no longer there, or not known. Ask again for the rest
+//
+//   steward → comer    { to: ID, ask, wait: TEXT }       not yet; { to: ID, ask, refused: TEXT }: never
+//   comer → steward    { come: ID, leaves: true }        it does not come after all, or its task has ended
+//
+// `rank`: of the task that this one replaces. `seat`: of the launcher that asks, if it is one of the job. A node of the job's start
+// has the number of its first task divided by `perNode`; a later one has `nodes + task - world`, and one task. The same ID gets the
+// same number, however often it asks, and of whichever steward.
+//
+// Replays: an answer counts if its `ask` is the last one, which is random and used once. A `come` that was recorded in an earlier
+// job lacks this steward's round, so it takes no number; one of this job names an ID that has its number already.
+import { PamiError } from "../../core/error.js";
+import type { NatsConnection } from "../../nats/connection.js";
+import { promise } from "../../support/promise.js";
+import { after, pause } from "../../support/timers.js";
+import { secondsText } from "../text.js";
+import { type OnWait, reportWait } from "../waits.js";
+
+/** Milliseconds between messages of a comer that has no answer. */
+const AGAIN_MS = 500;
+/** Milliseconds for the last word of a comer: its server may have gone. */
+const LEAVE_MS = 1000;
+
+/** Seals messages by the job key: SealedMessages, or the same by another library. */
+export interface Sealing {
+  /** Tells keys apart. */
+  readonly fingerprint: string;
+  seal(message: object): Uint8Array | Promise<Uint8Array>;
+  /** Undefined, or a promise of it: it is not of a process with this key, or no message. */
+  open(sealed: Uint8Array): unknown;
+}
+
+/** What a later task has to know of its job before it opens its link. */
+export interface LaterFacts {
+  /** 16 hexadecimal digits that no other job has. */
+  readonly epoch: string;
+  /** Tasks with which the job began, and tasks that it has at the most. */
+  readonly world: number;
+  readonly most: number;
+  /** Nodes with which the job began, and tasks of each. */
+  readonly nodes: number;
+  readonly perNode: number;
+  /** The job's fingerprint, which sessions state: a u32. */
+  readonly random: number;
+  /** The PAMIR_OPTIONS of rank 0, which hold for the job: its link among them. */
+  readonly options: object;
+  /** Whether `pamir top` may see the job. */
+  readonly isVisible: boolean;
+  /** The machine and the network namespace of all nodes with which the job began; empty: they have several. */
+  readonly machine: string;
+  readonly network: string;
+}
+
+/** The number of a task that comes later. */
+export interface Came {
+  readonly task: number;
+  readonly facts: LaterFacts;
+  /** Nodes that have ended, and tasks whose processes have. */
+  readonly ended: readonly number[];
+  readonly gone: readonly number[];
+}
+
+/** How the others are reached. */
+export interface Entered {
+  /** By node; null: it is not there any more, or its address is not known: that node greets this one. */
+  readonly addresses: readonly (string | null)[];
+  /** Later tasks that have numbers, this one among them. */
+  readonly begun: number;
+}
+
+export interface ComerOptions {
+  readonly job: string;
+  /** 16 hexadecimal digits. */
+  readonly id: string;
+  /** Of pamir, and the layout of its memories: the job must have the same. */
+  readonly version: string;
+  readonly layout: number;
+  /** The name of this machine, for texts. */
+  readonly host: string;
+  /** Of the task that this one replaces. */
+  readonly rank?: number | undefined;
+  /** Of the launcher that asks. */
+  readonly seat?: number | undefined;
+  /** Milliseconds for each answer. */
+  readonly timeout: number;
+  /** Resolves if this task is to give up. */
+  readonly givenUp?: Promise<unknown> | undefined;
+  /** Resolves if the server refuses a subject: see deniedSubject(). */
+  readonly denied?: Promise<PamiError> | undefined;
+  readonly onWait?: OnWait | undefined;
+}
+
+/** What a comer says. */
+export interface ComerSaid {
+  readonly come: string;
+  readonly ask?: string;
+  readonly round?: string;
+  readonly version?: string;
+  readonly layout?: number;
+  readonly host?: string;
+  readonly rank?: number;
+  readonly seat?: number;
+  readonly address?: string;
+  readonly from?: number;
+  readonly leaves?: boolean;
+}
+
+/** What a steward answers. */
+export type StewardAnswer = Partial<Came> & {
+  readonly to: string;
+  readonly ask: string;
+  readonly round?: string;
+  readonly addresses?: readonly (string | null)[];
+  readonly from?: number;
+  readonly of?: number;
+  readonly begun?: number;
+  readonly wait?: string;
+  readonly refused?: string;
+};
+
+export function randomHex(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(8));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** A task that comes later. */
+export class Comer {
+  readonly #connection: NatsConnection;
+  readonly #sealing: Sealing;
+  readonly #options: ComerOptions;
+  readonly #subject: string;
+  readonly #own: string;
+  readonly #unsubscribe: () => void;
+  #ask = "";
+  #round: string | undefined;
+  #hear: (answer: StewardAnswer) => void = () => {};
+  #awaited = "a steward of the job: it may not run, or take no later tasks (pamir run --nats with --spare or --restart)";
+
+  /** @param connection stays the caller's */
+  constructor(connection: NatsConnection, sealing: Sealing, options: ComerOptions) {
+    const { job, id } = options;
+    this.#connection = connection;
+    this.#sealing = sealing;
+    this.#options = options;
+    this.#subject = `pamir.${job}.boot.${sealing.fingerprint}`;
+    this.#own = `${this.#subject}.m.${id}`;
+    const answers = connection.subscribe(this.#own, {
+      callback: (error, { data }) => void (error ?? this.#open(data)),
+    });
+    const keys = connection.subscribe(`pamir.${job}.keys`, {
+      callback: (error, { data }) => void (error ?? this.#hearKey(data)),
+    });
+    this.#unsubscribe = () => {
+      answers.unsubscribe();
+      keys.unsubscribe();
+    };
+    connection.publish(`pamir.${job}.keys`, new TextEncoder().encode(sealing.fingerprint));
+  }
+
+  /**
+   * Asks for a number.
+   * @throws PAMIR_TIMEDOUT names what was awaited; PAMIR_BOOTSTRAP the job has no number left, or another version; PAMIR_NATS
+   */
+  async come(): Promise<Came> {
+    const { version, layout, host, rank, seat } = this.#options;
+    const answer = await this.#until(
+      () => ({ version, layout, host, ...(rank === undefined ? {} : { rank }), ...(seat === undefined ? {} : { seat }) }),
+      ({ task }) => task !== undefined,
+    );
+    return answer as Came;
+  }
+
+  /**
+   * Says where its link is, and asks for the addresses of all nodes. @param address of this task's node
+   * @throws as come()
+   */
+  async enter(address: string): Promise<Entered> {
+    const addresses: (string | null)[] = [];
+    for (;;) {
+      const from = addresses.length;
+      const answer = await this.#until(
+        () => ({ address, from }),
+        (one) => one.addresses !== undefined && one.from === from,
+      );
+      addresses.push(...(answer.addresses as readonly (string | null)[]));
+      const { of = 0, begun = 0 } = answer;
+      if (addresses.length >= of || addresses.length === from) return { addresses, begun };
+    }
+  }
+
+  /** Says that this task does not come after all, or has ended. */
+  async leave(): Promise<void> {
+    await this.#tell({ come: this.#options.id, leaves: true });
+    await Promise.race([this.#connection.flush().catch(() => {}), pause(LEAVE_MS)]);
+  }
+
+  /** Ends the subscriptions. */
+  close(): void {
+    this.#unsubscribe();
+  }
+
+  /** Says something again and again, until an answer is enough. */
+  async #until(
+    said: () => Omit<ComerSaid, "come">,
+    isEnough: (answer: StewardAnswer) => boolean,
+  ): Promise<StewardAnswer> {
+    const { job, id, timeout, onWait, denied, givenUp } = this.#options;
+    const [answered, settle] = promise<StewardAnswer | PamiError>();
+    const failed = (code: "PAMIR_TIMEDOUT" | "PAMIR_BOOTSTRAP", why: string): void =>
+      settle(new PamiError(code, `job ${job}: ${why}`));
+    const again = (): void => {
+      stop();
+      this.#ask = randomHex();
+      const round = this.#round === undefined ? {} : { round: this.#round };
+      void this.#tell({ come: id, ask: this.#ask, ...said(), ...round });
+      stop = after(AGAIN_MS, again);
+    };
+    let stop = (): void => {};
+    this.#hear = (answer) => {
+      if (answer.refused !== undefined) failed("PAMIR_BOOTSTRAP", answer.refused);
+      else if (isEnough(answer)) settle(answer);
+      else if (answer.wait !== undefined) this.#awaited = answer.wait;
+      else if (answer.round !== undefined && answer.round !== this.#round) {
+        this.#round = answer.round;
+        again();
+      }
+    };
+    void denied?.then(settle);
+    void givenUp?.then(() => failed("PAMIR_BOOTSTRAP", "this task gives up"));
+    const stopReports = reportWait(onWait, timeout, () => this.#awaited);
+    const stopTimer = after(timeout, () =>
+      failed("PAMIR_TIMEDOUT", `no task could come within ${secondsText(timeout)}; awaited was ${this.#awaited}`),
+    );
+    again();
+    const result = await answered;
+    for (const end of [stop, stopReports, stopTimer]) end();
+    this.#hear = () => {};
+    if (result instanceof PamiError) throw result;
+    return result;
+  }
+
+  async #open(data: Uint8Array): Promise<void> {
+    const answer = (await this.#sealing.open(data)) as StewardAnswer | null | undefined;
+    if (typeof answer !== "object" || answer === null) return;
+    if (answer.to === this.#options.id && answer.ask === this.#ask) this.#hear(answer);
+  }
+
+  #hearKey(data: Uint8Array): void {
+    const other = new TextDecoder().decode(data.subarray(0, 64));
+    const { fingerprint } = this.#sealing;
+    if (other === fingerprint) return;
+    const which = fingerprint === "open" ? "a key, and this task has none" : "another key than this task";
+    this.#awaited = `a steward with the same job key: a job named ${this.#options.job} is there with ${which}`;
+  }
+
+  async #tell(said: ComerSaid): Promise<void> {
+    this.#connection.publish(this.#subject, await this.#sealing.seal(said), { reply: this.#own });
+  }
+}
