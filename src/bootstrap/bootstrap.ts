@@ -3,6 +3,7 @@ import { PamiError } from "../core/error.js";
 import { decodeText, encodeText } from "../support/text.js";
 import { after } from "../support/timers.js";
 import type { Environment, Launcher } from "./environment.js";
+import type { Later } from "./later.js";
 import type { PmiClient } from "./pmi/pmi-client.js";
 import type { OnWait } from "./waits.js";
 
@@ -20,6 +21,8 @@ export interface Bootstrap {
   /** Place among the processes of this host, and the number of these processes, if the launcher says. */
   readonly localRank: number | undefined;
   readonly localSize: number | undefined;
+  /** Present if this process comes later, and the bootstrap tells so: its later tasks, and those that have ended. */
+  readonly later?: Later | undefined;
   /**
    * Stores a value, for all processes behind the next barrier. The bytes are copied.
    * @param key 1 to 24 letters, digits, "_", ".", ":" or "-"; it is stored once in a job

@@ -8,6 +8,7 @@
 //  pamir       PAMIR_RANK            PAMIR_RANK               PAMIR_SIZE                PAMIR_LOCAL_RANK, …_LOCAL_SIZE
 //  nats        PAMIR_NODES           by the server, or        PAMIR_NODES, or           none
 //              and PAMIR_NATS        PAMIR_RANK               PAMIR_SIZE
+//                                                             (PAMIR_NODES=later: both by the server)
 //  pmi         PMI_FD                PMI_RANK                 PMI_SIZE                  MPI_LOCALRANKID, MPI_LOCALNRANKS
 //  pmi         PMI_PORT              PMI_RANK, else PMI_ID    PMI_SIZE, else server     MPI_LOCALRANKID, MPI_LOCALNRANKS
 //  openmpi     OMPI_COMM_WORLD_RANK  OMPI_COMM_WORLD_RANK     OMPI_COMM_WORLD_SIZE      OMPI_COMM_WORLD_LOCAL_RANK, …_SIZE
@@ -59,6 +60,8 @@ export interface Launcher {
   readonly bind: string | undefined;
 }
 
+/** PAMIR_NODES of a process that comes later to a job at a NATS server. */
+export const NODES_LATER = "later";
 /** Most processes of a job. */
 export const PROCESS_COUNT_MAX = 65_536;
 /** Ports that follow from a job's name: above the ports that Linux gives to outgoing connections, 32,768 to 60,999. */
@@ -134,6 +137,8 @@ export function findNats(env: Environment): Found | undefined {
     localRank: "PAMIR_LOCAL_RANK",
     localSize: "PAMIR_LOCAL_SIZE",
   };
+  if (env.PAMIR_NODES === NODES_LATER)
+    return { names, rank: undefined, size: undefined, localRank: undefined, localSize: undefined };
   if (env.PAMIR_NATS_EPOCH !== undefined) return numbersOf(env, { ...names, size: "PAMIR_SIZE" }) as Found;
   const size = integerOf(env, "PAMIR_NODES", 1, PROCESS_COUNT_MAX);
   return { names, rank: undefined, size, localRank: undefined, localSize: undefined };

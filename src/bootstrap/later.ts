@@ -22,10 +22,26 @@ export interface Later {
   readonly most: number;
   /** A descriptor from which the agent of a node reads orders: see ProcessNodeOrder. */
   readonly news?: number | undefined;
+  /** A descriptor to which the agent's process writes what later nodes need: a NodeReport, as JSON. */
+  readonly report?: number | undefined;
   /** If this process comes later: its rank, the nodes that have ended, and the tasks whose processes have ended for certain. */
   readonly rank?: number | undefined;
   readonly ended?: readonly number[] | undefined;
   readonly gone?: readonly number[] | undefined;
+}
+
+/** What later nodes need of the nodes with which a job began: see LaterFacts. */
+export interface NodeReport {
+  readonly nodes: number;
+  readonly perNode: number;
+  readonly layoutHash: number;
+  readonly random: number;
+  readonly options: object;
+  readonly isVisible: boolean;
+  readonly machine: string;
+  readonly network: string;
+  /** By node, later ones included; null: it has ended, or comes to this node. */
+  readonly addresses: readonly (string | null)[];
 }
 
 /** Takes the data about tasks that come later from the environment, and removes the variable. @throws PAMIR_LAUNCHER */
@@ -35,8 +51,10 @@ export function takeLater(env: Record<string, string | undefined>): Later | unde
   if (text === undefined) return undefined;
   try {
     const later = JSON.parse(text) as Later;
-    const { world, most, news = 0, rank = 0, ended = [], gone = [] } = later;
-    if ([world, most, news, rank, ...ended, ...gone].every((value) => Number.isSafeInteger(value) && value >= 0))
+    const { world, most, news = 0, report = 0, rank = 0, ended = [], gone = [] } = later;
+    if (
+      [world, most, news, report, rank, ...ended, ...gone].every((value) => Number.isSafeInteger(value) && value >= 0)
+    )
       return later;
   } catch {
     // The check below reports malformed text.

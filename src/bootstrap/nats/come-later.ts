@@ -7,7 +7,7 @@
 //   pamir.JOB.boot.KEY.m.ID     the comer's own subject, for the answers. ID: 16 random hexadecimal digits, used for one task
 //   pamir.JOB.keys              the fingerprint of each comer's job key, in clear: a steward with another key says its own
 //
-//   comer → steward    { come: ID, ask, version, layout, host, [rank], [seat] }   twice a second, each with a new `ask`
+//   comer → steward    { come: ID, ask, version, host, [rank], [seat] }   twice a second. `ask`: random, for one question
 //   steward → comer    { to: ID, ask, round }            the job takes later tasks: say it again, with this round
 //   comer → steward    { come: ID, ask, ..., round }     now the steward gives a number, and tells the other launchers
 //   steward → comer    { to: ID, ask, task, facts, ended, gone }
@@ -23,7 +23,7 @@
 // has the number of its first task divided by `perNode`; a later one has `nodes + task - world`, and one task. The same ID gets the
 // same number, however often it asks, and of whichever steward.
 //
-// Replays: an answer counts if its `ask` is the last one, which is random and used once. A `come` that was recorded in an earlier
+// Replays: an answer counts if its `ask` is that of the question. A `come` that was recorded in an earlier
 // job lacks this steward's round, so it takes no number; one of this job names an ID that has its number already.
 import { PamiError } from "../../core/error.js";
 import type { NatsConnection } from "../../nats/connection.js";
@@ -56,6 +56,8 @@ export interface LaterFacts {
   /** Nodes with which the job began, and tasks of each. */
   readonly nodes: number;
   readonly perNode: number;
+  /** Of pamir's memories: a comer's must be the same. */
+  readonly layoutHash: number;
   /** The job's fingerprint, which sessions state: a u32. */
   readonly random: number;
   /** The PAMIR_OPTIONS of rank 0, which hold for the job: its link among them. */
@@ -88,9 +90,8 @@ export interface ComerOptions {
   readonly job: string;
   /** 16 hexadecimal digits. */
   readonly id: string;
-  /** Of pamir, and the layout of its memories: the job must have the same. */
+  /** Of pamir: the job must have the same. */
   readonly version: string;
-  readonly layout: number;
   /** The name of this machine, for texts. */
   readonly host: string;
   /** Of the task that this one replaces. */
@@ -112,7 +113,6 @@ export interface ComerSaid {
   readonly ask?: string;
   readonly round?: string;
   readonly version?: string;
-  readonly layout?: number;
   readonly host?: string;
   readonly rank?: number;
   readonly seat?: number;
@@ -150,7 +150,8 @@ export class Comer {
   #ask = "";
   #round: string | undefined;
   #hear: (answer: StewardAnswer) => void = () => {};
-  #awaited = "a steward of the job: it may not run, or take no later tasks (pamir run --nats with --spare or --restart)";
+  #awaited =
+    "a steward of the job: it may not run, or take no later tasks (pamir run --nats with --spare or --restart)";
 
   /** @param connection stays the caller's */
   constructor(connection: NatsConnection, sealing: Sealing, options: ComerOptions) {
@@ -178,9 +179,9 @@ export class Comer {
    * @throws PAMIR_TIMEDOUT names what was awaited; PAMIR_BOOTSTRAP the job has no number left, or another version; PAMIR_NATS
    */
   async come(): Promise<Came> {
-    const { version, layout, host, rank, seat } = this.#options;
+    const { version, host, rank, seat } = this.#options;
     const answer = await this.#until(
-      () => ({ version, layout, host, ...(rank === undefined ? {} : { rank }), ...(seat === undefined ? {} : { seat }) }),
+      () => ({ version, host, ...(rank === undefined ? {} : { rank }), ...(seat === undefined ? {} : { seat }) }),
       ({ task }) => task !== undefined,
     );
     return answer as Came;
@@ -226,12 +227,12 @@ export class Comer {
       settle(new PamiError(code, `job ${job}: ${why}`));
     const again = (): void => {
       stop();
-      this.#ask = randomHex();
       const round = this.#round === undefined ? {} : { round: this.#round };
       void this.#tell({ come: id, ask: this.#ask, ...said(), ...round });
       stop = after(AGAIN_MS, again);
     };
     let stop = (): void => {};
+    this.#ask = randomHex();
     this.#hear = (answer) => {
       if (answer.refused !== undefined) failed("PAMIR_BOOTSTRAP", answer.refused);
       else if (isEnough(answer)) settle(answer);

@@ -5,7 +5,7 @@
 //   pamir.JOB.boot.KEY.m.ID     a node's own subject, for the answers
 //   pamir.JOB.keys              the fingerprint KEY of each node's job key: nodes with another key never meet these, and say so
 //
-//   node → collector            { join: ID, nodes, tasks, host, version }, twice a second: a node that falls silent is dropped
+//   node → collector            { join: ID, nodes, tasks, spare, host, version }, twice a second: a node that falls silent is dropped
 //   collector → node            { to: ID, from: ID } and { wait, round }, { start: NODE, epoch }, { full }, { differs } or { moved }
 //   node → collector            { join: ID, ..., round }, at once: it is there. Of such nodes alone the job is made
 //   collector → collectors      { claim: ID }; to one with a greater ID { to: ID, from: ID, claim: ID, against: ID }
@@ -44,6 +44,8 @@ const LINGER_MS = 10_000;
 const NO_RESPONDERS = 503;
 /** Milliseconds for the last word of a node that has failed: its server may have gone. */
 const LEAVE_MS = 1000;
+const FULL =
+  "all of its nodes are there: a job of this name runs at the server; with --later, pamir run joins one that takes later tasks";
 /** Names of nodes that a text lists. */
 const SHOWN = 8;
 
@@ -54,6 +56,8 @@ export interface MeetingOptions {
   readonly nodes: number;
   /** Of this node. All nodes have equally many. */
   readonly tasks: number;
+  /** Tasks that may come later (default 0): all nodes say the same. */
+  readonly spare?: number | undefined;
   /** The name of this machine: nodes are numbered in the order of these names. */
   readonly host: string;
   /** Milliseconds until all nodes must have come. */
@@ -77,9 +81,13 @@ interface Join {
   readonly join: string;
   readonly nodes: number;
   readonly tasks: number;
+  readonly spare: number;
   readonly host: string;
   readonly version: string;
 }
+
+/** The job has begun: its nodes are there. */
+export class BegunError extends PamiError {}
 
 /** All that a message may say. */
 type Said = Partial<Join> & {
@@ -139,14 +147,14 @@ class Attendance {
   #stopCollecting = (): void => {};
 
   constructor(connection: NatsConnection, options: MeetingOptions) {
-    const { job, key, nodes, tasks, host } = options;
+    const { job, key, nodes, tasks, spare = 0, host } = options;
     this.#connection = connection;
     this.#options = options;
     this.#messages = new SealedMessages(key, job);
     this.#subject = `pamir.${job}.boot.${this.#messages.fingerprint}`;
     const id = randomId();
     this.#own = this.#subjectOf(id);
-    this.#join = { join: id, nodes, tasks, host, version: VERSION };
+    this.#join = { join: id, nodes, tasks, spare, host, version: VERSION };
   }
 
   /** The own subject of a node. */
@@ -213,7 +221,7 @@ class Attendance {
     const { job } = this.#options;
     const refuse = (why: string): void => settle(new PamiError("PAMIR_BOOTSTRAP", `job ${job}: ${why}`));
     if (said.start !== undefined && said.epoch !== undefined) settle({ node: said.start, epoch: said.epoch });
-    else if (said.full) refuse("all of its nodes are there: a job of this name runs at the server");
+    else if (said.full) settle(new BegunError("PAMIR_BOOTSTRAP", `job ${job}: ${FULL}`));
     else if (said.differs !== undefined) refuse(said.differs);
     else if (said.moved) this.#from = "";
     else if (said.wait !== undefined && said.from !== undefined) this.#answer(said.from, said.wait, said.round);
@@ -411,12 +419,13 @@ class Collector {
   }
 
   /** How another node was started differently. */
-  #difference({ nodes, tasks, version, host }: Join): string | undefined {
+  #difference({ nodes, tasks, spare, version, host }: Join): string | undefined {
     const own = this.#join;
     const said = (what: string, theirs: unknown, ours: unknown): string =>
       `${what} is ${quote(String(theirs))} on ${quote(String(host))}, and ${quote(String(ours))} on ${quote(own.host)}`;
     if (nodes !== own.nodes) return said("the number of nodes", nodes, own.nodes);
     if (tasks !== own.tasks) return said("the number of tasks of a node", tasks, own.tasks);
+    if (spare !== own.spare) return said("the number of later tasks (--spare, --restart)", spare, own.spare);
     return version === own.version ? undefined : said("the version of pamir", version, own.version);
   }
 

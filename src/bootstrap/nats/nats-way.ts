@@ -2,6 +2,7 @@
 // met before, and each process knows its rank. Elsewhere each process is a node of one task, and meets the others here. Rank 0
 // then serves a rendezvous at a subject.
 import { PamiError } from "../../core/error.js";
+import { VERSION } from "../../generated/version.js";
 import { connectNats, deniedSubject, type NatsConnection } from "../../nats/connection.js";
 import { type NatsPlace, natsPlace } from "../../nats/place.js";
 import { natsVariables } from "../../nats/variables.js";
@@ -13,13 +14,20 @@ import { needModule } from "../node.js";
 import { openRendezvous } from "../rendezvous/rendezvous.js";
 import type { RendezvousPlace } from "../rendezvous/rendezvous-place.js";
 import { reasonText } from "../text.js";
+import { Comer, randomHex } from "./come-later.js";
+import { LaterBootstrap } from "./later-bootstrap.js";
 import { meetAtNats } from "./meeting.js";
 import { connectToSubject, listenAtSubject } from "./nats-stream.js";
+import { SealedMessages } from "./sealed-messages.js";
 
 /** The variable with the epoch of nodes that have met. */
 export const NATS_EPOCH = "PAMIR_NATS_EPOCH";
+/** The variable with the ID for which a launcher has got the number of a later task. */
+export const NATS_ID = "PAMIR_NATS_ID";
 /** Milliseconds for which streams that end may still send. */
 const LINGER_MS = 2000;
+/** Milliseconds for the others to hear why a process has ended before its attach(). */
+const FAIL_MS = 10_000;
 
 export const natsWay: BootstrapWay = {
   isServed: false,
@@ -37,6 +45,7 @@ async function openNatsBootstrap(launcher: Launcher, setup: BootstrapSetup): Pro
   checkNatsKey(place, key, insecure);
   const connection = await connectNats(place, { name: `pamir ${place.job}`, timeout });
   try {
+    if (launcher.size === undefined) return await openLater(connection, place, setup);
     const { rank, epoch, settled } = await rankOf(launcher, setup, place, connection);
     const meeting = new NatsRendezvous(connection, place, epoch);
     const inner = await openRendezvous({ ...launcher, ...setup, rank, size: launcher.size as number, place: meeting });
@@ -45,6 +54,24 @@ async function openNatsBootstrap(launcher: Launcher, setup: BootstrapSetup): Pro
     await connection.close();
     throw error;
   }
+}
+
+/** This process comes later. */
+async function openLater(
+  connection: NatsConnection,
+  { job }: NatsPlace,
+  { env, key, timeout, onWait }: BootstrapSetup,
+): Promise<Bootstrap> {
+  const comer = new Comer(connection, new SealedMessages(key, job), {
+    job,
+    id: env[NATS_ID] ?? randomHex(),
+    version: VERSION,
+    host: needModule("os").hostname(),
+    timeout,
+    denied: deniedSubject(connection, job),
+    onWait,
+  });
+  return new LaterBootstrap(comer, await comer.come(), () => connection.close());
 }
 
 /** @throws PAMIR_KEY everything that reaches the server could take part */
@@ -75,6 +102,29 @@ async function rankOf(
     onNotice: onRefused,
   });
   return { ...met, rank: met.node };
+}
+
+/**
+ * A process has ended before its attach(): the others, which await it, hear why. @param connection is closed behind it
+ * @param who its rank, the job's size and its key
+ */
+export async function failInPlace(
+  connection: NatsConnection,
+  place: NatsPlace,
+  epoch: string,
+  who: { readonly rank: number; readonly size: number; readonly key: Uint8Array | undefined },
+  why: string,
+): Promise<void> {
+  const meeting = new NatsRendezvous(connection, place, epoch);
+  const insecure = who.key === undefined;
+  const options = { ...who, insecure, timeout: FAIL_MS, place: meeting, job: place.job, coordinator: undefined };
+  try {
+    const inner = await openRendezvous(options);
+    await inner.fail(why);
+  } catch {
+    // The others have ended, or have heard of it.
+  }
+  await meeting.close();
 }
 
 /** Where rank 0 serves: a subject. */

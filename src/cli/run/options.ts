@@ -26,6 +26,9 @@ Usage: pamir run [OPTION]… APP [ARGUMENT]…
                         (nats://HOST:4222), and data goes through the server, unless --link says otherwise (docs/cluster.md).
                         Each runs N / M of the tasks. PAMIR_KEY_FILE names the job key. Default with --job: PAMIR_NATS
       --job NAME        the name under which they meet: letters, digits, "_" and "-"
+      --later           with --nats: where the job has begun with other launchers, this one's tasks come later, each as a node of
+                        its own, if the job takes any (--spare). Without --nodes, -n is their number (default 1), and the
+                        launcher waits until the job has begun
       --link NAME       what joins nodes and hosts: ${LINKS_TEXT};
                         or the file of a module with a link of your own, which each host has in the same place
                         (docs/own-link.md)
@@ -39,7 +42,8 @@ Usage: pamir run [OPTION]… APP [ARGUMENT]…
       --timeout S       ends the job after S seconds, with exit code 124
       --restart N       starts a task that fails again, up to N times, with a new number; client.rank stays. With --nodes and
                         --hosts it is a node of its own, and tasks start again only once all have attached
-      --spare S         numbers for such tasks (default: N for each task, as far as the job may have so many)
+      --spare S         numbers for such tasks (default: N for each task, as far as the job may have so many); with --nats also
+                        without --restart, for tasks that come by --later
       --detach          with --processes: the tasks go on if this process dies, and hear of each other's ends; their output
                         has no labels
       --cwd FOLDER      folder in which the tasks run
@@ -74,6 +78,7 @@ export const OPTIONS = {
   "remote-pamir": { type: "string" },
   nats: { type: "string" },
   job: { type: "string" },
+  later: { type: "boolean" },
   link: { type: "string" },
   "start-timeout": { type: "string" },
   kernel: { type: "string" },

@@ -39,7 +39,7 @@ export interface ProcessOptions {
 
 /** Variables by which another launcher, or another job, would be found. */
 const OTHERS =
-  /^(PAMIR_(RANK|SIZE|LOCAL_RANK|LOCAL_SIZE|RENDEZVOUS|SERVED|JOB|BIND|NODES?|NATS_EPOCH|KEY_FILE|KEY_FD|LATER|LAUNCHED)|PMI_\w+)$/;
+  /^(PAMIR_(RANK|SIZE|LOCAL_RANK|LOCAL_SIZE|RENDEZVOUS|SERVED|JOB|BIND|NODES?|NATS_(EPOCH|ID)|KEY_FILE|KEY_FD|LATER|LAUNCHED)|PMI_\w+)$/;
 
 export class TaskProcess implements RunTask {
   readonly task: number;
@@ -47,7 +47,7 @@ export class TaskProcess implements RunTask {
   readonly stderr: Readable;
   /** Only with `input: "pipe"`. */
   readonly stdin: Writable | undefined;
-  /** The launcher's end of PMI_FD. */
+  /** The launcher's end of PMI_FD, or of the report of a node (NodeReport). */
   readonly pmi: Duplex;
   readonly exited: Promise<void>;
   readonly ended: Promise<TaskEnd>;

@@ -166,7 +166,7 @@ async function wayOf(values: Values): Promise<Way> {
     const { runNats } = await import("./nats.js");
     return (app, args) => runNats(app, args, { ...values, nats });
   }
-  refuse(values, ["job"], "jobs without a NATS server: --nats and PAMIR_NATS are missing");
+  refuse(values, ["job", "later"], "jobs without a NATS server: --nats and PAMIR_NATS are missing");
   if (values.hosts !== undefined || values.hostfile !== undefined) return (await import("./hosts/hosts.js")).runHosts;
   refuse(values, OF_HOSTS, "threads and processes of this machine alone: --hosts or --hostfile is missing");
   if (values.nodes !== undefined) return (await import("./nodes.js")).runNodes;

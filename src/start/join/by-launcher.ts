@@ -30,7 +30,10 @@ export async function joinByLauncher(place?: NatsJob): Promise<Joined> {
   });
   let joined: Joined;
   try {
-    joined = await joinBy(bootstrap, key, undefined, takeLater(process.env));
+    const taken = takeLater(process.env);
+    const { news, report, rank } = taken ?? {};
+    const later = bootstrap.later === undefined ? taken : { ...bootstrap.later, news, report, rank };
+    joined = await joinBy(bootstrap, key, undefined, later);
   } catch (error) {
     await bootstrap.fail(whyOf(error));
     throw error;

@@ -135,7 +135,9 @@ async function join(plan: Plan): Promise<Joined> {
   // Each process of a node has the memory.
   await bootstrap.barrier();
   closeOffer(own);
-  const inline = agent && (await agent.serve(await addressesFor(plan, agent.address)));
+  const addresses = agent && (await addressesFor(plan, agent.address));
+  if (addresses !== undefined) await reportNode(plan, addresses);
+  const inline = agent && (await agent.serve(addresses ?? []));
   // Each agent serves.
   await bootstrap.barrier();
   const memory = memoryOf(mapped);
@@ -223,6 +225,13 @@ async function addressesFor(plan: Plan, own: Address): Promise<(Address | null)[
       throw new PamiError("PAMIR_ADDRESS", `this node is at ${own}, another one at ${other}: ${why}`);
   }
   return addresses;
+}
+
+/** Tells a launcher that has asked for it what later nodes need. */
+async function reportNode({ all, place, later }: Plan, addresses: readonly (Address | null)[]): Promise<void> {
+  if (later.report === undefined) return;
+  const { reportTo } = await import("./node-report.js");
+  reportTo(later.report, all, place, addresses);
 }
 
 /** The data of this process's task for attach(). */

@@ -1,5 +1,5 @@
 // A job that a process names itself, by attach(): its processes meet at a NATS server.
-import { PROCESS_COUNT_MAX } from "../../bootstrap/environment.js";
+import { NODES_LATER, PROCESS_COUNT_MAX } from "../../bootstrap/environment.js";
 import { checkKeys, type Keys } from "../../core/check.js";
 import { checkInteger, PamiError, show } from "../../core/error.js";
 
@@ -9,11 +9,16 @@ export interface NatsJob {
   readonly nats: string;
   /** The job's name: 1 to 64 letters, digits, "_" and "-". */
   readonly job: string;
-  /** Processes of the job, each a task. Those of one machine share memory if they can. */
-  readonly nodes: number;
+  /** Processes with which the job begins, each a task. Those of one machine share memory if they can. */
+  readonly nodes?: number;
+  /**
+   * In place of `nodes`: this process comes later to a job of `pamir run --nats` with `--spare` or `--restart`, as a node of its own.
+   * It waits until that job has begun.
+   */
+  readonly later?: boolean;
 }
 
-const KEYS: Keys<NatsJob> = { nats: true, job: true, nodes: true };
+const KEYS: Keys<NatsJob> = { nats: true, job: true, nodes: true, later: true };
 
 /**
  * Sets the variables by which a process finds its job at a server, in place of those of another launcher.
@@ -22,13 +27,22 @@ const KEYS: Keys<NatsJob> = { nats: true, job: true, nodes: true };
 export function meetAt(place: NatsJob, env: Record<string, string | undefined>): void {
   const name = "the job of attach()";
   checkKeys(name, place, KEYS);
-  const { nats, job, nodes } = place;
+  const { nats, job, nodes, later = false } = place;
   for (const [key, value] of Object.entries({ nats, job }))
     if (typeof value !== "string")
       throw new PamiError("PAMIR_INVAL", `${key} of ${name} is ${show(value)}, not a text`);
-  checkInteger(`nodes of ${name}`, nodes, 1, PROCESS_COUNT_MAX);
+  if (typeof later !== "boolean")
+    throw new PamiError("PAMIR_INVAL", `later of ${name} is ${show(later)}, not true or false`);
+  if (later && nodes !== undefined)
+    throw new PamiError(
+      "PAMIR_INVAL",
+      `nodes of ${name} is ${show(nodes)}: with later, the job has begun without this process`,
+    );
+  if (!later) checkInteger(`nodes of ${name}`, nodes, 1, PROCESS_COUNT_MAX);
   delete env.PAMIR_NATS_EPOCH;
-  Object.assign(env, { PAMIR_NATS: nats, PAMIR_JOB: job, PAMIR_NODES: `${nodes}` });
+  Object.assign(env, { PAMIR_NATS: nats, PAMIR_JOB: job, PAMIR_NODES: later ? NODES_LATER : `${nodes}` });
+  // The options of the job hold.
+  if (later) return;
   try {
     const options: unknown = JSON.parse(env.PAMIR_OPTIONS ?? "{}");
     if (typeof options === "object" && options !== null && !("link" in options))

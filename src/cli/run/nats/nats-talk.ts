@@ -1,0 +1,142 @@
+// What the launchers of a job tell each other at a NATS server, and what one of them, the steward, tells tasks that come later.
+import type { ComerSaid } from "../../../bootstrap/nats/come-later.js";
+import type { Fact } from "../../../bootstrap/nats/register.js";
+import { SealedMessages } from "../../../bootstrap/nats/sealed-messages.js";
+import { Steward, type StewardSaid, type StewardSetup } from "../../../bootstrap/nats/steward.js";
+import { checkRights, type NatsConnection, type NatsMessage } from "../../../nats/connection.js";
+import { after, pause } from "../../../support/timers.js";
+
+const NO_RESPONDERS = 503;
+/** Milliseconds for the last word of a launcher: its server may have gone. */
+const LEAVE_MS = 1000;
+
+export interface NatsTalkSetup extends StewardSetup {
+  readonly job: string;
+  readonly epoch: string;
+  readonly key: Uint8Array | undefined;
+  /** What others have told, each once. */
+  readonly onFacts: (facts: readonly Fact[]) => void;
+  /** The job ends, since a task of another launcher has failed. */
+  readonly onAbort: () => void;
+}
+
+export class NatsTalk {
+  readonly steward: Steward;
+  readonly #connection: NatsConnection;
+  readonly #setup: NatsTalkSetup;
+  readonly #subject: string;
+  readonly #own: string;
+  readonly #messages: SealedMessages;
+  /** As those of the meeting. */
+  readonly #toComers: SealedMessages;
+  readonly #boot: string;
+  #closeOffice: () => void = () => {};
+
+  /** @param connection stays the caller's */
+  constructor(connection: NatsConnection, setup: NatsTalkSetup) {
+    const { job, epoch, key, seat } = setup;
+    this.#connection = connection;
+    this.#setup = setup;
+    this.#subject = `pamir.${job}.l.${epoch}`;
+    this.#own = `${this.#subject}.${seat}`;
+    this.#messages = new SealedMessages(key, `${job} ${epoch}`);
+    this.#toComers = new SealedMessages(key, job);
+    this.#boot = `pamir.${job}.boot.${this.#toComers.fingerprint}`;
+    this.steward = new Steward(
+      {
+        tell: (said, to) => this.#tell(said, to),
+        answer: (answer) => connection.publish(`${this.#boot}.m.${answer.to}`, this.#toComers.seal(answer)),
+        onFacts: setup.onFacts,
+        onOffice: (isSteward) => this.#setOffice(isSteward),
+        now: () => performance.now(),
+        after: (milliseconds, call) => after(milliseconds, call),
+      },
+      setup,
+    );
+  }
+
+  /** @throws PAMIR_NATS */
+  async open(): Promise<void> {
+    const { job } = this.#setup;
+    const heard = (error: Error | null, { data }: NatsMessage): void => {
+      if (error === null) this.#hear(data);
+    };
+    this.#connection.subscribe(this.#subject, { callback: heard });
+    this.#connection.subscribe(this.#own, { callback: heard });
+    this.#connection.subscribe(`${this.#own}.*`, {
+      callback: (error, { subject, headers }) => {
+        if (error !== null || headers?.code !== NO_RESPONDERS) return;
+        this.steward.absent(Number(subject.slice(this.#own.length + 1)));
+      },
+    });
+    await checkRights(this.#connection, job, this.#subject);
+    void this.#watch();
+    this.steward.open();
+  }
+
+  /** Ends all nodes of the job. */
+  abort(): void {
+    this.#connection.publish(this.#subject, this.#messages.seal({ abort: true }));
+  }
+
+  /** All tasks of this launcher have ended. */
+  async leave(): Promise<void> {
+    this.steward.leave();
+    await Promise.race([this.#connection.flush().catch(() => {}), pause(LEAVE_MS)]);
+  }
+
+  #hear(data: Uint8Array): void {
+    const said = this.#messages.open(data) as (StewardSaid & { readonly abort?: true }) | null | undefined;
+    if (typeof said !== "object" || said === null) return;
+    if (said.abort) this.#setup.onAbort();
+    else this.steward.hear(said);
+  }
+
+  #tell(said: StewardSaid, to: number | undefined): void {
+    const sealed = this.#messages.seal(said);
+    if (to === undefined) this.#connection.publish(this.#subject, sealed);
+    else this.#connection.publish(`${this.#subject}.${to}`, sealed, { reply: `${this.#own}.${to}` });
+  }
+
+  /** Listens to comers, or does so no longer. */
+  #setOffice(isSteward: boolean): void {
+    this.#closeOffice();
+    if (!isSteward) return;
+    const comers = this.#connection.subscribe(this.#boot, {
+      callback: (error, { data }) => {
+        if (error === null) this.#hearComer(data);
+      },
+    });
+    const subject = `pamir.${this.#setup.job}.keys`;
+    const own = new TextEncoder().encode(this.#toComers.fingerprint);
+    const keys = this.#connection.subscribe(subject, {
+      callback: (error, { data }) => {
+        const other = error === null ? new TextDecoder().decode(data.subarray(0, 64)) : "";
+        if (/^([\da-f]{16}|open)$/.test(other) && other !== this.#toComers.fingerprint)
+          this.#connection.publish(subject, own);
+      },
+    });
+    this.#closeOffice = () => {
+      comers.unsubscribe();
+      keys.unsubscribe();
+    };
+  }
+
+  #hearComer(data: Uint8Array): void {
+    type Met = { readonly join?: string; readonly claim?: string };
+    const said = this.#toComers.open(data) as (ComerSaid & Met) | null | undefined;
+    if (typeof said !== "object" || said === null) return;
+    if (said.come !== undefined) {
+      this.steward.hearComer(said);
+      return;
+    }
+    // Nodes that would begin a job of this name: meeting.ts.
+    const to = said.join ?? said.claim;
+    if (typeof to === "string" && /^[\da-f]{16}$/.test(to))
+      this.#connection.publish(`${this.#boot}.m.${to}`, this.#toComers.seal({ to, full: true }));
+  }
+
+  async #watch(): Promise<void> {
+    for await (const { type } of this.#connection.status()) if (type === "reconnect") this.steward.cutOff();
+  }
+}
