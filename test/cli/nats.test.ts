@@ -268,7 +268,9 @@ describe("wrong input", () => {
   it.each([
     [["--nodes", "2", "--hosts", "a,b"], "--hosts does not go with --nats: each machine starts pamir run itself"],
     [["--nodes", "2", "--processes", "2"], "--processes does not go with --nats"],
-    [[], "--nats takes --nodes: the number of machines that start pamir run"],
+    [[], "--nats takes --nodes: the number of machines that start pamir run; or --later, where the job has begun"],
+    [["--later", "--spare", "2"], "--spare does not go with --later without --nodes: the job has its numbers"],
+    [["--nodes", "2", "--restart", "1", "--on-error", "abort"], "--restart does not go with --on-error abort"],
     [["--nodes", "2", "-n", "3"], "--tasks is 3, not a multiple of --nodes, which is 2"],
   ])("%j", (more, wanted) => {
     const { status, stderr } = run("--nats", "nats://127.0.0.1:1", "--job", "a", ...more, app);

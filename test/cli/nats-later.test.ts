@@ -1,0 +1,183 @@
+// Tasks that come later to a job at a NATS server: by `pamir run --later`, by attach(), and in place of those that have failed.
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, describe, expect, inject, it } from "vitest";
+import { SealedMessages } from "../../src/bootstrap/nats/sealed-messages.js";
+import { connectNats } from "../../src/nats/connection.js";
+import { natsPlace } from "../../src/nats/place.js";
+import {
+  keyFile,
+  type Launched,
+  linesOf,
+  newJob,
+  said,
+  startLauncher,
+  startProgram,
+} from "../support/nats-launcher.js";
+import { NATS_SERVER, NatsServer } from "../support/nats-server.js";
+import { app, processesWith } from "../support/run-command.js";
+
+const programOf = (name: string): string => fileURLToPath(new URL(`programs/${name}.js`, import.meta.url));
+const LATER = programOf("nats-later");
+const AGAIN = programOf("again");
+/** No silence tells of an end within these tests. */
+const SILENT = ["-x", 'PAMIR_OPTIONS={"silence":600000}'];
+
+describe.skipIf(NATS_SERVER === undefined)(
+  "tasks that come later",
+  { timeout: 120_000, concurrent: true },
+  async () => {
+    const server = NATS_SERVER === undefined ? undefined : await NatsServer.start();
+    afterAll(() => server?.close());
+    const url = server?.url ?? "";
+
+    /** Starts as many launchers, each with a task. Resolves once their tasks have met. */
+    async function begin(job: string, count: number, args: readonly string[]): Promise<Launched[]> {
+      const options = ["--nodes", `${count}`, "-n", `${count}`, ...args];
+      const nodes = Array.from({ length: count }, () => startLauncher(url, job, options));
+      await Promise.all(nodes.map(({ child }) => said(child, "begins")));
+      return nodes;
+    }
+
+    const endsOf = (nodes: readonly Launched[]) => Promise.all(nodes.map(({ ended }) => ended));
+    const good = (nodes: readonly unknown[]) => nodes.map(() => [0, ""]);
+    const how = (ends: readonly { status: number | null; err: string }[]) =>
+      ends.map(({ status, err }) => [status, err]);
+
+    it("a launcher with two tasks, then a process without one: all add up", async () => {
+      const job = newJob();
+      const nodes = await begin(job, 2, ["--spare", "3", ...SILENT, LATER, "2", "2,3,4"]);
+      const later = startLauncher(url, job, ["--later", "-n", "2", LATER, "2", "2,3,4"]);
+      await said(later.child, "2 is there");
+      const env = { PAMIR_KEY_FILE: keyFile(), PAMIR_START_TIMEOUT: "60" };
+      const last = startProgram([LATER, "2", "2,3,4", "", url, job], env);
+      const ends = await endsOf([...nodes, later, last]);
+      expect(how(ends)).toEqual(good(ends));
+    });
+
+    it("one of four launchers is killed: the others shrink and go on, and a later one takes part", async () => {
+      const job = newJob();
+      const options = ["--nodes", "4", "-n", "4", "--spare", "1", ...SILENT, LATER, "4", "4", "3"];
+      const nodes = Array.from({ length: 4 }, () => startLauncher(url, job, options));
+      const told = await Promise.all(nodes.map(({ child }) => said(child, "begins")));
+      const lost = told.findIndex((text) => text.includes("[3]"));
+      const others = nodes.filter((_, i) => i !== lost);
+      const shrunk = Promise.all(others.map(({ child }) => said(child, "goes on with 3")));
+      nodes[lost]?.child.kill("SIGKILL");
+      await shrunk;
+      const later = startLauncher(url, job, ["--later", LATER, "4", "4", "3"]);
+      const ends = await endsOf([...others, later]);
+      expect(how(ends)).toEqual(good(ends));
+      expect(linesOf(...ends.map(({ out }) => out)).filter((line) => line.includes("4 with 4")).length).toBe(4);
+    });
+
+    it("the steward is killed: another launcher gives the next numbers", async () => {
+      const job = newJob();
+      const options = ["--nodes", "3", "-n", "3", "--spare", "2", ...SILENT, LATER, "3", "3,4", "0"];
+      const nodes = Array.from({ length: 3 }, () => startLauncher(url, job, options));
+      const told = await Promise.all(nodes.map(({ child }) => said(child, "begins")));
+      const steward = told.findIndex((text) => text.includes("[0]"));
+      const others = nodes.filter((_, i) => i !== steward);
+      nodes[steward]?.child.kill("SIGKILL");
+      const one = startLauncher(url, job, ["--later", LATER, "3", "3,4", "0"]);
+      await said(one.child, "3 is there");
+      const other = startLauncher(url, job, ["--later", LATER, "3", "3,4", "0"]);
+      const ends = await endsOf([...others, one, other]);
+      expect(how(ends)).toEqual(good(ends));
+      expect(linesOf(...ends.map(({ out }) => out)).filter((line) => line.includes("4 with 4")).length).toBe(4);
+    });
+
+    it("a launcher that starts again by one command takes part again, though no launcher of the start is left", async () => {
+      const job = newJob();
+      const command = ["--nodes", "2", "-n", "2", "--spare", "2", "--later", ...SILENT];
+      const rest = programOf("rests");
+      const nodes = [startLauncher(url, job, [...command, rest]), startLauncher(url, job, [...command, rest])];
+      await Promise.all(nodes.map(({ child }) => said(child, "begins")));
+      for (const turn of [0, 1]) {
+        nodes[turn]?.child.kill("SIGKILL");
+        const again = startLauncher(url, job, [...command, rest]);
+        nodes.push(again);
+        expect(await said(again.child, "begins")).toContain(`[${turn + 2}] begins`);
+      }
+      for (const { child } of nodes) child.kill("SIGKILL");
+      await endsOf(nodes);
+    });
+
+    it("a task that fails goes on with a new number and its old rank, at its own launcher", async () => {
+      const job = newJob();
+      const mark = `${process.pid}-${performance.now()}`;
+      const args = ["--nodes", "2", "-n", "2", "--restart", "3", "-x", `PAMIR_MARK=${mark}`, AGAIN, "2", "kill"];
+      const ends = await endsOf([startLauncher(url, job, args), startLauncher(url, job, args)]);
+      expect(ends.map(({ status }) => status)).toEqual([0, 0]);
+      expect(ends.map(({ out }) => out).join("")).toBe('[0] {"told":[2,3],"reply":[3,1],"size":4}\n');
+      expect(ends.flatMap(({ err }) => err.match(/^pamir run: .*$/gm) ?? [])).toEqual([
+        "pamir run: rank 1 goes on as task 2 (restart 1 of 3)",
+        "pamir run: rank 1 goes on as task 3 (restart 2 of 3)",
+      ]);
+      expect(processesWith("PAMIR_MARK", mark)).toEqual([]);
+    });
+
+    it("without a number left, or without any, a comer is refused", async () => {
+      const [job, none] = [newJob(), newJob()];
+      const nodes = await begin(job, 2, ["--spare", "1", programOf("rests")]);
+      const fixed = await begin(none, 2, [programOf("rests")]);
+      const first = startLauncher(url, job, ["--later", programOf("rests")]);
+      await said(first.child, "begins");
+      const second = await startLauncher(url, job, ["--later", app]).ended;
+      expect(how([second])).toEqual([
+        [2, `pamir: job ${job}: all of its 1 numbers for later tasks are taken (--spare) (PAMIR_BOOTSTRAP)\n`],
+      ]);
+      const twice = await startLauncher(url, job, ["--nodes", "2", "-n", "2", "--spare", "1", app]).ended;
+      expect([twice.status, twice.err]).toEqual([2, expect.stringContaining("all of its nodes are there")]);
+      const refused = await startLauncher(url, none, ["--later", "--start-timeout", "3", app]).ended;
+      expect(refused.status).toBe(2);
+      expect(refused.err).toMatch(
+        /no task could come within 3 s; awaited was a steward of the job: .* \(PAMIR_TIMEDOUT\)/,
+      );
+      const key = await startLauncher(url, job, ["--later", "--start-timeout", "3", app], {
+        PAMIR_KEY_FILE: keyFile(2),
+      }).ended;
+      expect(key.err).toContain(`a job named ${job} is there with another key than this task`);
+      const all = [...nodes, ...fixed, first];
+      for (const { child } of all) child.kill("SIGKILL");
+      await endsOf(all);
+    });
+
+    it("a launcher that is asked to end tells the others of its tasks", async () => {
+      const job = newJob();
+      const connection = await connectNats(natsPlace({ nats: url, job }), { name: "test" });
+      const facts: unknown[] = [];
+      connection.subscribe(`pamir.${job}.l.*`, {
+        callback: (_, { subject, data }) => {
+          const messages = new SealedMessages(readFileSync(keyFile()), `${job} ${subject.split(".").at(-1)}`);
+          facts.push(...((messages.open(data) as { add?: unknown[] } | undefined)?.add ?? []));
+        },
+      });
+      const nodes = await begin(job, 2, [...SILENT, programOf("rests")]);
+      for (const { child } of nodes) child.kill("SIGTERM");
+      await endsOf(nodes);
+      await connection.close();
+      for (const number of [0, 1])
+        for (const kind of ["gone", "ended"]) expect(facts).toContainEqual([kind, number, 1]);
+    });
+
+    it("a task that fails before its attach() fails that of the others at once", async () => {
+      const folder = mkdtempSync(join(inject("folder"), "nats-later-"));
+      const path = join(folder, "fails.mjs");
+      const text = `if (process.env.PAMIR_RANK === process.argv[2]) process.exit(7);
+      const { attach } = await import(${JSON.stringify(import.meta.resolve("pamir"))});
+      await attach();`;
+      writeFileSync(path, text);
+      for (const rank of ["0", "1"]) {
+        const job = newJob();
+        const args = ["--nodes", "2", "-n", "2", "--start-timeout", "60", path, rank];
+        const ends = await endsOf([startLauncher(url, job, args), startLauncher(url, job, args)]);
+        const err = ends.map((one) => one.err).join("");
+        expect(err).toContain(`rank ${rank} `);
+        expect(err).toContain("its process exited with code 7");
+        expect(ends.map(({ status }) => status).sort()).toEqual([1, 7]);
+      }
+    });
+  },
+);
