@@ -117,7 +117,7 @@ describe.skipIf(NATS_SERVER === undefined)("one server", { timeout: 120_000, con
 
   it("a launcher that is ended while it waits for the others", async () => {
     const one = startLauncher(url, newJob(), ["--nodes", "2", "-n", "2", app]);
-    await delay(4000);
+    await said(one.child, "waits for the other nodes", "stderr");
     one.child.kill("SIGTERM");
     expect(await one.ended).toEqual({ status: 143, out: "", err: "" });
   });

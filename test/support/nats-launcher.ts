@@ -49,11 +49,11 @@ export function startProgram(args: readonly string[], env: Readonly<Record<strin
   return { child, ended };
 }
 
-/** Resolves with what a launcher's tasks have said, once something is in it. Call it before they say it. */
-export function said({ stdout }: ChildProcess, what: string): Promise<string> {
+/** Resolves with what a launcher, or its tasks, have said, once something is in it. Call it before they say it. */
+export function said(child: ChildProcess, what: string, by: "stdout" | "stderr" = "stdout"): Promise<string> {
   let all = "";
   return new Promise((resolve) => {
-    stdout?.on("data", (bytes) => {
+    child[by]?.on("data", (bytes) => {
       all += String(bytes);
       if (all.includes(what)) resolve(all);
     });

@@ -9,7 +9,7 @@ export const app = fileURLToPath(new URL("../cli/programs/app.js", import.meta.u
 
 /** Errors without the lines about what was awaited: whether there are any depends on the machine's load. */
 export function withoutWaits(stderr: string): string {
-  return stderr.replace(/^pamir run: for \d+ s, .*\n/gm, "");
+  return stderr.replace(/^pamir run: for \d+ (?:of \d+ )?s, .*\n/gm, "");
 }
 
 /** Runs `pamir run` to its end. */
