@@ -22,7 +22,7 @@ export interface Later {
   readonly most: number;
   /** A descriptor from which the agent of a node reads orders: see ProcessNodeOrder. */
   readonly news?: number | undefined;
-  /** A descriptor to which the agent's process writes what later nodes need: a NodeReport, as JSON. */
+  /** A descriptor to which the agent's process writes what later nodes need: a StartReport, as JSON. */
   readonly report?: number | undefined;
   /** If this process comes later: its rank, the nodes that have ended, and the tasks whose processes have ended for certain. */
   readonly rank?: number | undefined;
@@ -31,7 +31,7 @@ export interface Later {
 }
 
 /** What later nodes need of the nodes with which a job began: see LaterFacts. */
-export interface NodeReport {
+export interface StartReport {
   readonly nodes: number;
   readonly perNode: number;
   readonly layoutHash: number;

@@ -26,6 +26,7 @@
 // Replays: an answer counts if its `ask` is that of the question. A `come` that was recorded in an earlier
 // job lacks this steward's round, so it takes no number; one of this job names an ID that has its number already.
 import { PamiError } from "../../core/error.js";
+import { VERSION } from "../../generated/version.js";
 import type { NatsConnection } from "../../nats/connection.js";
 import { promise } from "../../support/promise.js";
 import { after, pause } from "../../support/timers.js";
@@ -90,8 +91,6 @@ export interface ComerOptions {
   readonly job: string;
   /** 16 hexadecimal digits. */
   readonly id: string;
-  /** Of pamir: the job must have the same. */
-  readonly version: string;
   /** The name of this machine, for texts. */
   readonly host: string;
   /** Of the task that this one replaces. */
@@ -179,9 +178,14 @@ export class Comer {
    * @throws PAMIR_TIMEDOUT names what was awaited; PAMIR_BOOTSTRAP the job has no number left, or another version; PAMIR_NATS
    */
   async come(): Promise<Came> {
-    const { version, host, rank, seat } = this.#options;
+    const { host, rank, seat } = this.#options;
     const answer = await this.#until(
-      () => ({ version, host, ...(rank === undefined ? {} : { rank }), ...(seat === undefined ? {} : { seat }) }),
+      () => ({
+        version: VERSION,
+        host,
+        ...(rank === undefined ? {} : { rank }),
+        ...(seat === undefined ? {} : { seat }),
+      }),
       ({ task }) => task !== undefined,
     );
     return answer as Came;

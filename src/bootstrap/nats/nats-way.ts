@@ -2,7 +2,6 @@
 // met before, and each process knows its rank. Elsewhere each process is a node of one task, and meets the others here. Rank 0
 // then serves a rendezvous at a subject.
 import { PamiError } from "../../core/error.js";
-import { VERSION } from "../../generated/version.js";
 import { connectNats, deniedSubject, type NatsConnection } from "../../nats/connection.js";
 import { type NatsPlace, natsPlace } from "../../nats/place.js";
 import { natsVariables } from "../../nats/variables.js";
@@ -65,7 +64,6 @@ async function openLater(
   const comer = new Comer(connection, new SealedMessages(key, job), {
     job,
     id: env[NATS_ID] ?? randomHex(),
-    version: VERSION,
     host: needModule("os").hostname(),
     timeout,
     denied: deniedSubject(connection, job),
@@ -106,18 +104,18 @@ async function rankOf(
 
 /**
  * A process has ended before its attach(): the others, which await it, hear why. @param connection is closed behind it
- * @param who its rank, the job's size and its key
+ * @param process its rank, the job's size and its key
  */
 export async function failInPlace(
   connection: NatsConnection,
   place: NatsPlace,
   epoch: string,
-  who: { readonly rank: number; readonly size: number; readonly key: Uint8Array | undefined },
+  process: { readonly rank: number; readonly size: number; readonly key: Uint8Array | undefined },
   why: string,
 ): Promise<void> {
   const meeting = new NatsRendezvous(connection, place, epoch);
-  const insecure = who.key === undefined;
-  const options = { ...who, insecure, timeout: FAIL_MS, place: meeting, job: place.job, coordinator: undefined };
+  const insecure = process.key === undefined;
+  const options = { ...process, insecure, timeout: FAIL_MS, place: meeting, job: place.job, coordinator: undefined };
   try {
     const inner = await openRendezvous(options);
     await inner.fail(why);

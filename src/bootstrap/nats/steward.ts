@@ -340,7 +340,7 @@ export class Steward {
     for (const call of proposal.calls) call();
   }
 
-  // ── Who is the steward ─────────────────────────────────────────────────────────────────────────────────────────
+  // ── The steward ────────────────────────────────────────────────────────────────────────────────────────────────
 
   /** Seats of other launchers that have not left, in ascending order. */
   get #others(): number[] {

@@ -47,7 +47,7 @@ export class TaskProcess implements RunTask {
   readonly stderr: Readable;
   /** Only with `input: "pipe"`. */
   readonly stdin: Writable | undefined;
-  /** The launcher's end of PMI_FD, or of the report of a node (NodeReport). */
+  /** The launcher's end of PMI_FD, or of the report of a node (StartReport). */
   readonly pmi: Duplex;
   readonly exited: Promise<void>;
   readonly ended: Promise<TaskEnd>;

@@ -31,6 +31,7 @@ import { closeOffer, type JoinedMemory, type MadeMemory, makeMemory, openOffered
 import { ownAddress } from "./own-address.js";
 import { type NodePlace, placeOf } from "./place.js";
 import { showNode } from "./show-node.js";
+import { reportTo } from "./start-report.js";
 import { find, get, put } from "./values.js";
 
 /** The parts for a task in this process. */
@@ -136,7 +137,8 @@ async function join(plan: Plan): Promise<Joined> {
   await bootstrap.barrier();
   closeOffer(own);
   const addresses = agent && (await addressesFor(plan, agent.address));
-  if (addresses !== undefined) await reportNode(plan, addresses);
+  // A launcher that has asked for it answers later nodes.
+  if (addresses !== undefined && plan.later.report !== undefined) reportTo(plan.later.report, all, place, addresses);
   const inline = agent && (await agent.serve(addresses ?? []));
   // Each agent serves.
   await bootstrap.barrier();
@@ -225,13 +227,6 @@ async function addressesFor(plan: Plan, own: Address): Promise<(Address | null)[
       throw new PamiError("PAMIR_ADDRESS", `this node is at ${own}, another one at ${other}: ${why}`);
   }
   return addresses;
-}
-
-/** Tells a launcher that has asked for it what later nodes need. */
-async function reportNode({ all, place, later }: Plan, addresses: readonly (Address | null)[]): Promise<void> {
-  if (later.report === undefined) return;
-  const { reportTo } = await import("./node-report.js");
-  reportTo(later.report, all, place, addresses);
 }
 
 /** The data of this process's task for attach(). */

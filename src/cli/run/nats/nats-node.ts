@@ -3,14 +3,13 @@
 import { hostname } from "node:os";
 import { text } from "node:stream/consumers";
 import { NODES_LATER } from "../../../bootstrap/environment.js";
-import { LATER, type Later, type NodeReport } from "../../../bootstrap/later.js";
+import { LATER, type Later, type StartReport } from "../../../bootstrap/later.js";
 import { type Came, Comer, randomHex } from "../../../bootstrap/nats/come-later.js";
 import { BegunError, meetAtNats } from "../../../bootstrap/nats/meeting.js";
 import { failInPlace, NATS_EPOCH, NATS_ID } from "../../../bootstrap/nats/nats-way.js";
 import type { Fact } from "../../../bootstrap/nats/register.js";
 import { SealedMessages } from "../../../bootstrap/nats/sealed-messages.js";
 import type { OnWait } from "../../../bootstrap/waits.js";
-import { VERSION } from "../../../generated/version.js";
 import { connectNats, deniedSubject, type NatsConnection } from "../../../nats/connection.js";
 import { Guard } from "../../../start/process/guard.js";
 import { say } from "../../usage.js";
@@ -45,7 +44,7 @@ export class NatsNode {
   #talk: NatsTalk | undefined;
   #givenUp: Promise<unknown> = new Promise(() => {});
   /** Once the tasks of this launcher have met the others. */
-  #report: NodeReport | undefined;
+  #report: StartReport | undefined;
 
   constructor(plan: NatsPlan) {
     this.#plan = plan;
@@ -138,7 +137,6 @@ export class NatsNode {
       ...who,
       job,
       id,
-      version: VERSION,
       host: hostname(),
       timeout,
       givenUp: this.#givenUp,
@@ -223,13 +221,13 @@ export class NatsNode {
     this.#running.set(task.task, task);
     text(task.pmi).then(
       (given) => {
-        if (given !== "") this.#know(JSON.parse(given) as NodeReport);
+        if (given !== "") this.#know(JSON.parse(given) as StartReport);
       },
       () => {},
     );
   }
 
-  #know(report: NodeReport): void {
+  #know(report: StartReport): void {
     if (this.#report !== undefined) return;
     this.#report = report;
     const { epoch, world, most } = this.#begun as Begun;

@@ -1,5 +1,5 @@
 // What a process with the agent of a node tells its launcher, for nodes that come later.
-import type { NodeReport } from "../../bootstrap/later.js";
+import type { StartReport } from "../../bootstrap/later.js";
 import type { Address } from "../../link/link.js";
 import { nodeModule } from "../../support/host.js";
 import type { Introduction } from "./introduce.js";
@@ -14,7 +14,7 @@ export function reportTo(
 ): void {
   const { layoutHash, random, options, isVisible, machine, network } = all[0] as Introduction;
   const isOne = all.every((one) => one.machine === machine && one.network === network);
-  const report: NodeReport = {
+  const report: StartReport = {
     nodes,
     perNode,
     layoutHash,
