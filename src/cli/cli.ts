@@ -14,7 +14,7 @@ Commands:
   stream [FILE]…        streams files from one task to another, checks them, and shows how fast that was
   perf                  measures latency, rate and bandwidth, side by side with MPI, UCX, postMessage and others
   top [PID]             shows what jobs do that opted in, live
-  info                  shows versions, what this host supports, limits and sizes
+  info                  shows versions, limits, what this host supports; or how a job's nodes send
 
 Options:
   --help                this text; \`pamir COMMAND --help\` tells more about a command

@@ -11,15 +11,21 @@ import {
   processesHere,
   tryProcesses,
 } from "./run/launcher.js";
+import { FolderError, look } from "./top/look.js";
+import { jobWays } from "./top/ways.js";
+import { say } from "./usage.js";
 
 export const infoHelp = `pamir info: what this pamir is, what this host gives it, and which launcher started this process
 
 It runs no code of optional packages: it looks for them, and reads their versions.
 
 Usage: pamir info [--try] [--json]
+       pamir info --job NAME [--json]
 
   --try                 starts a process, by koffi, to find out whether processes share memory
-  --json                one JSON object
+  --job NAME            instead: by what the nodes of that job send to each other, those of this machine, since when, and
+                        how many packets. The job opts in as for pamir top
+  --json                one JSON object; with --job, an array with one for each node
   --help                this text
 `;
 
@@ -32,11 +38,13 @@ const MODES = {
 /** Runs the command; its exit code. */
 export async function printInfo(args: string[]): Promise<number> {
   const flag = { type: "boolean" } as const;
-  const { values } = parseArgs({ args, options: { json: flag, try: flag, help: { ...flag, short: "h" } } });
+  const options = { json: flag, try: flag, job: { type: "string" }, help: { ...flag, short: "h" } } as const;
+  const { values } = parseArgs({ args, options });
   if (values.help) {
     process.stdout.write(infoHelp);
     return 0;
   }
+  if (values.job !== undefined) return await printJob(values.job, values.json === true);
   const packages = optionalPackages();
   const processes = values.try ? await tryProcesses() : processesHere(packages.koffi);
   const all = { ...info(), node: process.version, launcher: launcherHere(), processes, packages };
@@ -74,6 +82,23 @@ export async function printInfo(args: string[]): Promise<number> {
     process.stdout.write(`${title}\n${lines.join("")}`);
   }
   return 0;
+}
+
+/** How the nodes of a job on this machine send to each other; the exit code. */
+async function printJob(name: string, isJson: boolean): Promise<number> {
+  try {
+    const { seen } = await look(undefined);
+    const nodes = seen.filter(({ place }) => place?.name === name);
+    const all = nodes.map(({ pid, place, ways }) => ({ pid, node: place?.node, ways }));
+    if (isJson) process.stdout.write(`${printableJson(all)}\n`);
+    else if (nodes.length > 0) process.stdout.write(jobWays(nodes));
+    if (nodes.length > 0) return 0;
+    say(`pamir: no node of a job named ${JSON.stringify(name)} answers here: it opts in by --top, or PAMIR_TOP=1`);
+  } catch (error) {
+    if (!(error instanceof FolderError)) throw error;
+    say(`pamir: ${error.message}`);
+  }
+  return 1;
 }
 
 function processesText({ shareMemory, why, tried }: ProcessesHere): string {

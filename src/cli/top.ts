@@ -20,7 +20,8 @@ A job opts in by launch(…, { top: true }), by pamir run --top, or by PAMIR_TOP
 
 Columns: messages, sleeps, and the spins that were won and lost are a second's; queued is what lies in lanes to a task and is
 not yet taken, pending what waits for room in one, unexpected what has no handler, all in bytes. A job of several nodes has
-a column for them. Nodes of this machine are shown; of others, their number.
+a column for them. Nodes of this machine are shown; of others, their number. A second table has by what their packets go to
+other nodes, through which server or to which address, for how long, and how many a second.
 `;
 
 /** Runs the command; its exit code. */

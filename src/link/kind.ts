@@ -67,3 +67,31 @@ export interface LinkKind {
   /** Why no packet goes from one address to another, and what helps. Undefined: nothing is known against it. */
   whyUnreachable?(own: Address, other: Address): string | undefined;
 }
+
+/** How packets go to an address now. */
+export interface PacketWay {
+  /** As texts name it. */
+  readonly by: string;
+  /** Where they go first: an address, or a server. */
+  readonly at: string;
+  /** Since when they go so, by the system's clock. */
+  readonly since: number;
+}
+
+/** Packets that have gone by a way. */
+export interface WayTraffic {
+  readonly by: string;
+  /** The server through which all of them go. */
+  readonly at?: string | undefined;
+  readonly sent: number;
+  readonly received: number;
+  /** How often the way was lost, and packets went by another one, or by a new connection. */
+  readonly breaks: number;
+}
+
+/** What a link has that has several ways. */
+export interface LinkWays {
+  /** How packets go to an address now; undefined: none have gone there. */
+  wayTo(to: Address): PacketWay | undefined;
+  readonly traffic: readonly WayTraffic[];
+}

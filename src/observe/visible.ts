@@ -10,6 +10,8 @@ export interface Visible<Dump> {
   readonly program: readonly string[];
   /** Undefined: the dump is of the whole job. */
   readonly place?: VisiblePlace | undefined;
+  /** How its packets go to other nodes. */
+  readonly ways?: VisibleWays | undefined;
   readonly dump: Dump;
 }
 
@@ -17,12 +19,42 @@ export interface Visible<Dump> {
 export interface VisiblePlace {
   /** The job's fingerprint, which its nodes have in common. */
   readonly job: number;
+  /** The name under which its nodes met. */
+  readonly name?: string | undefined;
   readonly node: number;
   readonly tasksPerNode: number;
   /** The process that started this one. */
   readonly parent: number;
   /** By node: the process that answers, and whether that is on this machine. */
   readonly nodes: readonly { readonly pid: number; readonly isHere: boolean }[];
+}
+
+/** How a node's packets go to the others. */
+export interface VisibleWays {
+  /** The kind of its link. */
+  readonly link: string;
+  /** False: the agent was busy, so that nothing else is known. */
+  readonly isKnown: boolean;
+  /** The other nodes with which the job has begun, or which have come: the first WAYS_MAX of them. */
+  readonly ways: readonly VisibleWay[];
+  readonly traffic: readonly {
+    readonly by: string;
+    readonly at?: string | undefined;
+    readonly sent: number;
+    readonly received: number;
+    readonly breaks: number;
+  }[];
+}
+
+export interface VisibleWay {
+  readonly node: number;
+  /** By what: a kind of link, or one of its ways. Undefined: no packets have gone there. */
+  readonly by?: string | undefined;
+  readonly at?: string | undefined;
+  /** Milliseconds for which it has been so. */
+  readonly age?: number | undefined;
+  /** Whether the node has ended. */
+  readonly hasEnded: boolean;
 }
 
 /** The program's command line, if `pamir top` may see its job. @param top what the options of launch() say */
@@ -55,11 +87,10 @@ function prepare(folder: string): string | undefined {
  * Answers until the thread ends, and keeps no thread running. If it fails, the job goes on, and `pamir top` does not see it.
  * @param job a number that no other job of the process has, and no other node
  */
-export function becomeVisible<Dump>(
+export function becomeVisible<Seen extends Omit<Visible<unknown>, "pid" | "program">>(
   job: number,
   program: readonly string[],
-  look: () => Dump,
-  place?: VisiblePlace,
+  look: () => Seen | Promise<Seen>,
 ): void {
   const fs = nodeModule("fs") as typeof import("node:fs");
   const http = nodeModule("http") as typeof import("node:http");
@@ -73,10 +104,9 @@ export function becomeVisible<Dump>(
     fail(wrong);
     return;
   }
-  const server = http.createServer((_, response) => {
-    const answer: Visible<Dump> = { pid, program, place, dump: look() };
+  const server = http.createServer(async (_, response) => {
     response.setHeader("content-type", "application/json");
-    response.end(JSON.stringify(answer));
+    response.end(JSON.stringify({ pid, program, ...(await look()) }));
   });
   server.unref();
   server.on("error", (error) => fail(error.message));

@@ -67,4 +67,20 @@ describe.each(["wasm", "ts"] as const)("lanes that are full again and again: %s"
   it("to a task of the same node: the lane stays", async () => {
     expect(await flooded(1)).toEqual([LIMITS.laneBytes, LIMITS.laneBytes]);
   });
+
+  it("to a task of another node that reads nothing: no dump says of the lane that its target's unexpected queue is full", async () => {
+    const job = new NetworkedJob({ seed: SEED, limits: LIMITS, tasksPerNode: 2, kernels: [kernel] });
+    const [origin, , target] = job.tasks.map(({ client }) => client.createContext());
+    const stuck = new Set<string>();
+    for (let sent = 0; sent < 100_000; sent++) {
+      if (origin?.sendImmediate(target?.endpoint as number, DATA, null, new Uint8Array(64)) !== EAGAIN) continue;
+      await job.turn();
+      origin?.advance();
+      for (const line of job.tasks[0]?.client.dump().stuck ?? []) stuck.add(line);
+    }
+    // The agent has held the pair back: it wants credits, and the lane is full.
+    expect([...stuck].join("\n")).toContain("lane 0.0 → 2.0: the origin waits for room");
+    expect([...stuck].filter((line) => line.includes("not read"))).toEqual([]);
+    for (const { client } of job.tasks) client.close();
+  });
 });

@@ -40,10 +40,18 @@ export async function look(pid: number | undefined): Promise<JobsLook> {
       return answer === "silent" ? undefined : answer;
     }),
   );
-  const seen = answers.filter((answer) => answer !== undefined && (pid === undefined || isOf(answer, pid))) as Seen[];
+  const all = answers.filter((answer) => answer !== undefined) as Seen[];
+  const jobs = new Set(all.filter((answer) => pid === undefined || isOf(answer, pid)).map(jobOf));
+  // A job is shown as a whole: several launchers may have started its nodes.
+  const seen = all.filter((answer) => jobs.has(jobOf(answer)));
   const order = ({ place }: Seen): number => place?.node ?? 0;
   seen.sort((a, b) => order(a) - order(b) || a.pid - b.pid || a.socket.localeCompare(b.socket));
   return { seen, silent };
+}
+
+/** What answers of one job have in common. */
+export function jobOf({ socket, place }: Seen): string {
+  return place === undefined ? socket : `job ${place.job}`;
 }
 
 function isOf({ pid: own, place }: Seen, pid: number): boolean {

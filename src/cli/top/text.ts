@@ -3,7 +3,8 @@ import { Table } from "console-table-printer";
 import { type ContextDump, info, type TaskDump } from "pamir";
 import { printableStart } from "../../support/printable.js";
 import type { Seen } from "./answer.js";
-import type { JobsLook } from "./look.js";
+import { type JobsLook, jobOf } from "./look.js";
+import { waysText } from "./ways.js";
 
 /** Most characters that are shown of a text that a job says: its command line, or a line about what stands still. */
 const TEXT_MAX = 1000;
@@ -14,7 +15,7 @@ const STUCK_MAX = 100;
 export function textOf({ seen, silent }: JobsLook, before: JobsLook): string {
   const jobs = new Map<string, Seen[]>();
   for (const one of seen) {
-    const key = one.place === undefined ? one.socket : `job ${one.place.job}`;
+    const key = jobOf(one);
     jobs.set(key, [...(jobs.get(key) ?? []), one]);
   }
   return [...jobs.values()].map((nodes) => jobText(nodes, silent, before)).join("\n");
@@ -51,7 +52,8 @@ function jobText(nodes: readonly Seen[], silent: ReadonlySet<number>, before: Jo
       table.addRow({ ...(hasNodes && { node: one.place?.node }), ...rowOf(task, one, was) });
   }
   const title = `${pid}  ${printableStart(program.join(" "), TEXT_MAX)}`;
-  return [title, ...heaps, ...absentNodes(nodes, silent), table.render(), ...stands, ""].join("\n");
+  const ways = waysText(nodes, before.seen);
+  return [title, ...heaps, ...absentNodes(nodes, silent), table.render(), ...ways, ...stands, ""].join("\n");
 }
 
 /** The tasks of a node: its dump has some of other nodes too. */

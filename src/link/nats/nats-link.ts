@@ -10,7 +10,7 @@ import { PACKET_BYTES_MAX } from "../../../assembly/layout.js";
 import { PamiError } from "../../core/error.js";
 import type { NatsConnection, NatsMessage } from "../../nats/connection.js";
 import { systemClock } from "../../support/clock.js";
-import type { NodeLink } from "../kind.js";
+import type { LinkWays, NodeLink, PacketWay, WayTraffic } from "../kind.js";
 import { type Address, checkPacket, type Link, PACKET_BYTES_MIN } from "../link.js";
 import { parseNatsAddress } from "./nats-address.js";
 
@@ -33,7 +33,7 @@ interface Peer {
   absentAt: number;
 }
 
-export class NatsLink implements NodeLink {
+export class NatsLink implements NodeLink, LinkWays {
   readonly packetBytes: number;
   /** The server may drop packets, and a new connection overtakes those of the last one. */
   readonly isFaithful = false;
@@ -54,6 +54,8 @@ export class NatsLink implements NodeLink {
   readonly #senders = new Map<string, Address>();
   readonly #job: string;
   #isConnected = true;
+  /** When the connection was opened, made again or broken. */
+  #since = systemClock.now();
   #isClosed = false;
   /** Whether the link does not keep its thread alive. */
   #rests = false;
@@ -175,14 +177,32 @@ export class NatsLink implements NodeLink {
     return absentSince > 0 && this.#isConnected && (!isLong || absentAt - absentSince >= ABSENT_MS);
   }
 
+  wayTo(to: Address): PacketWay | undefined {
+    if (!this.#peers.has(to)) return undefined;
+    return { by: "nats", at: this.#at, since: this.#since };
+  }
+
+  /** The server, for people. */
+  get #at(): string {
+    return this.#isConnected ? this.#connection.getServer() : "no server";
+  }
+
+  get traffic(): readonly WayTraffic[] {
+    const { sent, received, reconnects } = this.counts;
+    return [{ by: "nats", at: this.#at, sent, received, breaks: reconnects }];
+  }
+
   /** Follows the state of the connection. */
   async #watch(): Promise<void> {
     for await (const { type } of this.#connection.status()) {
       // A ping has begun another timer, a connection another socket.
       if (this.#rests && (type === "ping" || type === "reconnect")) this.unref();
-      if (type === "disconnect") this.#isConnected = false;
-      else if (type === "reconnect") {
+      if (type === "disconnect") {
+        this.#isConnected = false;
+        this.#since = systemClock.now();
+      } else if (type === "reconnect") {
         this.#isConnected = true;
+        this.#since = systemClock.now();
         this.counts.reconnects++;
         for (const peer of this.#peers.values()) peer.absentSince = 0;
       }

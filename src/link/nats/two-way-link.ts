@@ -9,7 +9,7 @@
 import { systemClock } from "../../support/clock.js";
 import { decodeText, encodeText } from "../../support/text.js";
 import { every } from "../../support/timers.js";
-import type { NodeLink } from "../kind.js";
+import type { LinkWays, NodeLink, PacketWay, WayTraffic } from "../kind.js";
 import { type Address, checkPacket, type Link } from "../link.js";
 import type { UdpLink } from "../udp/udp-link.js";
 import { parseNatsAddress, SECRET_BYTES } from "./nats-address.js";
@@ -28,6 +28,9 @@ const PROBE_MS_MAX = 8000;
 /** Nodes, and sources of packets by UDP, that are remembered: strangers may name as many as they like. */
 const REMEMBERED_MAX = 65_536;
 
+/** The short way, as texts name it. */
+const SHORT = "nats short way";
+
 /** A node to which packets have gone. */
 interface Ways {
   /** Where its UDP socket is, as its address says; "": it has none. */
@@ -35,6 +38,8 @@ interface Ways {
   readonly probe: Uint8Array;
   /** Where packets go by UDP; undefined: the long way. */
   direct: Address | undefined;
+  /** When that has changed. */
+  since: number;
   /** Packets have gone there since the last look. */
   isUsed: boolean;
   echoedAt: number;
@@ -42,7 +47,7 @@ interface Ways {
   pause: number;
 }
 
-export class TwoWayLink implements NodeLink {
+export class TwoWayLink implements NodeLink, LinkWays {
   readonly packetBytes: number;
   readonly isFaithful = false;
   readonly address: Address;
@@ -99,7 +104,14 @@ export class TwoWayLink implements NodeLink {
   #add(to: Address): Ways {
     const { udp = "", secret } = parseNatsAddress(to) ?? {};
     const probe = secret === undefined ? new Uint8Array(0) : this.#message(PROBE, secret);
-    const state = { direct: undefined, isUsed: false, echoedAt: 0, nextProbe: 0, pause: LOOK_MS };
+    const state = {
+      direct: undefined,
+      since: systemClock.now(),
+      isUsed: false,
+      echoedAt: 0,
+      nextProbe: 0,
+      pause: LOOK_MS,
+    };
     const ways: Ways = { stated: udp, probe, ...state };
     if (this.#ways.size >= REMEMBERED_MAX) this.#ways.clear();
     this.#ways.set(to, ways);
@@ -122,6 +134,7 @@ export class TwoWayLink implements NodeLink {
     for (const ways of this.#ways.values()) {
       if (ways.direct !== undefined && now - ways.echoedAt > SILENT_MS && ways.isUsed) {
         ways.direct = undefined;
+        ways.since = now;
         this.counts.lengthened++;
       }
       if (!ways.isUsed || ways.stated === "" || now < ways.nextProbe) continue;
@@ -158,8 +171,22 @@ export class TwoWayLink implements NodeLink {
       return;
     }
     ways.echoedAt = systemClock.now();
-    if (ways.direct !== source) this.counts.shortened++;
+    if (ways.direct === source) return;
+    this.counts.shortened++;
     ways.direct = source;
+    ways.since = ways.echoedAt;
+  }
+
+  wayTo(to: Address): PacketWay | undefined {
+    const { direct, since = 0 } = this.#ways.get(to) ?? {};
+    if (direct !== undefined) return { by: SHORT, at: direct.replace("udp:", ""), since };
+    const way = this.#nats.wayTo(to);
+    return way && { ...way, since: Math.max(way.since, since) };
+  }
+
+  get traffic(): readonly WayTraffic[] {
+    const { direct, receivedDirect, lengthened } = this.counts;
+    return [...this.#nats.traffic, { by: SHORT, sent: direct, received: receivedDirect, breaks: lengthened }];
   }
 
   isAbsent(address: Address, isLong: boolean): boolean {

@@ -144,7 +144,7 @@ async function join(plan: Plan): Promise<Joined> {
   await bootstrap.barrier();
   const memory = memoryOf(mapped);
   const stop = await watching;
-  const hide = own === undefined ? () => {} : await showNode(own.mapped, place, all, linked?.program);
+  const hide = own === undefined ? () => {} : await showNode(own.mapped, plan, agent);
   // A linked task may be on another thread than this code.
   const forget = linked === undefined ? recordErrors(memory, mapped.job, bootstrap.rank) : () => {};
   const onLeave = (): void | Promise<void> => {

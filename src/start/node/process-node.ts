@@ -14,6 +14,7 @@ import { LossyLink } from "../../link/lossy-link.js";
 import { linkKindOf, linkKinds, openNodeLink } from "../../link/registry.js";
 import type { MemoryMap } from "../../memory/map.js";
 import { interruptTask, markEngineDead } from "../../node/liveness.js";
+import type { VisibleWays } from "../../observe/visible.js";
 import { byKoffi } from "../../process/ffi.js";
 import type { FutexSetup } from "../../process/futex.js";
 import { hasEnded, type ProcessIdentity } from "../../process/identity.js";
@@ -29,6 +30,7 @@ import type { Agent } from "../../transport/net/agent.js";
 import type { SeededImpairments } from "../join/join-options.js";
 import { LinkHost } from "./link-host.js";
 import { LinkNode } from "./link-node.js";
+import { answerBy, waysOf } from "./node-ways.js";
 
 /** The setup of a process's node. */
 export interface ProcessNodeSetup {
@@ -82,7 +84,9 @@ export type ProcessNodeOrder =
   /** The process of a task of another node has ended: that task does not go on without a link. */
   | { readonly gone: number }
   /** The port brings further orders: the thread that has started this thread may block. */
-  | { readonly news: NodePort };
+  | { readonly news: NodePort }
+  /** By this port `pamir top` asks how the node's packets go. */
+  | { readonly asked: NodePort };
 
 /** Bytes of the memory for packets and streams. */
 const ARENA_BYTES = 2 ** 24;
@@ -101,7 +105,9 @@ export class ProcessNode {
   readonly #setup: ProcessNodeSetup;
   readonly #node: LinkNode;
   readonly #host: LinkHost;
-  readonly #kind: LinkKind;
+  readonly #opened: OpenedLink;
+  /** Nodes that have ended. */
+  readonly #lost: Set<number>;
   readonly #markEnded: () => void;
   #closeNews = (): void => {};
   /** Counts the attempts in a row at which another node's socket was gone. */
@@ -115,19 +121,22 @@ export class ProcessNode {
    */
   constructor(
     setup: ProcessNodeSetup,
-    { link, kind }: OpenedLink,
+    opened: OpenedLink,
     addresses: readonly (Address | null)[],
     { kernel, memory, map }: { readonly kernel: Kernel; readonly memory: Memory; readonly map: MemoryMap },
     isInline: boolean,
   ) {
     const { node, nodes, tasksPerNode, later, ended, gone, fingerprint, key, koffi, silence } = setup;
     this.#setup = setup;
-    this.#kind = kind;
+    const { link } = opened;
+    this.#opened = opened;
+    this.#lost = new Set(ended);
     // Packets of strangers never come into the node's memory.
     const pages = ARENA_BYTES / WASM_PAGE + 1;
     const own = packetMemory(pages, setup);
     const ownMemory = openMemory(own);
     this.#host = new LinkHost((other, why, refused) => {
+      this.#lost.add(other);
       if (why === "refused") warn(refusalText(node, other, refused, addresses));
       if (why !== "givenUp") return;
       const text = `node ${node} was given up by node ${other}, which it did not answer for ${silence} ms`;
@@ -188,8 +197,14 @@ export class ProcessNode {
     else if ("news" in order) {
       order.news.on("message", this.obey);
       order.news.unref();
-    }
+    } else answerBy(order.asked, () => this.#ways());
   };
+
+  #ways(): VisibleWays {
+    const { node, nodes, later } = this.#setup;
+    const others = { own: node, begun: nodes, most: nodes + later, lost: this.#lost };
+    return waysOf(this.#opened, this.#node.sessions, others);
+  }
 
   /**
    * All tasks of the node have left. Resolves once other nodes have all frames of this node, or are gone, or after `leaveMs`.
@@ -214,7 +229,7 @@ export class ProcessNode {
   async #look(other: number, attempts: number): Promise<void> {
     const address = this.#node.sessions.addressOf(other);
     if (attempts < UNANSWERED_MIN || address === "") return;
-    const count = (await this.#kind.isAbsent?.(address, "here")) === true ? (this.#gone.get(other) ?? 0) + 1 : 0;
+    const count = (await this.#opened.kind.isAbsent?.(address, "here")) === true ? (this.#gone.get(other) ?? 0) + 1 : 0;
     this.#gone.set(other, count);
     if (count === GONE_MIN) this.#node.lose(other);
   }
@@ -223,7 +238,7 @@ export class ProcessNode {
   async #settle(): Promise<void> {
     const { sessions } = this.#node;
     const isAbsent = async (other: number): Promise<boolean> =>
-      (await this.#kind.isAbsent?.(sessions.addressOf(other), "anywhere")) === true;
+      (await this.#opened.kind.isAbsent?.(sessions.addressOf(other), "anywhere")) === true;
     /** Nodes that were absent at the last look. */
     let absent = new Set<number>();
     let cancel = (): void => {};

@@ -302,5 +302,5 @@ let notStarted: number | undefined;
 let engineThread: InstanceType<typeof Worker> | undefined;
 if (engine !== undefined) startEngine(engine);
 startAll(orders, true);
-if (program !== undefined) becomeVisible(threadId, program, () => dumpData(map, memory, sync, systemClock));
+if (program !== undefined) becomeVisible(threadId, program, () => ({ dump: dumpData(map, memory, sync, systemClock) }));
 port?.postMessage({ started: true } satisfies MonitorReport);
