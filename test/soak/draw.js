@@ -2,6 +2,7 @@
 // What a round is like, drawn from the seed: which kinds of operation, how many tasks, which kernels, how small everything
 // is, who is killed and how. Rounds differ much, so that what hides in one comes up in another (swarm testing).
 import { randomFrom } from "../api/tasks/random.js";
+import { drawDisturbances } from "./servers.js";
 
 /** @typedef {"wasm" | "ts"} KernelName */
 
@@ -54,6 +55,7 @@ export const TERMINATED = ["terminate", "parked", "asleep", "blocked"];
  * @property {readonly KernelName[]} kernels in turn
  * @property {number} processes among which those that are not killed are divided; each other has its own. 0: all are threads
  * @property {number} tasksPerNode of nodes that a link joins; each task is a process then. 0: there is one node
+ * @property {{ isDirect: boolean, disturbances: readonly import("./servers.js").Disturbance[] }} [nats] the link goes through servers, and by UDP if it may
  * @property {boolean} join the thread that launched it is task 0
  * @property {number} survivors of the tasks, those that are not killed: at least one
  * @property {number} kills at most, of the tasks that come after those; 0: there are none
@@ -87,7 +89,7 @@ const LARGE = [5000, 20_000, 80_000, 300_000];
 /**
  * @param {number} seed
  * @param {number} number of the round
- * @param {{ kernels: readonly KernelName[], tasks: readonly [least: number, most: number], processes?: boolean, link?: "udp" | undefined, crowd?: boolean, milliseconds: number, patience: number }} limits
+ * @param {{ kernels: readonly KernelName[], tasks: readonly [least: number, most: number], processes?: boolean, link?: "udp" | "nats" | undefined, crowd?: boolean, milliseconds: number, patience: number }} limits
  * @returns {Round}
  */
 export function drawRound(
@@ -146,7 +148,8 @@ export function drawRound(
     // Drawn last: what is drawn above is the same without it.
     ...drawEngine(below, milliseconds),
   };
-  if (link !== undefined) return overLink(round, below);
+  if (link === "udp") return overLink(round, below);
+  if (link === "nats") return overServers(overLink(round, below), below);
   const whole = crowd ? inCrowd(round) : round;
   return processes ? inProcesses(whole, below) : whole;
 }
@@ -173,6 +176,11 @@ function overLink(round, below) {
     engine: "inline",
     engineEnd: undefined,
   };
+}
+
+/** The same round of nodes that are joined by NATS servers. @param {Round} round @param {(limit: number) => number} below @returns {Round} */
+function overServers(round, below) {
+  return { ...round, nats: { isDirect: below(3) === 0, disturbances: drawDisturbances(below, round.milliseconds) } };
 }
 
 /**

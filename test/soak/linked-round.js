@@ -12,11 +12,14 @@ import { makeShared } from "../api/tasks/flags.js";
 import { randomFrom } from "../api/tasks/random.js";
 import { fateOf } from "./draw.js";
 import { ALONE, Book, FAILURES, LEAVE, STOP, STRUCK } from "./model.js";
+import { Servers } from "./servers.js";
 
 /** Milliseconds between two looks. */
 const LOOK_MS = 10;
 /** Milliseconds of silence after which a node is given up: longer than a busy machine delays one. */
 const SILENCE_MS = 10_000;
+/** The same where servers are away: a client finds after 16 s that a stopped server is none, and others may be away by then. */
+const SERVERS_SILENCE_MS = 40_000;
 /** How processes of each end have ended: an exit code, or a signal. @type {Partial<Record<import("./draw.js").End, number | string>>} */
 const CODES = { killed: "SIGKILL", exit: 9 };
 
@@ -38,7 +41,8 @@ export async function runLinkedRound(round) {
   const folder = mkdtempSync(join(tmpdir(), "pamir-soak-"));
   const keyFile = join(folder, "key");
   writeFileSync(keyFile, randomBytes(32).toString("hex"), { mode: 0o600 });
-  const { laneBytes, heapBytes, fifos, slots, kernels } = round;
+  const { laneBytes, heapBytes, fifos, slots, kernels, nats } = round;
+  const servers = nats === undefined ? undefined : await Servers.start();
   const options = {
     contexts: contexts + 1,
     laneBytes,
@@ -46,7 +50,8 @@ export async function runLinkedRound(round) {
     fifos,
     slots,
     kernel: kernels[0],
-    silence: SILENCE_MS,
+    silence: nats === undefined ? SILENCE_MS : SERVERS_SILENCE_MS,
+    link: nats === undefined ? "udp" : "nats",
   };
   const env = {
     ...process.env,
@@ -54,6 +59,7 @@ export async function runLinkedRound(round) {
     PAMIR_RENDEZVOUS: `127.0.0.1:${await freePort()}`,
     PAMIR_KEY_FILE: keyFile,
     PAMIR_OPTIONS: JSON.stringify(options),
+    ...(servers && { PAMIR_NATS: servers.urls, PAMIR_NATS_DIRECT: nats?.isDirect ? "1" : "0" }),
     PAMIR_SOAK: JSON.stringify({ round, pages: place, places: tasks }),
   };
   let running = tasks;
@@ -101,6 +107,7 @@ export async function runLinkedRound(round) {
     const hasBegun = () => children.every((_, task) => book.processOf(task) > 0 || task >= survivors);
     let goesOn = await watch(hasBegun, patience, "to begin");
     const start = performance.now();
+    servers?.disturb(nats?.disturbances ?? []);
     const traffic = () => {
       for (const [task, at] of kills.entries()) {
         if (performance.now() < start + at) continue;
@@ -120,6 +127,7 @@ export async function runLinkedRound(round) {
   } finally {
     isOver = true;
     for (const child of children) child.kill("SIGKILL");
+    servers?.close();
     rmSync(folder, { recursive: true });
   }
   return {

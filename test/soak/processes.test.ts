@@ -1,7 +1,8 @@
-// The soak over processes that share a memory, and over nodes that are joined by UDP; some of the processes are killed.
+// The soak over processes that share a memory, and over nodes that are joined by UDP or NATS; some of the processes are killed.
 import { describe, expect, it } from "vitest";
 import { byEffort, SEED } from "../support/effort.js";
 import { drawRound } from "./draw.js";
+import { NATS_SERVER } from "./servers.js";
 import { expectClean } from "./support.js";
 
 const seed = SEED >>> 1;
@@ -10,6 +11,12 @@ const WAYS = [
   ["--processes", { ...LIMITS, processes: true }, byEffort({ quick: 1, normal: 2, deep: 20 })],
   // It takes 10 s until a node that ended without a word is given up.
   ["--link udp", { ...LIMITS, link: "udp" }, byEffort({ quick: 0, normal: 1, deep: 10 })],
+  // Where servers are away, it takes up to 40 s.
+  [
+    "--link nats",
+    { ...LIMITS, link: "nats" },
+    NATS_SERVER === undefined ? 0 : byEffort({ quick: 0, normal: 1, deep: 6 }),
+  ],
 ] as const;
 
 describe.skipIf(process.platform !== "linux")(`npm run soak -- --seed ${seed}`, () => {

@@ -8,6 +8,7 @@ import { drawCollectiveRound } from "./collectives/draw.js";
 import { drawRound, OPERATIONS } from "./draw.js";
 import { FAILURES, FAULTS } from "./model.js";
 import { runAlone, without } from "./run-alone.js";
+import { NATS_SERVER } from "./servers.js";
 
 /** @typedef {import("./round.js").Outcome} Outcome */
 
@@ -25,6 +26,8 @@ Usage: npm run soak -- [options]
                    are killed, and the others meet in barriers meanwhile
   --processes      tasks run in processes that share a memory, and some of those are killed (Linux)
   --link udp       tasks run in processes of several nodes, joined by UDP, and some of those are killed (Linux)
+  --link nats      the same through a cluster of three NATS servers, which are killed, stopped and started again; in a third of the
+                   rounds by UDP as well
   --seconds N      of traffic in a round (default 4)
   --patience N     seconds in which everything that was begun has ended (default 60)
   --help
@@ -76,11 +79,14 @@ function tasksOf(given, crowd) {
   throw new UsageError(`--tasks is ${JSON.stringify(value)}: a number or range from 1 to ${limit}, as 3 or 2..4`);
 }
 
-/** @param {string | undefined} value @param {boolean} processes @returns {"udp" | undefined} */
+/** @param {string | undefined} value @param {boolean} processes @returns {"udp" | "nats" | undefined} */
 function linkOf(value, processes) {
-  if (value !== undefined && value !== "udp") throw new UsageError(`--link is ${JSON.stringify(value)}: there is udp`);
-  if (value !== undefined && processes)
-    throw new UsageError("--link does not go with --processes: its tasks are processes");
+  if (value === undefined) return undefined;
+  if (value !== "udp" && value !== "nats")
+    throw new UsageError(`--link is ${JSON.stringify(value)}: there are udp and nats`);
+  if (processes) throw new UsageError("--link does not go with --processes: its tasks are processes");
+  if (value === "nats" && NATS_SERVER === undefined)
+    throw new UsageError("--link is nats, but nats-server is not installed");
   return value;
 }
 
@@ -170,11 +176,14 @@ function roundOf(kind, seed, number, limits, fault) {
 }
 
 /** @param {import("./draw.js").Round} round */
-function describeTraffic({ tasks, contexts, kernels, laneBytes, slots, processes, tasksPerNode, engine, engineEnd }) {
+function describeTraffic(round) {
+  const { tasks, contexts, kernels, laneBytes, slots, processes, tasksPerNode, engine, engineEnd, nats } = round;
   const whose = engine === "inline" ? "" : engineEnd === undefined ? ", engine thread" : ", engine thread that ends";
   const nodes = tasksPerNode > 0 ? `, ${tasks / tasksPerNode} nodes` : "";
   const divided = processes > 0 ? `, ${processes} processes` : nodes;
-  return `${tasks} tasks (${kernels}) × ${contexts}, lanes of ${laneBytes}, ${slots} slots${divided}${whose}`;
+  const ways = nats === undefined ? "" : `, by ${nats.isDirect ? "two ways" : "servers"}`;
+  const servers = nats === undefined ? "" : `, servers disturbed ${nats.disturbances.length} times`;
+  return `${tasks} tasks (${kernels}) × ${contexts}, lanes of ${laneBytes}, ${slots} slots${divided}${whose}${ways}${servers}`;
 }
 
 /** @param {import("./collectives/draw.js").CollectiveRound} round */

@@ -73,7 +73,7 @@ describe("npm run soak", () => {
     [["--crowd", "--link", "udp"], "--crowd does not go with --link"],
     [["--crowd", "--only", "collectives"], "--only collectives does not go with --crowd"],
     [["--seconds", "0"], '--seconds is "0": a number from 0.1 to 3600'],
-    [["--link", "tcp"], '--link is "tcp": there is udp'],
+    [["--link", "tcp"], '--link is "tcp": there are udp and nats'],
     [["--link", "udp", "--processes"], "--link does not go with --processes"],
     [["--only", "all"], '--only is "all": there are traffic and collectives'],
     [["--only", "collectives", "--link", "udp"], "--only collectives does not go with --link"],
