@@ -6,6 +6,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import { linesOf, newJob, startLauncher } from "./support/nats-launcher.js";
+import { NATS_SERVER, NatsServer } from "./support/nats-server.js";
 import { cli, withoutWaits } from "./support/run-command.js";
 import { find, SSHD, Sshd } from "./support/ssh.js";
 
@@ -160,3 +162,32 @@ for (const [place, { name, needs, run }] of WAYS.entries()) {
     });
   });
 }
+
+/** Programs between nodes at a NATS server: messages that await each other, long arrays, many short updates. */
+const NODES_PROGRAMS: typeof PROGRAMS = [
+  ...PROGRAMS.filter(([file]) => file === "stencil.js" || file === "transpose.js"),
+  ["random.js", "wrong words: 0 as it must be, [\\d.]+ million updates/s"],
+];
+/** By what packets go. */
+const NATS_WAYS: readonly (readonly [string, Record<string, string>])[] = [
+  ["through the server", { PAMIR_NATS_DIRECT: "0" }],
+  ["the short way", {}],
+];
+
+describe.skipIf(NATS_SERVER === undefined)("pamir run --nats", { timeout: 120_000 }, async () => {
+  const server = NATS_SERVER === undefined ? undefined : await NatsServer.start();
+  afterAll(() => server?.close());
+  // Each program has two nodes in one way, and four in the other.
+  const rows = NODES_PROGRAMS.flatMap(([file, line], i) =>
+    NATS_WAYS.map(([way, env], place) => ({ file, line, nodes: (place + i) % 2 === 0 ? 2 : 4, way, env })),
+  );
+  it.each(rows)("$file, $nodes nodes, $way", async ({ file, line, nodes, env }) => {
+    const job = newJob();
+    // Of two nodes, each has two tasks, so that messages also stay in a memory.
+    const args = ["--nodes", `${nodes}`, "-n", "4", "--no-labels", resolve("examples", file)];
+    const all = Array.from({ length: nodes }, () => startLauncher(server?.url as string, job, args, env));
+    const ended = await Promise.all(all.map((one) => one.ended));
+    expect(ended.map(({ status, err }) => [status, err])).toEqual(ended.map(() => [0, ""]));
+    expect(linesOf(...ended.map(({ out }) => out)).join("\n")).toMatch(new RegExp(`^tasks: 4, ${line}$`));
+  });
+});
