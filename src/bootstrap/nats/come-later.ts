@@ -12,7 +12,7 @@
 //   comer → steward    { come: ID, ask, ..., round }     now the steward gives a number, and tells the other launchers
 //   steward → comer    { to: ID, ask, task, facts, ended, gone }
 //
-//   comer → steward    { come: ID, ask, round, address, from: 0 }                 once its own link is open
+//   comer → steward    { come: ID, ask, round, task, address, from: 0 }           once its own link is open
 //   steward → comer    { to: ID, ask, from, of, addresses, begun }                addresses of the nodes from .. from + length,
 //                                                        of `of`; null: no longer there, or not known. Ask again for the rest
 //
@@ -115,6 +115,7 @@ export interface ComerSaid {
   readonly host?: string;
   readonly rank?: number;
   readonly seat?: number;
+  readonly task?: number;
   readonly address?: string;
   readonly from?: number;
   readonly leaves?: boolean;
@@ -148,6 +149,7 @@ export class Comer {
   readonly #unsubscribe: () => void;
   #ask = "";
   #round: string | undefined;
+  #task = -1;
   #hear: (answer: StewardAnswer) => void = () => {};
   #awaited =
     "a steward of the job: it may not run, or take no later tasks (pamir run --nats with --spare or --restart)";
@@ -188,6 +190,7 @@ export class Comer {
       }),
       ({ task }) => task !== undefined,
     );
+    this.#task = answer.task as number;
     return answer as Came;
   }
 
@@ -200,7 +203,7 @@ export class Comer {
     for (;;) {
       const from = addresses.length;
       const answer = await this.#until(
-        () => ({ address, from }),
+        () => ({ task: this.#task, address, from }),
         (one) => one.addresses !== undefined && one.from === from,
       );
       addresses.push(...(answer.addresses as readonly (string | null)[]));

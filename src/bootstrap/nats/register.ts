@@ -58,12 +58,11 @@ export class Register {
     return `${this.#facts.size} ${this.#hash >>> 0}`;
   }
 
-  /** The number of an ID: the greatest one that it was given. */
-  given(id: string): FactOf<"give"> | undefined {
+  /** The numbers that an ID was given, in ascending order: the first one counts, the others are wasted. */
+  given(id: string): FactOf<"give">[] {
     return this.of("give")
       .filter((fact) => fact[3] === id)
-      .sort((a, b) => a[1] - b[1])
-      .at(-1);
+      .sort((a, b) => a[1] - b[1]);
   }
 
   /** Numbers of tasks, or of nodes, in ascending order. */

@@ -5,18 +5,19 @@
 //   pamir.JOB.l.EPOCH.SEAT      to one of them
 //
 //   any → all          { of: SEAT, term, add: FACTS }                what has happened: register.ts
-//   steward → all      { of, term, beat: DIGEST }                    once a second; { add, token }: answer that you have it
+//   steward → all      { of, term, beat: DIGEST, at: MS }            once a second; { add, token }: answer that you have it
 //   other → steward    { of, term, here: TOKEN }                     TOKEN: "" for a beat; { add, pull: true }: its facts differ
 //   other → steward    { of, term, add, against: TOKEN }             it has other facts for these numbers
-//   any → all          { of, term, claim: true }                     it takes over; the others answer { add, here: "claim" }
+//   any → all          { of, term, claim: TOKEN }                    it takes over; the others answer { add, here: TOKEN }
 //   any → one          { of, term, stale: true }                     a later steward is there
 //
 // A number is given once. Terms order the stewards: a claim has a term that no launcher has had, and from then on no launcher that
 // has heard of it answers an earlier steward. A number counts, and its task hears of it, once every other launcher that lives
 // has answered that it has it. A steward that takes over hears first what all of these have. So it knows each number that
 // counts, unless all that had it have ended; and it gives no number twice, since each launcher says what it has against it.
-// A launcher that was stopped or cut off claims anew. Where the servers of a cluster lose each other, both sides may give one
-// number: each task is then refused by the nodes of the other side, as another process with that number.
+// A launcher that was stopped or cut off claims anew: it knows the first by its clock, the second by its own messages, which
+// come back to it. Where the servers of a cluster lose each other, both sides may give one number: each task is then refused by
+// the nodes of the other side, as another process with that number.
 import { VERSION } from "../../generated/version.js";
 import { quote } from "../text.js";
 import { type ComerSaid, type LaterFacts, randomHex, type StewardAnswer } from "./come-later.js";
@@ -27,6 +28,8 @@ const BEAT_MS = 1000;
 /** Milliseconds without a beat after which the next launcher takes over, and how much longer each further one waits. */
 const LOST_MS = 3500;
 const TURN_MS = 1000;
+/** Milliseconds that a launcher with old facts leaves to others, which may know of more numbers. */
+const OLD_MS = 20_000;
 const TURNS_MAX = 8;
 /** Milliseconds without an answer after which a launcher is not waited for. */
 const SILENT_MS = 5000;
@@ -34,6 +37,8 @@ const SILENT_MS = 5000;
 const CLAIM_MS = 2000;
 /** Milliseconds between two ticks after which this launcher has been stopped. */
 const STOPPED_MS = 2500;
+/** Milliseconds without its own beats after which a steward is cut off. */
+const ECHO_MS = 2500;
 /** Milliseconds for which the server must have said that a launcher has no subscription. */
 const ABSENT_MS = 10_000;
 /** Facts, and characters of addresses, in a message: far below the server's `max_payload`. */
@@ -48,12 +53,14 @@ export interface StewardSaid {
   readonly of: number;
   readonly term: number;
   readonly beat?: string;
+  /** The sender's clock, in milliseconds: its own beat that comes back is as old as that. */
+  readonly at?: number;
   readonly here?: string;
   readonly add?: readonly unknown[];
   readonly token?: string;
   readonly against?: string;
   readonly pull?: boolean;
-  readonly claim?: boolean;
+  readonly claim?: string;
   readonly stale?: boolean;
 }
 
@@ -103,10 +110,14 @@ export class Steward {
   /** By seat: when it has answered last, and since when the server says that it has no subscription. */
   readonly #answeredAt = new Map<number, number>();
   readonly #absentSince = new Map<number, number>();
-  /** Whether this launcher has the facts of the others: one that comes later has none. */
-  #isSynced: boolean;
+  /** Whether this launcher has the facts of the others: one that comes later has none, one that was cut off has old ones. */
+  #knows: "none" | "old" | "all";
   #office: "none" | "claims" | "holds" = "none";
   #claimed = new Set<number>();
+  #claimToken = "";
+  #claimedAt = 0;
+  /** When a message of this launcher has come back to it last. */
+  #echoAt = Number.NEGATIVE_INFINITY;
   #round = "";
   #weight = 0;
   /** By token. */
@@ -121,15 +132,19 @@ export class Steward {
     this.#setup = setup;
     this.#heardAt = host.now();
     this.#tickAt = host.now();
-    this.#isSynced = setup.seats.length > 0;
+    this.#knows = setup.seats.length > 0 ? "all" : "none";
     for (const seat of setup.seats) this.#register.add(["seat", seat, 0]);
-    if (this.#isSynced) return;
-    this.add([["seat", setup.seat, 0]]);
+    if (this.#knows === "none") this.add([["seat", setup.seat, 0]]);
   }
 
   /** Whether this launcher answers comers. */
   get isSteward(): boolean {
     return this.#office === "holds";
+  }
+
+  /** Whether this launcher could take over: it has had the facts of the others. */
+  get isReady(): boolean {
+    return this.#knows !== "none";
   }
 
   get ended(): readonly number[] {
@@ -171,6 +186,8 @@ export class Steward {
 
   /** The connection broke: other launchers may have chosen another steward meanwhile. */
   cutOff(): void {
+    const isSteward = this.#office === "holds" && this.#hasEcho && !this.#hasStopped();
+    if (this.#knows === "all" && !isSteward) this.#knows = "old";
     this.#resign();
     this.#heardAt = this.#host.now();
   }
@@ -188,21 +205,29 @@ export class Steward {
   /** A message of another launcher. */
   hear(said: StewardSaid): void {
     const { of: from, term } = said;
-    if (this.#isClosed || from === this.#setup.seat || !Number.isSafeInteger(from) || !Number.isSafeInteger(term))
+    if (this.#isClosed || !Number.isSafeInteger(from) || !Number.isSafeInteger(term)) return;
+    if (this.#office !== "none" && this.#hasStopped()) this.#resign();
+    if (from === this.#setup.seat) {
+      if (term === this.#term) this.#hearEcho(said);
       return;
+    }
     this.#absentSince.delete(from);
     const facts = (said.add ?? []).filter(isFact);
     if (term > this.#term) this.#follow(term);
-    const isStale = term < this.#term && (said.beat !== undefined || said.claim || said.token !== undefined);
+    const isStale =
+      term < this.#term && (said.beat !== undefined || said.claim !== undefined || said.token !== undefined);
     if (isStale) this.#tell({ stale: true }, from);
     const against = said.token === undefined || isStale ? [] : this.#against(facts);
     if (against.length > 0) this.#tell({ add: against, against: said.token as string }, from);
-    else if (said.against === undefined) this.#merge(facts);
+    if (said.against === undefined)
+      this.#merge(facts.filter(([, number]) => !against.some((other) => other[1] === number)));
     if (isStale) return;
     if (said.beat !== undefined) this.#hearBeat(from, said.beat);
-    else if (said.claim) this.#tellFacts(from, { here: "claim" });
+    else if (said.claim !== undefined) this.#tellFacts(from, { here: said.claim });
     else if (said.pull) this.#tellFacts(from, { here: "" });
     else if (said.token !== undefined && against.length === 0) this.#tell({ here: said.token }, from);
+    else if (this.#office === "holds" && facts.some(([kind, seat]) => kind === "seat" && seat === from))
+      this.#tellFacts(from, { here: "" });
     if (said.here !== undefined) this.#hearAnswer(from, said.here);
     else if (said.against !== undefined) this.#hearAgainst(said.against, facts);
   }
@@ -230,24 +255,38 @@ export class Steward {
   #serve(said: ComerSaid, facts: LaterFacts, answer: (given: Omit<StewardAnswer, "to" | "ask">) => void): void {
     const { come: id, rank = -1, seat = -1, address, from = 0 } = said;
     const again = (): void => this.hearComer(said);
-    const known = this.#register.given(id);
-    const task = known?.[1] ?? this.#next(facts);
-    if (task >= facts.most) {
+    // A comer that has a number says it: it may be all that is left of those that had it.
+    const known = said.task === undefined ? this.#register.given(id)[0] : this.#register.get("give", said.task);
+    const task = known?.[1] ?? said.task ?? this.#next(facts);
+    if (known !== undefined && known[3] !== id)
+      answer({ refused: `its number ${task} has been given to another task` });
+    else if (!(task >= facts.world && task < facts.most)) {
       const spare = facts.most - facts.world;
       answer({ refused: `all of its ${spare} numbers for later tasks are taken (--spare)` });
-      return;
-    }
-    if (known === undefined) this.#propose(["give", task, this.#weigh(), id, rank, seat], again);
+    } else if (known === undefined) this.#propose(["give", task, this.#weigh(), id, rank, seat], again);
     else if (!this.#counts(known)) this.#propose(["give", task, this.#weigh(), id, known[4], known[5]], again);
     else if (address === undefined) {
       const { ended, gone } = this;
       answer({ task, facts, ended, gone });
-    } else {
-      const node = facts.nodes + task - facts.world;
-      const at = this.#register.get("at", node);
-      if (at?.[3] !== address || !this.#counts(at)) this.#propose(["at", node, this.#weigh(), address], again);
-      else answer(this.#addressesFrom(from, facts));
+    } else this.#serveAddress({ id, task, address, from }, facts, answer, again);
+  }
+
+  /** Takes the address of a later node, and says those of the others. */
+  #serveAddress(
+    { id, task, address, from }: { id: string; task: number; address: string; from: number },
+    facts: LaterFacts,
+    answer: (given: Omit<StewardAnswer, "to" | "ask">) => void,
+    again: () => void,
+  ): void {
+    const node = facts.nodes + task - facts.world;
+    const at = this.#register.get("at", node);
+    if (at?.[3] !== address || !this.#counts(at)) {
+      this.#propose(["at", node, this.#weigh(), address], again);
+      return;
     }
+    // Two stewards may have given numbers to one ID.
+    for (const [, wasted] of this.#register.given(id)) if (wasted !== task) this.#end(wasted, facts);
+    answer(this.#addressesFrom(from, facts));
   }
 
   #next({ world }: LaterFacts): number {
@@ -270,12 +309,16 @@ export class Steward {
 
   /** A comer without a launcher has ended. */
   #left(id: string): void {
-    const task = this.#register.given(id)?.[1];
-    const facts = this.#facts;
-    if (task === undefined || facts === undefined) return;
+    const task = this.#register.given(id)[0]?.[1];
+    if (task !== undefined && this.#facts !== undefined) this.#end(task, this.#facts);
+  }
+
+  /** No task has this number any more. */
+  #end(task: number, { nodes, world }: LaterFacts): void {
+    if (this.#register.get("gone", task) !== undefined) return;
     const ends: Fact[] = [
       ["gone", task, 1],
-      ["ended", facts.nodes + task - facts.world, 1],
+      ["ended", nodes + task - world, 1],
     ];
     this.add(ends);
     this.#host.onFacts(ends);
@@ -311,27 +354,30 @@ export class Steward {
   #look(token: string, { fact, waiting, calls }: Proposal): void {
     const living = new Set(this.#living);
     for (const seat of waiting) if (!living.has(seat)) waiting.delete(seat);
-    if (waiting.size > 0) return;
+    // A steward that is cut off hears none of the others.
+    if (waiting.size > 0 || !this.#hasEcho) return;
     this.#proposals.delete(token);
     this.#counted.add(JSON.stringify(fact));
     for (const call of calls) call();
   }
 
-  /** What this launcher has for the numbers of a proposal: other IDs. */
+  /** What this launcher has against numbers: they have another ID, or their ID has another number. */
   #against(facts: readonly Fact[]): Fact[] {
     return facts.flatMap((fact) => {
-      const known = fact[0] === "give" ? this.#register.get("give", fact[1]) : undefined;
-      return known !== undefined && known[3] !== fact[3] ? [known] : [];
+      if (fact[0] !== "give") return [];
+      const known = this.#register.get("give", fact[1]);
+      if (known !== undefined) return known[3] === fact[3] ? [] : [known];
+      return this.#register.given(fact[3]).slice(0, 1);
     });
   }
 
-  /** A launcher has given the number before: its task keeps it, and this steward's gets another one when it asks again. */
+  /** Launchers have other numbers for these IDs, or other IDs: those hold, and this steward looks again. */
   #hearAgainst(token: string, facts: readonly Fact[]): void {
     const proposal = this.#proposals.get(token);
     if (proposal === undefined || this.#office !== "holds") return;
     this.#proposals.delete(token);
     for (const fact of facts) {
-      if (fact[0] !== "give" || fact[1] !== proposal.fact[1]) continue;
+      if (fact[0] !== "give") continue;
       const [kind, task, , ...values] = fact;
       const heavier: Fact = [kind, task, this.#weigh(), ...values];
       this.#register.add(heavier);
@@ -357,6 +403,10 @@ export class Steward {
     return this.#others.filter((seat) => (this.#answeredAt.get(seat) ?? this.#heardAt) >= before);
   }
 
+  get #hasEcho(): boolean {
+    return this.#host.now() - this.#echoAt <= ECHO_MS;
+  }
+
   #hasStopped(): boolean {
     return this.#host.now() - this.#tickAt > STOPPED_MS;
   }
@@ -368,11 +418,15 @@ export class Steward {
     if (this.#hasStopped()) this.cutOff();
     this.#tickAt = now;
     if (this.#office === "holds") this.#beat(now);
-    else if (this.#office === "none" && this.#isSynced && now - this.#heardAt >= this.#patience) this.#claim();
+    else if (this.#office === "claims") {
+      this.#lookAtClaim();
+      // The claim was lost.
+      if (this.#office === "claims" && now - this.#claimedAt > LOST_MS) this.#resign();
+    } else if (this.#knows !== "none" && now - this.#heardAt >= this.#patience) this.#claim();
   }
 
   #beat(now: number): void {
-    this.#tellAll({ beat: this.#register.digest });
+    this.#tellAll({ beat: this.#register.digest, at: now });
     for (const [token, proposal] of [...this.#proposals]) {
       this.#tellAll({ add: [proposal.fact], token });
       this.#look(token, proposal);
@@ -387,29 +441,39 @@ export class Steward {
     const others = this.#others;
     const isGone = lost === undefined || lost === this.#setup.seat || !others.includes(lost);
     const turn = others.filter((seat) => seat < this.#setup.seat && seat !== lost).length;
-    return (isGone ? 0 : LOST_MS) + TURN_MS * Math.min(turn, TURNS_MAX);
+    const lateness = this.#knows === "old" ? OLD_MS : isGone ? 0 : LOST_MS;
+    return lateness + TURN_MS * Math.min(turn, TURNS_MAX);
   }
 
   #claim(): void {
     this.#office = "claims";
     const count = Math.floor(Math.max(this.#term, 0) / SEATS) + 1;
     this.#term = count * SEATS + this.#setup.seat;
+    this.#claimToken = randomHex();
     this.#claimed = new Set(this.#others);
-    const { now, after } = this.#host;
-    for (const seat of this.#claimed) this.#answeredAt.set(seat, now.call(this.#host));
-    this.#tellAll({ claim: true });
-    const term = this.#term;
-    const take = (): void => {
-      if (this.#office !== "claims" || this.#term !== term || this.#isClosed) return;
-      if (this.#hasStopped()) this.#office = "none";
-      else this.#take();
-    };
-    if (this.#claimed.size === 0) take();
-    else after.call(this.#host, CLAIM_MS, take);
+    this.#claimedAt = this.#host.now();
+    this.#echoAt = Number.NEGATIVE_INFINITY;
+    for (const seat of this.#claimed) this.#answeredAt.set(seat, this.#claimedAt);
+    this.#tellAll({ claim: this.#claimToken });
+  }
+
+  /** Takes the office once all others have answered its claim, or had the time to. */
+  #lookAtClaim(): void {
+    const isTime = this.#claimed.size === 0 || this.#host.now() - this.#claimedAt >= CLAIM_MS;
+    if (this.#office === "claims" && isTime && this.#echoAt >= this.#claimedAt) this.#take();
+  }
+
+  /** A message of this launcher has come back. */
+  #hearEcho({ beat, at = 0, claim }: StewardSaid): void {
+    if (beat !== undefined) this.#echoAt = Math.max(this.#echoAt, Math.min(at, this.#host.now()));
+    if (claim === undefined || claim !== this.#claimToken) return;
+    this.#echoAt = this.#claimedAt;
+    this.#lookAtClaim();
   }
 
   #take(): void {
     this.#office = "holds";
+    this.#knows = "all";
     this.#round = randomHex();
     this.#weight = 0;
     this.#counted.clear();
@@ -434,16 +498,18 @@ export class Steward {
   #hearBeat(from: number, digest: string): void {
     this.#heardAt = this.#host.now();
     if (digest === this.#register.digest) {
-      this.#isSynced = true;
+      this.#knows = "all";
       this.#tell({ here: "" }, from);
     } else this.#tellFacts(from, { pull: true });
   }
 
   #hearAnswer(from: number, token: string): void {
     this.#answeredAt.set(from, this.#host.now());
-    if (token === "claim" && this.#office === "claims") {
+    // The last of all facts of the steward.
+    if (token === "" && this.#term >= 0 && from === this.#term % SEATS) this.#knows = "all";
+    if (token === this.#claimToken) {
       this.#claimed.delete(from);
-      if (this.#claimed.size === 0) this.#take();
+      this.#lookAtClaim();
       return;
     }
     const proposal = this.#proposals.get(token);

@@ -137,6 +137,7 @@ export class NatsTalk {
   }
 
   async #watch(): Promise<void> {
-    for await (const { type } of this.#connection.status()) if (type === "reconnect") this.steward.cutOff();
+    for await (const { type } of this.#connection.status())
+      if (type === "disconnect" || type === "reconnect") this.steward.cutOff();
   }
 }
