@@ -160,6 +160,9 @@ const WANTS_CERTIFICATE =
 /** An error that another attempt would meet again. */
 class OtherProgramError extends Error {}
 
+/** A program that says nothing: a server that is stopped, or another program. */
+class SilentError extends Error {}
+
 /**
  * Waits for the first line of a server, which comes in clear also with TLS. The client would keep a connection to a program that says
  * nothing, and so the process.
@@ -174,7 +177,7 @@ function greeting(server: string, timeout: number): Promise<void> {
     const most = Math.round(Math.min(timeout, ANSWER_MS));
     const silent = `a program that has said nothing for ${most} ms listens there, where NATS begins with INFO`;
     let isConnected = false;
-    cancel = after(most, () => reject(isConnected ? new OtherProgramError(silent) : new Error("no server answers")));
+    cancel = after(most, () => reject(isConnected ? new SilentError(silent) : new Error("no server answers")));
     socket.on("error", reject).on("connect", () => {
       isConnected = true;
     });
@@ -196,13 +199,13 @@ function greeting(server: string, timeout: number): Promise<void> {
 function notConnected({ servers, isTls }: NatsPlace, cause: unknown): { error: PamiError; isFinal: boolean } {
   const where = `NATS at ${servers.join(", ")}`;
   const failures = cause instanceof AggregateError ? cause.errors : [cause];
-  const other = failures.find((one) => one instanceof OtherProgramError);
+  const other = failures.find((one) => one instanceof OtherProgramError || one instanceof SilentError);
   const { message, name, code } = rootOf(other ?? failures[0]);
   const made = (why: string, isFinal: boolean) => ({
     error: new PamiError("PAMIR_NATS", `${where}: ${printable(why)}`, { cause }),
     isFinal,
   });
-  if (other !== undefined) return made(message, true);
+  if (other !== undefined) return made(message, other instanceof OtherProgramError);
   if (/authorization|authentication/i.test(`${name} ${message}`))
     return made("the server refuses this process's user, token or credentials: PAMIR_NATS and PAMIR_NATS_CREDS", true);
   if (/certificate|self.signed|altname/i.test(`${message} ${code}`))

@@ -56,6 +56,15 @@ describe.skipIf(NATS_SERVER === undefined)(
       expect(how(ends)).toEqual(good(ends));
     });
 
+    it("a job that begins with one task grows", async () => {
+      const job = newJob();
+      const nodes = await begin(job, 1, ["--spare", "1", ...SILENT, LATER, "1", "1"]);
+      const later = startLauncher(url, job, ["--later", LATER, "1", "1"]);
+      const ends = await endsOf([...nodes, later]);
+      expect(how(ends)).toEqual(good(ends));
+      expect(linesOf(...ends.map(({ out }) => out))).toContain("[1] 2 with 1");
+    });
+
     it("one of four launchers is killed: the others shrink and go on, and a later one takes part", async () => {
       const job = newJob();
       const options = ["--nodes", "4", "-n", "4", "--spare", "1", ...SILENT, LATER, "4", "4", "3"];
@@ -116,6 +125,14 @@ describe.skipIf(NATS_SERVER === undefined)(
         "pamir run: rank 1 goes on as task 3 (restart 2 of 3)",
       ]);
       expect(processesWith("PAMIR_MARK", mark)).toEqual([]);
+    });
+
+    it("a node of two tasks whose first process is killed goes on as two nodes", async () => {
+      const job = newJob();
+      const args = ["--nodes", "2", "-n", "4", "--restart", "1", ...SILENT, programOf("replaced")];
+      const ends = await endsOf([startLauncher(url, job, args), startLauncher(url, job, args)]);
+      expect(ends.map(({ status }) => status)).toEqual([0, 0]);
+      expect(ends.map(({ out }) => out).join("")).toBe('[0] {"ended":"PAMIR_SHUTDOWN","ranks":[2,3],"between":5}\n');
     });
 
     it("without a number left, or without any, a comer is refused", async () => {

@@ -207,7 +207,7 @@ export class NatsNode {
   #commonVariables(more: Pick<Later, "rank">): Record<string, string> {
     const { place, values, timeout } = this.#plan;
     const { world, most } = this.#begun as Begun;
-    const later: Later = { world, most, news: NEWS_FD, report: most > world ? PMI_FD : undefined, ...more };
+    const later: Later = { world, most, news: NEWS_FD, report: PMI_FD, ...more };
     return {
       PAMIR_NATS: values.nats as string,
       PAMIR_JOB: place.job,
@@ -265,7 +265,8 @@ export class NatsNode {
     if (hasAgent) this.#order({ lost: this.#nodeOf(task) });
     if (this.job.isEnding) return;
     if (this.#plan.onError === "abort") this.#talk?.abort();
-    if (this.#report === undefined && !isLater) void this.#failInPlace(task, end);
+    const awaits = !isLater && world > this.#plan.local && this.#report === undefined;
+    if (awaits) void this.#failInPlace(task, end);
     if (!hasAgent || isLater || !this.#plan.restarts.isOn || this.#report === undefined) return;
     // The node's other tasks are cut off: they are started again, too.
     for (let other = task + 1; other < task + this.#perNode; other++) this.#running.get(other)?.kill("SIGKILL");
