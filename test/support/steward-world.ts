@@ -141,9 +141,10 @@ export class StewardWorld {
         if (at <= end && (best === undefined || at < best.at || (at === best.at && order < best.order))) next = i;
       }
       if (next < 0) break;
-      const [{ at, call }] = this.#due.splice(next, 1) as [{ at: number; call: () => void }];
-      this.time = Math.max(this.time, at);
-      call();
+      const [due] = this.#due.splice(next, 1);
+      if (due === undefined) break;
+      this.time = Math.max(this.time, due.at);
+      due.call();
     }
     this.time = end;
   }
