@@ -31,9 +31,9 @@ export const BUNDLE_MAX = 73_200;
  * kernels do for programs in C, a half for geometries that are made by calls that block, and
  * for reductions that take what an earlier one has made, 50
  * bytes for ports to tasks, 50 for last looks, a half for what a new memory begins with, 13 for the twin, 1.3 for
- * blocks in another program's memory. What only Node can use is not counted: bundlers for browsers get dist/absent.js for it.
+ * blocks in another program's memory, a third for traces that are read in part, without halves of arrows. What only Node can use is not counted: bundlers for browsers get dist/absent.js for it.
  */
-export const LATER_MAX = 140_520;
+export const LATER_MAX = 140_850;
 
 /**
  * Bytes that `pamir/web` adds on a page to what launch() loads, minified and gzipped: 8 KB for seals, 22 for sessions, links

@@ -74,7 +74,7 @@ export type {
   TaskDump,
   TransferDump,
 } from "./observe/dump.js";
-export type { Trace, TraceEvent } from "./observe/trace.js";
+export type { Trace, TraceEvent, TraceReadOptions } from "./observe/trace.js";
 export type { Attributes, Capabilities, Client, CloseOptions } from "./pami/client.js";
 export type {
   ActiveParameters,

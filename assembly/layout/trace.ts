@@ -18,6 +18,8 @@ export const TRACE_EVENT_SHIFT: u32 = 4;
 export const TRACE_ID_SHIFT: u32 = 8;
 export const TRACE_CONTEXT_SHIFT: u32 = 24;
 export const TRACE_CLOCK: u32 = 1;
+/** Events between two readings of the clock at most: a reader that begins at any event finds one before it. */
+export const TRACE_UNREAD_MAX: u32 = 64;
 export const TRACE_SEND: u32 = 2;
 /** A handler begins; so the one before it has ended. */
 export const TRACE_HANDLER: u32 = 3;

@@ -7,13 +7,12 @@ import {
   TRACE_EVENTS_OFFSET,
   TRACE_ID_SHIFT,
   TRACE_POSITION_OFFSET,
+  TRACE_UNREAD_MAX,
 } from "../../assembly/layout.js";
 import type { Memory } from "../kernel/kernel.js";
 import { type MemoryMap, traceRing } from "../memory/map.js";
 import type { Clock } from "../support/clock.js";
 
-/** Events of a round per reading of the clock. The reader spreads them evenly between two readings. */
-const UNREAD_MAX = 64;
 /** A pause counts as this many events. */
 const PAUSE = 4;
 /** Milliseconds per event from which each event has its own reading of the clock, which takes 39 ns. */
@@ -83,7 +82,7 @@ export class Tracer {
     const events = isOpen ? this.#readingFor - this.#readIn : PAUSE;
     // After a pause too: then the cost of a reading does not matter.
     const isSlow = now - this.#last > FINE_MS * events;
-    this.#readingFor = isSlow ? 1 : UNREAD_MAX;
+    this.#readingFor = isSlow ? 1 : TRACE_UNREAD_MAX;
     this.#readIn = this.#readingFor;
     this.#last = now;
     const position = this.#position;

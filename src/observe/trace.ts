@@ -39,8 +39,22 @@ export interface Trace {
   readonly traceEvents: readonly TraceEvent[];
   /** Unit in which viewers show times. */
   readonly displayTimeUnit: "ns";
+  /**
+   * Time of `ts` 0 in milliseconds, on a clock that all threads of the machine share: two traces lie on one axis by their
+   * origins. In browsers it is `performance.timeOrigin + performance.now()`, in Node `process.hrtime()`; 0 without events.
+   */
+  readonly origin: number;
   /** Returns the trace as JSON text, which Perfetto and chrome://tracing open. */
   toString(): string;
+}
+
+/** Options of `job.trace` and `job.traceAll`. */
+export interface TraceReadOptions {
+  /**
+   * Last entries of each task's ring that are read, at least 1 (default: all): for a live view. An entry is an event or a
+   * reading of the clock, as in `launch({ trace: { events } })`.
+   */
+  events?: number | undefined;
 }
 
 /** One event as it stands in a ring, with its time in milliseconds. */
@@ -51,7 +65,7 @@ export interface Recorded {
   readonly whom: number;
   readonly count: number;
   readonly bytes: number;
-  readonly time: number;
+  time: number;
 }
 
 const EVENT_WORDS = 1 << (L.TRACE_EVENT_SHIFT - 2);
@@ -65,74 +79,101 @@ const TRANSFERS: Readonly<Record<number, string>> = {
   [L.TRACE_RMW]: "rmw",
 };
 
-/** The events of one task, the oldest first. Clock readings are included only where they end a round. */
+/**
+ * The events of one task, the oldest first. Clock readings are included only where they end a round.
+ * @param last entries of the ring that are read at most
+ */
 export function recorded(
   map: MemoryMap,
   { buffer }: Memory,
   kernel: Pick<Kernel, "loadWord">,
   task: number,
+  last = map.traceEvents,
 ): Recorded[] {
   const ring = traceRing(map, task);
   const position = (): number => kernel.loadWord(ring + L.TRACE_POSITION_OFFSET) >>> 0;
   const first = ring + L.TRACE_EVENTS_OFFSET;
   const size = map.traceEvents;
   const end = position();
-  const copy = new Uint8Array(buffer, first, size << L.TRACE_EVENT_SHIFT).slice();
+  // The first of the last entries needs a reading before it, which dates it.
+  const wanted = Math.min(size, last + L.TRACE_UNREAD_MAX);
+  const cells = copyOf(new Int32Array(buffer, first, size * EVENT_WORDS), end, wanted);
   // The task goes on meanwhile. The events that it has overwritten since, and the one that it writes now, are dropped.
   const written = (position() - end) >>> 0;
-  const kept = Math.max(0, Math.min(end, size - 1 - written));
-  const events: { at: number; time: number }[] = [];
-  const floats = new Float64Array(copy.buffer);
-  const cells = new Int32Array(copy.buffer);
+  const kept = Math.max(0, Math.min(end, wanted, size - 1 - written));
+  const events: Recorded[] = [];
+  const floats = new Float64Array(cells.buffer);
   /** Events after the last reading of the clock: their time is not known yet. */
-  let open: { at: number; time: number }[] = [];
-  let last = Number.NaN;
-  for (let place = end - kept; place < end; place++) {
-    const at = (place % size) * EVENT_WORDS;
-    if (((cells[at] as number) & KIND_MASK) !== L.TRACE_CLOCK) {
-      // Until the round is over, events are a nanosecond apart.
-      const event = { at, time: last + open.length * 1e-6 };
-      open.push(event);
-      events.push(event);
-      continue;
-    }
-    const now = floats[(at + 2) >>> 1] as number;
-    // Spreads the events over the time between two readings, the first at its beginning. Events before any reading are
-    // dropped.
-    for (const [place, event] of open.entries()) event.time = last + ((now - last) * place) / open.length;
-    open = [];
-    last = now;
-    if (cells[at + 1] === 1) events.push({ at, time: now });
-  }
-  return events
-    .filter(({ time }) => !Number.isNaN(time))
-    .map(({ at, time }) => {
-      const head = cells[at] as number;
-      return {
-        kind: head & KIND_MASK,
-        id: (head >>> L.TRACE_ID_SHIFT) & ID_MASK,
-        context: head >>> L.TRACE_CONTEXT_SHIFT,
-        whom: (cells[at + 1] as number) >>> 0,
-        count: (cells[at + 2] as number) >>> 0,
-        bytes: (cells[at + 3] as number) >>> 0,
-        time,
-      };
+  let open = 0;
+  let read = Number.NaN;
+  /** Events before the last entries: they are there to date the others. */
+  let early = 0;
+  for (let back = kept; back > 0; back--) {
+    const at = (wanted - back) * EVENT_WORDS;
+    const head = cells[at] as number;
+    const whom = cells[at + 1] as number;
+    const kind = head & KIND_MASK;
+    if (kind === L.TRACE_CLOCK) {
+      const now = floats[(at + 2) >>> 1] as number;
+      // Spreads the events over the time between two readings, the first at its beginning.
+      for (let place = 0; place < open; place++) {
+        (events.at(place - open) as Recorded).time = read + ((now - read) * place) / open;
+      }
+      open = 0;
+      read = now;
+      if (whom !== 1) continue;
+    } else if (Number.isNaN(read)) continue;
+    // Until the round is over, events are a nanosecond apart.
+    events.push({
+      kind,
+      id: (head >>> L.TRACE_ID_SHIFT) & ID_MASK,
+      context: head >>> L.TRACE_CONTEXT_SHIFT,
+      whom: whom >>> 0,
+      count: (cells[at + 2] as number) >>> 0,
+      bytes: (cells[at + 3] as number) >>> 0,
+      time: read + open * 1e-6,
     });
+    if (kind !== L.TRACE_CLOCK) open++;
+    if (back > last) early = events.length;
+  }
+  return events.slice(early);
+}
+
+/** The last entries of a ring before a position, in order. Entries before the first are any. */
+function copyOf(ring: Int32Array, end: number, count: number): Int32Array {
+  const copy = new Int32Array(count * EVENT_WORDS);
+  const to = (end * EVENT_WORDS) % ring.length;
+  const tail = Math.min(to, copy.length);
+  copy.set(ring.subarray(to - tail, to), copy.length - tail);
+  copy.set(ring.subarray(ring.length - (copy.length - tail)), 0);
+  return copy;
 }
 
 /** Microseconds from one time to another, at least a nanosecond. */
 const length = (from: number, to: number): number => Math.max(0.001, Math.round((to - from) * 1e3) / 1e3);
 
-const nameOfId = (id: number): string =>
-  ({ [L.DISPATCH_ID_CALL]: "call", [L.DISPATCH_ID_REPLY]: "reply", [L.DISPATCH_ID_ABORT]: "abort" })[id] ?? `id ${id}`;
+const OWN_IDS: Readonly<Record<number, string>> = {
+  [L.DISPATCH_ID_CALL]: "call",
+  [L.DISPATCH_ID_REPLY]: "reply",
+  [L.DISPATCH_ID_ABORT]: "abort",
+  [L.DISPATCH_ID_COLLECTIVE]: "collective",
+};
+
+const nameOfId = (id: number): string => OWN_IDS[id] ?? `id ${id}`;
 
 const nameOfEndpoint = (endpoint: number): string =>
   endpoint === L.NONE ? "all" : `${taskOf(endpoint)}.${contextOf(endpoint)}`;
 
 /** The trace of the tasks of this memory. */
-export function traceOf(map: MemoryMap, memory: Memory, kernel: Pick<Kernel, "loadWord">, tasks: number): Trace {
+export function traceOf(
+  map: MemoryMap,
+  memory: Memory,
+  kernel: Pick<Kernel, "loadWord">,
+  tasks: number,
+  events: number | undefined,
+): Trace {
   const count = Math.min(tasks, map.locals);
-  return traceFrom(Array.from({ length: count }, (_, task) => recorded(map, memory, kernel, task)));
+  return traceFrom(Array.from({ length: count }, (_, task) => recorded(map, memory, kernel, task, events)));
 }
 
 /** The trace of these tasks; undefined: the events of that task were not read. */
@@ -209,8 +250,21 @@ export function traceFrom(given: readonly (readonly Recorded[] | undefined)[]): 
       }
     }
   }
-  const trace = { traceEvents: out, displayTimeUnit: "ns" as const };
+  return traceWith(whole(out), Number.isFinite(begin) ? begin : 0);
+}
+
+function traceWith(traceEvents: readonly TraceEvent[], origin: number): Trace {
+  const trace = { traceEvents, displayTimeUnit: "ns" as const, origin };
   return { ...trace, toString: () => JSON.stringify(trace) };
+}
+
+/** Leaves out arrows without their begin or end, and ends of fences without their begin: viewers report them as errors. */
+function whole(events: readonly TraceEvent[]): TraceEvent[] {
+  const seen = { s: new Set<number>(), f: new Set<number>(), b: new Set<number>() };
+  const idOf = ({ id }: TraceEvent): number => id as number;
+  for (const event of events) if (event.ph in seen) seen[event.ph as keyof typeof seen].add(idOf(event));
+  const other = { s: seen.f, f: seen.s, e: seen.b };
+  return events.filter((event) => other[event.ph as keyof typeof other]?.has(idOf(event)) ?? true);
 }
 
 /** Traced jobs of this process that go to a file. */

@@ -1,6 +1,6 @@
 // A job, as the launching thread sees it.
 import { JOB_STARTED_OFFSET, TASK_DEAD, TASK_STATE_OFFSET } from "../../assembly/layout.js";
-import { NO_OPTIONS } from "../core/check.js";
+import { checkKeys, type Keys, NO_OPTIONS } from "../core/check.js";
 import { checkInteger, PamiError, RemoteError, show } from "../core/error.js";
 import type { KernelName } from "../core/kernel-name.js";
 import type { ErrorParts } from "../core/task-errors.js";
@@ -16,14 +16,15 @@ import {
   markEngineDead,
 } from "../node/liveness.js";
 import { type Dump, dumpJob, type NodeDump } from "../observe/dump.js";
-import { type Trace, traceOf } from "../observe/trace.js";
+import { type Trace, type TraceReadOptions, traceOf } from "../observe/trace.js";
 import type { Client } from "../pami/client.js";
-import { checkWait } from "../pami/waits.js";
+import { checkTimeout, checkWait } from "../pami/waits.js";
 import { systemClock } from "../support/clock.js";
 import { diagnostics } from "../support/diagnostics.js";
 import { failProcess, isNode } from "../support/host.js";
 import type { HostMessagePort, URLLike, WorkerLike } from "../support/like.js";
 import { promise, promised } from "../support/promise.js";
+import { TRACE_EVENTS_MAX } from "./limits.js";
 import type { StartMessage } from "./start-message.js";
 import { failureText, isFailure, type OnError } from "./tasks/failure.js";
 import type { AdoptTarget, Monitor, MonitorEvents, MonitorOrders, TaskExit } from "./tasks/monitor.js";
@@ -53,10 +54,15 @@ export interface AskOptions {
   timeout?: number | undefined;
 }
 
+/** Milliseconds in which a node has to answer by default. */
+const ANSWER_MS = 1000;
+const TRACE_KEYS: Keys<TraceReadOptions> = { events: true };
+const TRACE_ALL_KEYS: Keys<AskOptions & TraceReadOptions> = { timeout: true, events: true };
+
 /** @throws PAMIR_INVAL */
 function timeoutOf(call: string, options: AskOptions): number {
   checkWait(call, options);
-  return options.timeout ?? 1000;
+  return options.timeout ?? ANSWER_MS;
 }
 
 export interface JobParts {
@@ -271,24 +277,29 @@ export class Job {
    * ended, or does not answer in time, has no events, and `not read` behind its name.
    * @throws PAMIR_INVAL unless the job was launched with `trace`, or for a wrong option
    */
-  async traceAll(options: AskOptions = NO_OPTIONS): Promise<Trace> {
-    const timeout = timeoutOf("traceAll()", options);
-    this.#checkTraced();
-    return this.#monitor.nodes?.traceAll(timeout) ?? this.trace();
+  async traceAll(options: AskOptions & TraceReadOptions = NO_OPTIONS): Promise<Trace> {
+    checkKeys("options of traceAll()", options, TRACE_ALL_KEYS);
+    const { timeout = ANSWER_MS, events } = options;
+    checkTimeout(timeout);
+    this.#checkTraced(events);
+    return this.#monitor.nodes?.traceAll(timeout, events) ?? this.trace({ events });
   }
 
   /**
    * Returns the last events of every task, as a trace whose text Perfetto and chrome://tracing show. If tasks share no
-   * memory, it covers this thread only: see `traceAll()`.
-   * @throws PAMIR_INVAL unless the job was launched with `trace`
+   * memory, it covers this thread only: see `traceAll()`. A live view reads a part of each ring, by `events`.
+   * @throws PAMIR_INVAL unless the job was launched with `trace`, or for a wrong option
    */
-  trace(): Trace {
+  trace(options: TraceReadOptions = NO_OPTIONS): Trace {
     const { map, memory, sync } = this.#parts;
-    this.#checkTraced();
-    return traceOf(map, memory, sync, this.#tasks);
+    checkKeys("options of trace()", options, TRACE_KEYS);
+    const { events } = options;
+    this.#checkTraced(events);
+    return traceOf(map, memory, sync, this.#tasks, events);
   }
 
-  #checkTraced(): void {
+  #checkTraced(events: number | undefined): void {
+    if (events !== undefined) checkInteger("events", events, 1, TRACE_EVENTS_MAX);
     if (this.#parts.map.traceEvents > 0) return;
     throw new PamiError("PAMIR_INVAL", "trace() of a job that was launched without trace");
   }

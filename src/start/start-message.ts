@@ -104,7 +104,7 @@ export type TaskNews =
   /** A task has ended: by closing its client, or otherwise, maybe with an error. */
   | { readonly ended: number; readonly hasLeft: boolean; readonly error?: ErrorParts | undefined }
   /** Asks for the dump or the trace of its node. The answer has the same number. */
-  | { readonly ask: number; readonly what: "dump" | "trace" }
+  | { readonly ask: number; readonly what: "dump" | "trace"; readonly events?: number | undefined }
   /** One more task has come: the number of tasks that the job has had. */
   | { readonly started: number }
   | { readonly interrupt: true };

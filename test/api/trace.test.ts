@@ -6,8 +6,9 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { transformSync } from "esbuild";
-import { EAGAIN, type Job, launch, SUCCESS, type TraceEvent } from "pamir";
+import { EAGAIN, type Job, launch, SUCCESS, type Trace, type TraceEvent } from "pamir";
 import { describe, expect, inject, it } from "vitest";
+import { faultsOfTrace } from "../support/trace-format.js";
 import { DATA, ECHO, OTHER, PATIENCE, REPLY_WHOLE, thrownBy, until, VARIANTS, withJob } from "./support.js";
 
 const eventsOf = (job: Job): readonly TraceEvent[] => job.trace().traceEvents;
@@ -197,6 +198,80 @@ describe.each(VARIANTS)("$name", (variant) => {
 
 describe("how it is asked for", () => {
   const [plain] = VARIANTS;
+
+  it("its text keeps to the format: no arrow lacks an end, where the ring begins within messages too", () =>
+    withJob(plain, { tasks: 1, trace: { events: 128 } }, async ({ job, context }) => {
+      const to = context.endpoint;
+      context.dispatch(DATA, () => {});
+      for (let round = 0; round < 50; round++) {
+        for (let i = 0; i < 30; i++) context.sendImmediate(to, DATA);
+        const flushed = context.flush({ timeout: PATIENCE });
+        context.advance();
+        // The last round's messages have no handlers yet.
+        if (round < 49) while (context.advance() > 0);
+        expect(faultsOfTrace(String(job.trace()))).toEqual([]);
+        expect(faultsOfTrace(String(job.trace({ events: 40 })))).toEqual([]);
+        await flushed;
+      }
+      expect(arrowsOf(eventsOf(job)).length).toBeGreaterThan(10);
+    }));
+
+  it.each([1, 2, 3, 63, 64, 65, 127, 128, 1000])("the last %i entries are the end of the whole trace", (events) =>
+    withJob(plain, { tasks: 1, trace: { events: 128 } }, ({ job, context }) => {
+      context.dispatch(DATA, () => {});
+      for (let sent = 0; sent < 300; sent++) {
+        context.sendImmediate(context.endpoint, DATA);
+        if (sent % 50 > 40) context.advance();
+      }
+      while (context.advance() > 0);
+      const kept = ({ origin, traceEvents }: Trace) =>
+        traceEvents
+          .filter(({ cat }) => cat === "send" || cat === "handler")
+          .map(({ name, ts, args }) => [name, args?.count, Math.round(origin * 1e3 + ts)]);
+      const [all, some] = [kept(job.trace()), kept(job.trace({ events }))];
+      expect(some).toEqual(all.slice(all.length - some.length));
+      // At most half of the entries are readings of the clock.
+      expect(some.length).toBeGreaterThanOrEqual(Math.min(all.length, Math.floor(events / 2)));
+      expect(some.length).toBeLessThanOrEqual(events);
+    }),
+  );
+
+  it("traces of one job lie on one axis by their origins", () =>
+    withJob(plain, { tasks: 1, trace: { events: 64 } }, ({ job, context }) => {
+      expect(job.trace().origin).toBe(0);
+      context.dispatch(DATA, () => {});
+      const handled = ({ origin, traceEvents }: Trace) =>
+        new Map(
+          traceEvents
+            .filter(({ cat }) => cat === "handler")
+            .map(({ ts, args }) => [args?.count, origin + ts / 1000] as const),
+        );
+      const turn = () => {
+        context.sendImmediate(context.endpoint, DATA);
+        context.advance();
+        return job.trace();
+      };
+      let before = turn();
+      let moved = 0;
+      for (let i = 0; i < 100; i++) {
+        const after = turn();
+        if (after.origin > before.origin) moved++;
+        const old = handled(before);
+        for (const [count, time] of handled(after)) expect(time).toBeCloseTo(old.get(count) ?? time, 2);
+        before = after;
+      }
+      expect(moved).toBeGreaterThan(10);
+    }));
+
+  it.each([
+    { events: 0, says: "events is 0, not an integer from 1 to 16777216" },
+    { events: 1.5, says: "events is 1.5, not an integer from 1 to 16777216" },
+  ])("trace({ events: $events }) is refused", ({ events, says }) =>
+    withJob(plain, { tasks: 1, trace: true }, async ({ job }) => {
+      expect(thrownBy(() => job.trace({ events }))).toEqual({ code: "PAMIR_INVAL", text: says });
+      await expect(job.traceAll({ events })).rejects.toMatchObject({ code: "PAMIR_INVAL", message: says });
+    }),
+  );
 
   it("its text is the JSON of its parts", () =>
     withJob(plain, { tasks: 1, trace: true }, ({ job, context }) => {

@@ -26,7 +26,8 @@ export function hearNews(
 ): void {
   if ("interrupt" in news) interruptTask(sync, map, SLOT);
   else if ("ask" in news) {
-    const given = news.what === "trace" ? recorded(map, memory, sync, SLOT) : dumpData(map, memory, sync, systemClock);
+    const isTrace = news.what === "trace";
+    const given = isTrace ? recorded(map, memory, sync, SLOT, news.events) : dumpData(map, memory, sync, systemClock);
     tell({ answer: news.ask, given });
   }
 }

@@ -60,7 +60,9 @@ export function makePortsNode(
       agent.ended(news.ended, news.hasLeft);
     } else if ("ask" in news) {
       const isTrace = news.what === "trace";
-      const given = isTrace ? recorded(map, memory, kernel, 0) : dumpData(map, memory, kernel, systemClock);
+      const given = isTrace
+        ? recorded(map, memory, kernel, 0, news.events)
+        : dumpData(map, memory, kernel, systemClock);
       tell({ answer: news.ask, given });
     } else if ("started" in news) agent.hasStarted(news.started - 1);
     else if ("interrupt" in news) agent.interrupt(0);

@@ -63,7 +63,7 @@ export type AdoptTarget = WorkerLike | MessagePortLike;
 /** The nodes of a job. The result names a node that does not answer in time. */
 export interface Nodes {
   dumpAll(timeout: number): Promise<NodeDump[]>;
-  traceAll(timeout: number): Promise<Trace>;
+  traceAll(timeout: number, events: number | undefined): Promise<Trace>;
 }
 
 /** A monitor as the job sees it. */

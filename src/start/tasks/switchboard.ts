@@ -101,14 +101,14 @@ export class Switchboard implements Nodes {
   }
 
   /** Asks all running tasks. Resolves with the answers once none is missing, or after `timeout` milliseconds. */
-  async #ask(what: "dump" | "trace", timeout: number): Promise<Question["answers"]> {
+  async #ask(what: "dump" | "trace", timeout: number, events?: number): Promise<Question["answers"]> {
     const ask = this.#asked++;
     const [isOver, over] = promise<void>();
     const question: Question = { missing: new Set(this.#tasks.keys()), answers: new Map(), over };
     this.#questions.set(ask, question);
     if (question.missing.size === 0) over();
     const stop = after(timeout, over);
-    for (const task of [...question.missing]) this.#deliver(task, { ask, what });
+    for (const task of [...question.missing]) this.#deliver(task, { ask, what, events });
     await isOver;
     stop();
     this.#questions.delete(ask);
@@ -125,9 +125,9 @@ export class Switchboard implements Nodes {
     });
   }
 
-  async traceAll(timeout: number): Promise<Trace> {
+  async traceAll(timeout: number, events: number | undefined): Promise<Trace> {
     const tasks = this.#started;
-    const answers = (await this.#ask("trace", timeout)) as Map<number, readonly Recorded[]>;
+    const answers = (await this.#ask("trace", timeout, events)) as Map<number, readonly Recorded[]>;
     return traceFrom(Array.from({ length: tasks }, (_, task) => answers.get(task)));
   }
 
