@@ -1,212 +1,23 @@
 // @ts-check
-// What is seen: histograms that grow, figures, the result.
-import { info } from "pamir";
-import { Histogram } from "./histogram.js";
-import { Killed, racePamir, racePostMessage } from "./race.js";
+// The page: the tank, what is seen of it, and the card of the machine.
+import { setUpCard } from "./card.js";
+import { Hero, lacks, optionsOf } from "./tank/hero.js";
 
-/** Replaced by the text of ping-pong.js when this is built. */
-const CODE = /** @type {{ PING_PONG?: string }} */ (globalThis).PING_PONG ?? "";
-const BARS = 60;
-/** Of each part of the race; the tests ask for less. */
-const MILLISECONDS = Number(new URLSearchParams(location.search).get("milliseconds") ?? 1500);
-
-/** Between two pictures. */
-const DRAW_MS = 100;
-
-const runners = [
-  { id: "wasm", name: "pamir, WebAssembly", run: racePamir.bind(undefined, "wasm") },
-  { id: "ts", name: "pamir, TypeScript twin", run: racePamir.bind(undefined, "ts") },
-  { id: "post", name: "postMessage", run: racePostMessage },
+/** Replaced by parts of the sources when this is built. */
+const [raceCode, tankCode] = [
+  /** @type {{ PING_PONG?: string }} */ (globalThis).PING_PONG ?? "",
+  /** @type {{ TANK_CODE?: string }} */ (globalThis).TANK_CODE ?? "",
 ];
 
 /** @param {string} id */
-function element(id) {
-  return /** @type {HTMLElement} */ (document.getElementById(id));
-}
+const element = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
 
-/** @param {string} tag @param {string} [text] @param {string} [className] */
-function make(tag, text = "", className = "") {
-  const made = document.createElement(tag);
-  made.textContent = text;
-  if (className !== "") made.className = className;
-  return made;
-}
-
-/** @param {number} nanoseconds */
-function time(nanoseconds) {
-  if (nanoseconds < 1000) return `${nanoseconds.toPrecision(3)} ns`;
-  return nanoseconds < 1e6 ? `${(nanoseconds / 1000).toPrecision(3)} µs` : `${(nanoseconds / 1e6).toPrecision(3)} ms`;
-}
-
-/** @param {number} ratio */
-function factor(ratio) {
-  return ratio.toLocaleString("en", { maximumSignificantDigits: 2 });
-}
-
-/** @param {number[]} list @param {number} part */
-function percentile(list, part) {
-  return list.toSorted((a, b) => a - b)[Math.min(list.length - 1, Math.floor(part * list.length))] ?? 0;
-}
-
-/** @param {number} milliseconds */
-function round(milliseconds) {
-  return Math.round(1000 * milliseconds) / 1000;
-}
-
-const PARTS = [0.5, 0.9, 0.99, 0.999];
-
-/** One contestant on the page. */
-class Lane {
-  histogram = new Histogram();
-  /** @type {number[]} */
-  rates = [];
-
-  /** @param {{ id: string, name: string }} runner */
-  constructor({ id, name }) {
-    this.id = id;
-    this.name = name;
-    const figure = make("div", "", `histogram ${id}`);
-    const title = make("h3", name);
-    this.output = make("span", "waits");
-    title.append(" ", this.output);
-    this.bars = make("div", "", "bars");
-    this.bars.setAttribute("role", "img");
-    for (let bar = 0; bar < BARS; bar++) this.bars.append(make("i"));
-    const axis = make("div", "", "axis");
-    axis.setAttribute("aria-hidden", "true");
-    axis.append(...["10 ns", "1 µs", "100 µs", "10 ms"].map((text) => make("span", text)));
-    figure.append(title, this.bars, axis);
-    element("histograms").append(figure);
-    this.row = make("tr");
-    const head = make("th", name);
-    head.setAttribute("scope", "row");
-    this.cells = [...PARTS, 1].map(() => make("td", "–"));
-    this.row.append(head, ...this.cells);
-    element("figures").append(this.row);
-    this.draw();
-  }
-
-  clear() {
-    this.histogram = new Histogram();
-    this.rates = [];
-    this.draw();
-  }
-
-  get rate() {
-    return percentile(this.rates, 0.5);
-  }
-
-  draw() {
-    const { histogram } = this;
-    const counts = histogram.bars(BARS);
-    const most = Math.max(1, ...counts);
-    for (const [bar, count] of counts.entries()) {
-      // By the root: a tail that is rare is seen too.
-      /** @type {HTMLElement} */ (this.bars.children[bar]).style.height = `${100 * Math.sqrt(count / most)}%`;
-    }
-    const known = histogram.total > 0;
-    const times = PARTS.map((part) => (known ? time(histogram.percentile(part)) : "–"));
-    this.output.textContent = known ? `${times[0]} (median)` : "waits";
-    this.bars.setAttribute(
-      "aria-label",
-      `${this.name}: ${known ? `median ${times[0]}, p99 ${times[2]}` : "not yet measured"}`,
-    );
-    const rate = this.rates.length > 0 ? `${(this.rate / 1e6).toPrecision(3)} M` : "–";
-    for (const [i, text] of [...times, rate].entries()) /** @type {HTMLElement} */ (this.cells[i]).textContent = text;
-  }
-
-  result() {
-    const [p50, p90, p99, p999] = PARTS.map((part) => Math.round(10 * this.histogram.percentile(part)) / 10);
-    return {
-      by: this.name,
-      p50_ns: p50,
-      p90_ns: p90,
-      p99_ns: p99,
-      p999_ns: p999,
-      messages_per_s: Math.round(this.rate),
-    };
-  }
-}
-
-const lanes = runners.map((runner) => new Lane(runner));
-const [runButton, killButton, copyButton] = /** @type {[HTMLButtonElement, HTMLButtonElement, HTMLButtonElement]} */ (
-  ["run", "kill", "copy"].map(element)
-);
-const status = element("status");
-let killer = new AbortController();
-
-/** @param {Lane} lane @param {(typeof runners)[number]} runner @param {number[]} busy */
-async function runOne(lane, runner, busy) {
-  const report = {
-    latencies: (/** @type {Float32Array} */ latencies) => {
-      for (const one of latencies) lane.histogram.add(one);
-    },
-    rate: (/** @type {number} */ rate) => void lane.rates.push(rate),
-    busy: (/** @type {number} */ milliseconds) => void busy.push(milliseconds),
-  };
-  for (let attempt = 1; attempt <= 3; attempt++) {
-    killer = new AbortController();
-    lane.clear();
-    const drawing = setInterval(() => lane.draw(), DRAW_MS);
-    try {
-      await runner.run(MILLISECONDS, report, killer.signal);
-      return;
-    } catch (error) {
-      if (!(error instanceof Killed)) throw error;
-      status.textContent = `A worker of ${lane.name} was killed: it begins again.`;
-    } finally {
-      clearInterval(drawing);
-      lane.draw();
-    }
-  }
-  throw new Error("workers were killed again and again");
-}
-
-async function race() {
-  runButton.disabled = true;
-  killButton.disabled = false;
-  copyButton.disabled = true;
-  /** @type {number[]} */
-  const busy = [];
-  try {
-    for (const lane of lanes) lane.clear();
-    for (const [i, runner] of runners.entries()) {
-      status.textContent = `Running: ${runner.name}.`;
-      await runOne(/** @type {Lane} */ (lanes[i]), runner, busy);
-    }
-    const { version, mode, hardwareThreads } = info();
-    const [first, , last] = /** @type {[Lane, Lane, Lane]} */ (lanes);
-    const times = last.histogram.percentile(0.5) / first.histogram.percentile(0.5);
-    status.textContent = `Done: a message by postMessage takes ${factor(times)} times as long as by pamir, which carries ${factor(first.rate / last.rate)} times as many.`;
-    const result = {
-      pamir: version,
-      mode,
-      userAgent: navigator.userAgent,
-      hardwareThreads,
-      results: lanes.map((lane) => lane.result()),
-      page_ms_a_frame: { p50: round(percentile(busy, 0.5)), p99: round(percentile(busy, 0.99)), frames: busy.length },
-    };
-    element("json").textContent = JSON.stringify(result, null, 2);
-    copyButton.disabled = false;
-  } catch (error) {
-    status.textContent = `The race ended early: ${/** @type {Error} */ (error).message}`;
-  } finally {
-    killButton.disabled = true;
-    runButton.disabled = false;
-    runButton.textContent = "Race again";
-  }
-}
-
-runButton.addEventListener("click", () => void race());
-killButton.addEventListener("click", () => killer.abort());
-copyButton.addEventListener("click", async () => {
-  await navigator.clipboard.writeText(element("json").textContent ?? "");
-  status.textContent = "Copied.";
-});
-element("code").textContent = CODE.slice(CODE.indexOf("export"));
-const { why } = info();
-if (why !== "") {
-  const where = element("where");
-  where.hidden = false;
-  where.textContent = `Here pamir is not what it could be: ${why}.`;
-}
+const hero = new Hero(optionsOf(new URLSearchParams(location.search)));
+// For a look from the console: tank.water(), tank.tank.job.dump().
+Object.assign(globalThis, { tank: hero });
+element("code").textContent = tankCode;
+const text = lacks();
+element("where").hidden = text === "";
+element("where").textContent = text;
+void hero.start();
+setUpCard(raceCode, hero);

@@ -1,0 +1,61 @@
+// @ts-check
+// The card as a picture: what was measured, on what.
+
+const [WIDTH, HEIGHT] = [1200, 630];
+
+/** @param {number} nanoseconds */
+function time(nanoseconds) {
+  if (nanoseconds < 1000) return `${Math.round(nanoseconds)} ns`;
+  return nanoseconds < 1e6 ? `${(nanoseconds / 1000).toPrecision(3)} µs` : `${(nanoseconds / 1e6).toPrecision(3)} ms`;
+}
+
+/** The browser's name and version, as far as it says them. @param {string} agent */
+function browserOf(agent) {
+  const found = /(Firefox|Edg|Chrome|Version)\/(\d+)/.exec(agent);
+  if (found === null) return "a browser";
+  const names = /** @type {Record<string, string>} */ ({ Edg: "Edge", Chrome: "Chromium", Version: "Safari" });
+  return `${names[found[1] ?? ""] ?? found[1]} ${found[2]}`;
+}
+
+/**
+ * @param {{ pamir: string, mode: string, userAgent: string, hardwareThreads: number,
+ *   results: { by: string, p50_ns: number, p99_ns: number, messages_per_s: number }[] }} result
+ * @returns {Promise<Blob>} a PNG
+ */
+export function pictureOf({ pamir, mode, userAgent, hardwareThreads, results }) {
+  const canvas = document.createElement("canvas");
+  [canvas.width, canvas.height] = [WIDTH, HEIGHT];
+  const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+  const write = (/** @type {string} */ text, /** @type {number[]} */ [x = 0, y = 0, size = 24], color = "#e9eaec") => {
+    context.fillStyle = color;
+    context.font = `${size >= 40 ? "600 " : ""}${size}px system-ui, sans-serif`;
+    context.fillText(text, x, y);
+  };
+  context.fillStyle = "#0d1b24";
+  context.fillRect(0, 0, WIDTH, HEIGHT);
+  write("pamir", [64, 108, 64]);
+  write("8 bytes from one worker of a page to another", [64, 156, 28], "#a3abb5");
+  const colors = ["#3fc1b0", "#9a9df5", "#f0935a"];
+  const least = Math.min(...results.map(({ p50_ns }) => p50_ns));
+  const most = Math.max(...results.map(({ p50_ns }) => p50_ns));
+  for (const [i, { by, p50_ns, p99_ns, messages_per_s }] of results.entries()) {
+    const y = 236 + 112 * i;
+    write(by, [64, y, 28]);
+    const figures = `p50 ${time(p50_ns)}   p99 ${time(p99_ns)}   ${(messages_per_s / 1e6).toPrecision(3)} M messages/s`;
+    context.textAlign = "right";
+    write(figures, [WIDTH - 64, y, 26]);
+    context.textAlign = "left";
+    // By the logarithm: from a hundredth of the width to all of it.
+    const part = most > least ? 0.06 + (0.94 * Math.log(p50_ns / least)) / Math.log(most / least) : 1;
+    context.fillStyle = colors[i % colors.length] ?? "#e9eaec";
+    context.fillRect(64, y + 20, part * (WIDTH - 128), 20);
+  }
+  const where = `${browserOf(userAgent)}, ${hardwareThreads} hardware threads, ${mode === "shared" ? "shared memory" : "messages"}`;
+  write(`${where}, pamir ${pamir}. Bars: median, logarithmic.`, [64, 586, 24], "#a3abb5");
+  return new Promise((resolve, reject) => {
+    canvas.toBlob(
+      (blob) => (blob === null ? reject(new Error("no picture could be made")) : resolve(blob)),
+      "image/png",
+    );
+  });
+}

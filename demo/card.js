@@ -1,0 +1,245 @@
+// @ts-check
+// The card of the machine: a race, histograms that grow, figures, the result as a table, as JSON and as a picture.
+import { info } from "pamir";
+import { pictureOf } from "./card-picture.js";
+import { Histogram } from "./histogram.js";
+import { Killed, racePamir, racePostMessage } from "./race.js";
+
+const BARS = 60;
+/** Of each part of the race; the tests ask for less. */
+const MILLISECONDS = Number(new URLSearchParams(location.search).get("milliseconds") ?? 1500);
+
+/** Between two pictures. */
+const DRAW_MS = 100;
+
+const runners = [
+  { id: "wasm", name: "pamir, WebAssembly", run: racePamir.bind(undefined, "wasm") },
+  { id: "ts", name: "pamir, TypeScript twin", run: racePamir.bind(undefined, "ts") },
+  { id: "post", name: "postMessage", run: racePostMessage },
+];
+
+/** @param {string} id */
+function element(id) {
+  return /** @type {HTMLElement} */ (document.getElementById(id));
+}
+
+/** @param {string} tag @param {string} [text] @param {string} [className] */
+function make(tag, text = "", className = "") {
+  const made = document.createElement(tag);
+  made.textContent = text;
+  if (className !== "") made.className = className;
+  return made;
+}
+
+/** @param {number} nanoseconds */
+function time(nanoseconds) {
+  if (nanoseconds < 1000) return `${nanoseconds.toPrecision(3)} ns`;
+  return nanoseconds < 1e6 ? `${(nanoseconds / 1000).toPrecision(3)} µs` : `${(nanoseconds / 1e6).toPrecision(3)} ms`;
+}
+
+/** @param {number} ratio */
+function factor(ratio) {
+  return ratio.toLocaleString("en", { maximumSignificantDigits: 2 });
+}
+
+/** @param {number[]} list @param {number} part */
+function percentile(list, part) {
+  return list.toSorted((a, b) => a - b)[Math.min(list.length - 1, Math.floor(part * list.length))] ?? 0;
+}
+
+/** @param {number} milliseconds */
+function round(milliseconds) {
+  return Math.round(1000 * milliseconds) / 1000;
+}
+
+const PARTS = [0.5, 0.9, 0.99, 0.999];
+
+/** One contestant on the page. */
+class Lane {
+  histogram = new Histogram();
+  /** @type {number[]} */
+  rates = [];
+
+  /** @param {{ id: string, name: string }} runner */
+  constructor({ id, name }) {
+    this.id = id;
+    this.name = name;
+    const figure = make("div", "", `histogram ${id}`);
+    const title = make("h3", name);
+    this.output = make("span", "waits");
+    title.append(" ", this.output);
+    this.bars = make("div", "", "bars");
+    this.bars.setAttribute("role", "img");
+    for (let bar = 0; bar < BARS; bar++) this.bars.append(make("i"));
+    const axis = make("div", "", "axis");
+    axis.setAttribute("aria-hidden", "true");
+    axis.append(...["10 ns", "1 µs", "100 µs", "10 ms"].map((text) => make("span", text)));
+    figure.append(title, this.bars, axis);
+    element("histograms").append(figure);
+    this.row = make("tr");
+    const head = make("th", name);
+    head.setAttribute("scope", "row");
+    this.cells = [...PARTS, 1].map(() => make("td", "–"));
+    this.row.append(head, ...this.cells);
+    element("figures").append(this.row);
+    this.draw();
+  }
+
+  clear() {
+    this.histogram = new Histogram();
+    this.rates = [];
+    this.draw();
+  }
+
+  get rate() {
+    return percentile(this.rates, 0.5);
+  }
+
+  draw() {
+    const { histogram } = this;
+    const counts = histogram.bars(BARS);
+    const most = Math.max(1, ...counts);
+    for (const [bar, count] of counts.entries()) {
+      // By the root: a tail that is rare is seen too.
+      /** @type {HTMLElement} */ (this.bars.children[bar]).style.height = `${100 * Math.sqrt(count / most)}%`;
+    }
+    const known = histogram.total > 0;
+    const times = PARTS.map((part) => (known ? time(histogram.percentile(part)) : "–"));
+    this.output.textContent = known ? `${times[0]} (median)` : "waits";
+    this.bars.setAttribute(
+      "aria-label",
+      `${this.name}: ${known ? `median ${times[0]}, p99 ${times[2]}` : "not yet measured"}`,
+    );
+    const rate = this.rates.length > 0 ? `${(this.rate / 1e6).toPrecision(3)} M` : "–";
+    for (const [i, text] of [...times, rate].entries()) /** @type {HTMLElement} */ (this.cells[i]).textContent = text;
+  }
+
+  result() {
+    const [p50, p90, p99, p999] = PARTS.map((part) => Math.round(10 * this.histogram.percentile(part)) / 10);
+    return {
+      by: this.name,
+      p50_ns: p50,
+      p90_ns: p90,
+      p99_ns: p99,
+      p999_ns: p999,
+      messages_per_s: Math.round(this.rate),
+    };
+  }
+}
+
+const lanes = runners.map((runner) => new Lane(runner));
+const [runButton, killButton, copyButton, saveButton] = /** @type {HTMLButtonElement[]} */ (
+  ["run", "kill", "copy", "save"].map(element)
+);
+const status = element("race-status");
+let killer = new AbortController();
+
+/** @param {Lane} lane @param {(typeof runners)[number]} runner @param {number[]} busy */
+async function runOne(lane, runner, busy) {
+  const report = {
+    latencies: (/** @type {Float32Array} */ latencies) => {
+      for (const one of latencies) lane.histogram.add(one);
+    },
+    rate: (/** @type {number} */ rate) => void lane.rates.push(rate),
+    busy: (/** @type {number} */ milliseconds) => void busy.push(milliseconds),
+  };
+  for (let attempt = 1; attempt <= 3; attempt++) {
+    killer = new AbortController();
+    lane.clear();
+    const drawing = setInterval(() => lane.draw(), DRAW_MS);
+    try {
+      await runner.run(MILLISECONDS, report, killer.signal);
+      return;
+    } catch (error) {
+      if (!(error instanceof Killed)) throw error;
+      status.textContent = `A worker of ${lane.name} was killed: it begins again.`;
+    } finally {
+      clearInterval(drawing);
+      lane.draw();
+    }
+  }
+  throw new Error("workers were killed again and again");
+}
+
+/** Whether some hand-offs took much longer than most: another program had the core. @param {Lane} lane */
+const isBusy = ({ histogram }) => histogram.percentile(0.99) > 20 * histogram.percentile(0.5);
+
+async function race() {
+  runButton.disabled = true;
+  killButton.disabled = false;
+  copyButton.disabled = true;
+  saveButton.disabled = true;
+  element("card").hidden = false;
+  /** @type {number[]} */
+  const busy = [];
+  try {
+    for (const lane of lanes) lane.clear();
+    for (const [i, runner] of runners.entries()) {
+      status.textContent = `Running: ${runner.name}.`;
+      await runOne(/** @type {Lane} */ (lanes[i]), runner, busy);
+    }
+    const { version, mode, hardwareThreads } = info();
+    const [first, , last] = /** @type {[Lane, Lane, Lane]} */ (lanes);
+    const times = last.histogram.percentile(0.5) / first.histogram.percentile(0.5);
+    status.textContent = `Done: a message by postMessage takes ${factor(times)} times as long as by pamir, which carries ${factor(first.rate / last.rate)} times as many.`;
+    const result = {
+      pamir: version,
+      mode,
+      userAgent: navigator.userAgent,
+      hardwareThreads,
+      results: lanes.map((lane) => lane.result()),
+      page_ms_a_frame: { p50: round(percentile(busy, 0.5)), p99: round(percentile(busy, 0.99)), frames: busy.length },
+    };
+    element("json").textContent = JSON.stringify(result, null, 2);
+    copyButton.disabled = false;
+    saveButton.disabled = false;
+    if (isBusy(first)) {
+      element("busy").hidden = false;
+      element("busy").textContent =
+        `The cores seem to be busy: p99 is ${factor(first.histogram.percentile(0.99) / first.histogram.percentile(0.5))} times the median. Close what else runs, and race again.`;
+    }
+  } catch (error) {
+    status.textContent = `The race ended early: ${/** @type {Error} */ (error).message}`;
+  } finally {
+    killButton.disabled = true;
+    runButton.disabled = false;
+    runButton.textContent = "Race again";
+  }
+}
+
+/**
+ * Sets up the buttons of the card.
+ * @param {string} code of the race
+ * @param {{ rest: (isResting: boolean) => void }} tank that leaves the cores to the race
+ */
+export function setUpCard(code, tank) {
+  runButton.addEventListener("click", async () => {
+    tank.rest(true);
+    await race();
+    tank.rest(false);
+  });
+  killButton.addEventListener("click", () => killer.abort());
+  copyButton.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(element("json").textContent ?? "");
+    status.textContent = "Copied.";
+  });
+  saveButton.addEventListener("click", () => void save());
+  element("race-code").textContent = code.slice(code.indexOf("export"));
+  const cores = navigator.hardwareConcurrency;
+  if (cores >= 3) return;
+  const few = cores === 1 ? "is one core" : `are ${cores} cores`;
+  element("busy").hidden = false;
+  element("busy").textContent =
+    `Here ${few} for two workers and this page: the figures are those of threads that take turns.`;
+}
+
+/** Saves the card as a picture. */
+async function save() {
+  const result = JSON.parse(element("json").textContent ?? "{}");
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(await pictureOf(result));
+  link.download = "pamir-card.png";
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+  status.textContent = "Saved as pamir-card.png.";
+}

@@ -1,0 +1,95 @@
+// @ts-check
+// The picture of the water: light from the upper left falls on its slopes, and crests are paler than troughs.
+
+/** Points of the picture at most, in each direction. */
+const PICTURE = 512;
+const SHADES = 1024;
+/** Shades a unit of slope, and of height. */
+const SLOPE = 2200;
+const HEIGHT = 330;
+
+/** @typedef {[at: number, red: number, green: number, blue: number]} Color */
+/** From the dark side of a wave to the light one. @type {Record<"light" | "dark", Color[]>} */
+const COLORS = {
+  dark: [
+    [0, 2, 8, 20],
+    [0.3, 5, 32, 54],
+    [0.5, 10, 62, 84],
+    [0.62, 22, 120, 132],
+    [0.78, 96, 205, 190],
+    [1, 240, 255, 246],
+  ],
+  light: [
+    [0, 12, 66, 92],
+    [0.3, 54, 136, 158],
+    [0.5, 136, 200, 208],
+    [0.64, 190, 229, 228],
+    [0.8, 233, 247, 240],
+    [1, 255, 255, 255],
+  ],
+};
+
+/** @param {"light" | "dark"} scheme */
+function shadesOf(scheme) {
+  const colors = COLORS[scheme];
+  const shades = new Uint8ClampedArray(4 * SHADES);
+  for (let shade = 0; shade < SHADES; shade++) {
+    const at = shade / (SHADES - 1);
+    const next = Math.max(
+      1,
+      colors.findIndex(([end]) => end >= at),
+    );
+    const [low, high] = [colors[next - 1], colors[next]];
+    const part = (at - low[0]) / (high[0] - low[0]);
+    for (let i = 0; i < 3; i++) shades[4 * shade + i] = low[i + 1] + part * (high[i + 1] - low[i + 1]);
+    shades[4 * shade + 3] = 255;
+  }
+  return new Uint32Array(shades.buffer);
+}
+
+export class Painter {
+  /** @param {HTMLCanvasElement} canvas @param {number} size of the tank */
+  constructor(canvas, size) {
+    this.step = Math.max(1, size / PICTURE);
+    const side = Math.floor(size / this.step);
+    // Points that are closer together differ less: the same wave looks the same in each tank.
+    this.steepness = side / PICTURE;
+    [canvas.width, canvas.height] = [side, side];
+    this.context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d", { alpha: false }));
+    this.image = this.context.createImageData(side, side);
+    this.points = new Uint32Array(this.image.data.buffer);
+    const dark = matchMedia("(prefers-color-scheme: dark)");
+    const choose = () => {
+      this.shades = shadesOf(dark.matches ? "dark" : "light");
+    };
+    dark.addEventListener("change", choose);
+    choose();
+  }
+
+  /** Draws straight from the rows, wherever they lie. @param {Float32Array[]} rows */
+  draw(rows) {
+    const { step, points, shades = new Uint32Array(SHADES) } = this;
+    const { width, height } = this.image;
+    for (let y = 0; y < height; y++) {
+      const row = rows[y * step];
+      const above = rows[y > 0 ? (y - 1) * step : 0];
+      if (row === undefined || above === undefined) continue;
+      shade(points.subarray(y * width, (y + 1) * width), { row, above, step, slope: SLOPE * this.steepness, shades });
+    }
+    this.context.putImageData(this.image, 0, 0);
+  }
+}
+
+/**
+ * @param {Uint32Array} points of a row
+ * @param {{ row: Float32Array, above: Float32Array, step: number, slope: number, shades: Uint32Array }} from
+ */
+function shade(points, { row, above, step, slope, shades }) {
+  let left = row[0];
+  for (let x = 0, at = 0; x < points.length; x++, at += step) {
+    const here = row[at];
+    const light = 512 + slope * (here + here - left - above[at]) + HEIGHT * here;
+    points[x] = shades[light < 0 ? 0 : light > 1023 ? 1023 : light | 0];
+    left = here;
+  }
+}
