@@ -91,7 +91,10 @@ const TOPICS = {
     ["Queues", ["ArrayTaskQueue", "FixedQueue", "TaskQueue"]],
   ],
   "pamir/port": [["Ports", ["portTo", "Port"]]],
-  "pamir/web": [["Hosts and pages", ["host", "join", "Host"]]],
+  "pamir/web": [
+    ["Hosts and pages", ["host", "join", "Host"]],
+    ["Jobs at a NATS server", ["natsInviter", "NatsInviter", "JobAtNats"]],
+  ],
 };
 
 /** What a beginner needs: entry, name, and in how many words. Members of a class are named by it. */

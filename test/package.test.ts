@@ -7,7 +7,16 @@ import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import { rollup } from "rollup";
 import { describe, expect, inject, it, test } from "vitest";
-import { BUNDLE_MAX, LATER_MAX, MPI_MAX, PISCINA_MAX, POOL_MAX, WASM_MAX, WEB_MAX } from "../scripts/bounds.mjs";
+import {
+  BUNDLE_MAX,
+  LATER_MAX,
+  MPI_MAX,
+  PISCINA_MAX,
+  POOL_MAX,
+  WASM_MAX,
+  WEB_MAX,
+  WEB_NATS_MAX,
+} from "../scripts/bounds.mjs";
 import { bundleSizes, partSizes } from "../scripts/bundle.mjs";
 import { buildDemo } from "../scripts/demo.mjs";
 import { note, noted, silent, takeWarnings } from "../scripts/warnings.mjs";
@@ -24,7 +33,7 @@ const paths = (
 
 test("npm pack holds only what a user needs", () => {
   const allowed =
-    /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|SECURITY\.md|(bench|docs|docs\/(api|internals|recipes)|src)\/[\w-]+\.md|assembly\/layout(\/[\w-]+)?\.ts|dist\/(absent|c|index|mpi|piscina|piscina-worker|pool|port|protocol|web|cli|node\/(by-launcher|by-run|inline-agent|input|process-nodes|process|processes|process-memory|web-host|yields)|(agent|chunk|cli-\w+|engine|extensions|guest-memory|launch-job|link-process|make-geometry|monitor|nats|node|noble|private-node|start-watch|top|twin|type|udp|wasm|websocket)-\w+)\.js(\.map)?|dist\/(c|index|mpi|piscina|pool|port|web)\.d\.ts|dist\/(pamir\.wasm|task-output\.cjs)|dist\/tasks\/[\w-]+\.js|examples\/[\w-]+\.js|examples\/c\/[\w-]+\.(c|cpp)|examples\/cluster\/[\w-]+\.(conf|env|service|yaml)|bench\/peers\/\w+\.[ch]|include\/((mpi|pami)\.h|cmake\/pamir\.cmake|lib\/arena\.c|rust\/(Cargo\.toml|src\/lib\.rs)))$/;
+    /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|SECURITY\.md|(bench|docs|docs\/(api|internals|recipes)|src)\/[\w-]+\.md|assembly\/layout(\/[\w-]+)?\.ts|dist\/(absent|c|index|mpi|piscina|piscina-worker|pool|port|protocol|web|cli|node\/(by-launcher|by-run|inline-agent|input|process-nodes|process|processes|process-memory|web-host|yields)|(agent|chunk|cli-\w+|engine|extensions|guest-memory|launch-job|link-process|make-geometry|monitor|nats|nats-joining|node|noble|private-node|start-watch|ticket-office|top|twin|type|udp|wasm|websocket)-\w+)\.js(\.map)?|dist\/(c|index|mpi|piscina|pool|port|web)\.d\.ts|dist\/(pamir\.wasm|task-output\.cjs)|dist\/tasks\/[\w-]+\.js|examples\/[\w-]+\.js|examples\/c\/[\w-]+\.(c|cpp)|examples\/cluster\/[\w-]+\.(conf|env|service|yaml)|bench\/peers\/\w+\.[ch]|include\/((mpi|pami)\.h|cmake\/pamir\.cmake|lib\/arena\.c|rust\/(Cargo\.toml|src\/lib\.rs)))$/;
   expect(paths.filter((path) => !allowed.test(path))).toEqual([]);
   expect(paths).toEqual(
     expect.arrayContaining([
@@ -256,6 +265,13 @@ test(`what pamir/web adds to import "pamir" on a page is at most ${WEB_MAX} byte
   const noble = paths.find((path) => path.startsWith("dist/noble-")) as string;
   expect(readFileSync(noble, "utf8")).toContain("noble-ciphers - MIT License");
   expect(readFileSync(noble, "utf8")).toContain("noble-hashes - MIT License");
+});
+
+test(`what pamir/web loads for a job at a NATS server is at most ${WEB_NATS_MAX} bytes`, async () => {
+  const { first } = await bundleSizes("dist/web.js");
+  const nats = await bundleSizes("dist/web.js", /\/nats-joining-/);
+  expect(nats.first - first).toBeLessThanOrEqual(WEB_NATS_MAX);
+  expect(nats.first - first).toBeGreaterThan(0);
 });
 
 test("a bundler that knows no Node sees no import of it", () => {

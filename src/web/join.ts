@@ -1,6 +1,6 @@
-// join(): a page, a worker or a process of Node joins the job of a host by a ticket.
+// join(): a page, a worker or a process of Node joins the job of a host by a ticket, or a job at a NATS server.
 import { LAYOUT_HASH } from "../../assembly/layout-hash.js";
-import { checkFlag, checkKeys, checkSignal, type Keys, NO_OPTIONS } from "../core/check.js";
+import { checkCallback, checkFlag, checkKeys, checkSignal, type Keys, NO_OPTIONS } from "../core/check.js";
 import { PamiError } from "../core/error.js";
 import { VERSION } from "../generated/version.js";
 import type { AbortSignalLike, Client } from "../index.js";
@@ -8,14 +8,16 @@ import { openWebSocketLink } from "../link/websocket/websocket-server.js";
 import { checkTimeout } from "../pami/waits.js";
 import { selectKeySchedules } from "../seal/select.js";
 import { hearAbort } from "../support/abort.js";
-import { isNode } from "../support/host.js";
 import { after } from "../support/timers.js";
 import { randomBytes } from "./bytes.js";
 import type { Admission, JobState, Refusal } from "./channel.js";
+import { hearHide } from "./hide.js";
+import type { JobAtNats } from "./nats/job-at-nats.js";
+import type { NatsConnect } from "./nats/web-connection.js";
 import { loadKernels, makeRoom, type NodeRoom, WebNode } from "./node.js";
 import { PageLink } from "./page-link.js";
 import { checkSecure } from "./secure.js";
-import { parseTicket, type Ticket } from "./ticket.js";
+import { isNatsTicket, parseTicket, type Ticket } from "./ticket.js";
 
 const TIMEOUT_MS = 30_000;
 const ARENA_BYTES = 2 ** 22;
@@ -23,31 +25,37 @@ const INSTANCE_BYTES = 16;
 
 /** Options of `join`. */
 export interface JoinOptions {
-  /** Allows a ticket for `ws:`. Packets are sealed there too, but a network that can change the page reads all. */
+  /** Allows an address of `ws:`, and a job at a NATS server without a key. Packets are sealed there too, but a network that can change the page reads all. */
   readonly insecure?: boolean | undefined;
   /** Milliseconds until the host has to have admitted this node (default 30,000). */
   readonly timeout?: number | undefined;
   /** Gives it up. */
   readonly signal?: AbortSignalLike | undefined;
+  /** For a job at a NATS server: `wsconnect` of the package @nats-io/nats-core, or a function that calls it with more options. */
+  readonly connect?: NatsConnect | undefined;
 }
-const KEYS: Keys<JoinOptions> = { insecure: true, timeout: true, signal: true };
+const KEYS: Keys<JoinOptions> = { insecure: true, timeout: true, signal: true, connect: true };
 
 /**
- * Joins the job of a host as its next task, and resolves with the client of that task. The thread may be one of a page, a
- * worker, or Node's. It must not block: its event loop carries the messages. In Node, the package ws serves if it is
- * installed. The connection keeps a process running until the client is closed.
- * @param ticket of `host.invite()`. It is a secret until it is used: pass it in the fragment of a URL or in a response, not in
- *   a query, which servers log
+ * Joins a job as its next task, and resolves with the client of that task. The thread may be one of a page, a worker, or Node's. It
+ * must not block: its event loop carries the messages. In Node, the package ws serves if it is installed. The connection keeps a
+ * process running until the client is closed.
+ * @param job a ticket of `host.invite()` or of `natsInviter()`; or a job at a NATS server, with its key. A ticket is a secret until it is
+ *   used: pass it in the fragment of a URL or in a response, not in a query, which servers log
  * @throws PAMIR_INVAL, PAMIR_TICKET, PAMIR_TICKET_USED, PAMIR_TICKET_EXPIRED, PAMIR_INSECURE, PAMIR_VERSION, PAMIR_TIMEDOUT
- *   (the host does not answer), PAMIR_CANCELED, PAMIR_MEMORY, PAMIR_ADDRESS (Node without WebSockets: install ws)
+ *   (nothing admits this node in time), PAMIR_CANCELED, PAMIR_MEMORY, PAMIR_ADDRESS (Node without WebSockets: install ws); at a NATS
+ *   server also PAMIR_NATS (no server, or not the rights), PAMIR_KEY, PAMIR_BOOTSTRAP (the job takes no more tasks)
  */
-export async function join(ticket: string, options: JoinOptions = NO_OPTIONS): Promise<Client> {
+export async function join(job: string | JobAtNats, options: JoinOptions = NO_OPTIONS): Promise<Client> {
   checkKeys("options of join()", options, KEYS);
-  const { insecure, timeout = TIMEOUT_MS, signal } = options;
+  const { insecure, timeout = TIMEOUT_MS, signal, connect } = options;
   checkFlag("insecure of join()", insecure);
   checkTimeout(timeout);
   checkSignal("join()", signal);
-  const parsed = parseTicket(ticket);
+  checkCallback("connect of join()", connect);
+  if (typeof job === "object" || isNatsTicket(job))
+    return (await import("./nats/nats-joining.js")).joinAtNats(job, { insecure, timeout, signal, connect });
+  const parsed = parseTicket(job);
   checkSecure("join()", parsed.address, insecure);
   return new Joining(parsed).join(timeout, signal);
 }
@@ -59,10 +67,7 @@ class Joining {
   #node: WebNode | undefined;
   #state: JobState = { serial: 0, started: 1, ended: [] };
   #isOver = false;
-  /** A browser may close the connections of a page that it closes without a word, as a process that exits does. */
-  readonly #onHide = (event: unknown): void => {
-    if ((event as { readonly persisted?: boolean }).persisted !== true) this.#link?.leave();
-  };
+  #unhear = (): void => {};
 
   constructor(ticket: Ticket) {
     this.#ticket = ticket;
@@ -107,7 +112,8 @@ class Joining {
           },
         );
       });
-      const room = makeRoom(kernels, admission);
+      const { node: first, nodes: tasks, options } = admission;
+      const room = makeRoom(kernels, { first, tasks, options });
       // Without a turn between, as a rule: other nodes may send at once.
       return this.#start(admission, room instanceof Promise ? await room : room).client;
     } catch (error) {
@@ -137,8 +143,7 @@ class Joining {
       onLeave: () => this.#leave(),
     });
     this.#node = made;
-    if (typeof document !== "undefined") addEventListener("pagehide", this.#onHide);
-    else if (isNode()) process.once("exit", this.#onHide);
+    this.#unhear = hearHide(() => this.#link?.leave());
     for (const ended of this.#state.ended) made.lose(ended);
     return made;
   }
@@ -171,8 +176,7 @@ class Joining {
   }
 
   #close(node: WebNode): void {
-    if (typeof document !== "undefined") removeEventListener("pagehide", this.#onHide);
-    else if (isNode()) process.off("exit", this.#onHide);
+    this.#unhear();
     node.close();
   }
 }

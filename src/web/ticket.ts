@@ -13,6 +13,8 @@ import { parseWebSocketAddress } from "../link/websocket/websocket-address.js";
 import { decodeText, encodeText } from "../support/text.js";
 
 const TICKET_FORMAT = 1;
+/** Of tickets for jobs at a NATS server: nats/nats-ticket.ts. */
+export const NATS_TICKET_FORMAT = 2;
 export const ID_BYTES = 8;
 export const SECRET_BYTES = 32;
 const JOB_AT = 1;
@@ -37,14 +39,24 @@ export function ticketText({ job, id, secret, address }: Ticket): string {
   bytes.set(id, ID_AT);
   bytes.set(secret, SECRET_AT);
   bytes.set(host, ADDRESS_AT);
+  return textOfBytes(bytes);
+}
+
+/** Bytes as the text of a ticket. */
+export function textOfBytes(bytes: Uint8Array): string {
   const base64 = btoa(String.fromCharCode(...bytes));
   return base64.replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+}
+
+/** Whether a text that is a ticket is one for a job at a NATS server. */
+export function isNatsTicket(text: unknown): text is string {
+  return typeof text === "string" && ticketBytes(text)?.[0] === NATS_TICKET_FORMAT;
 }
 
 /** @throws PAMIR_TICKET the text is no ticket. The error does not show the text, which may be a secret. */
 export function parseTicket(text: unknown): Ticket {
   if (typeof text !== "string") throw new PamiError("PAMIR_INVAL", `ticket of join() is ${show(text)}, not a string`);
-  const bytes = bytesOf(text);
+  const bytes = ticketBytes(text);
   if (bytes !== undefined && bytes.length > ADDRESS_AT && bytes[0] === TICKET_FORMAT) {
     try {
       return {
@@ -58,7 +70,8 @@ export function parseTicket(text: unknown): Ticket {
   throw new PamiError("PAMIR_TICKET", `a text of ${text.length} characters is no ticket of invite(), or a part of one`);
 }
 
-function bytesOf(text: string): Uint8Array<ArrayBuffer> | undefined {
+/** Undefined: the text is no ticket. */
+export function ticketBytes(text: string): Uint8Array<ArrayBuffer> | undefined {
   if (text.length > LENGTH_MAX || !/^[\w-]+$/.test(text)) return undefined;
   try {
     const binary = atob(text.replaceAll("-", "+").replaceAll("_", "/"));

@@ -65,7 +65,7 @@ export async function makeHost(options: HostOptions): Promise<Host> {
     );
   }
   const [makeKeySchedule, kernels] = await Promise.all([selectKeySchedules(), loadKernels()]);
-  const room = await makeRoom(kernels, { node: 0, nodes: 1 + pages, options: memory });
+  const room = await makeRoom(kernels, { first: 0, tasks: 1 + pages, options: memory });
   const inner = await openWebSocketLink({ listen, tls, origins });
   try {
     const given = { pages, silence, memory, address: stated ?? (inner.address as string) };

@@ -20,6 +20,7 @@ const RUN_ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
   "docs/recipes/tests.md#Vitest and jest": ["test/docs/recipes.test.ts"],
   "docs/tutorial.md#9. Processes and machines": ["test/docs/tutorial.test.ts"],
   "docs/tutorial.md#10. A page": ["test/pages/tutorial.test.ts"],
+  "docs/cluster.md#Pages": ["test/pages/nats-suite.ts"],
   "docs/machines.md": ["test/docs/machines.test.ts", "test/pages/web.test.ts"],
 };
 

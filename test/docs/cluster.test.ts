@@ -14,8 +14,10 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { afterAll, describe, expect, inject, it } from "vitest";
+import WebSocket from "ws";
 import { parseAllDocuments } from "yaml";
 import { OPTIONS, split } from "../../src/cli/run/options.js";
+import { connectNats } from "../../src/nats/connection.js";
 import { natsPlace } from "../../src/nats/place.js";
 import { freePort } from "../support/free-port.js";
 import { keyFile, linesOf, startProgram } from "../support/nats-launcher.js";
@@ -28,7 +30,7 @@ const TRAFFIC = fileURLToPath(new URL("../cli/programs/nats-traffic.js", import.
 const page = readFileSync("docs/cluster.md", "utf8");
 const names = readdirSync(FOLDER).sort();
 const textOf = (name: string): string => readFileSync(join(FOLDER, name), "utf8");
-const PASSWORDS = { WEATHER_PASSWORD: "w0r1d", OCEAN_PASSWORD: "o0c3an" };
+const PASSWORDS = { WEATHER_PASSWORD: "w0r1d", OCEAN_PASSWORD: "o0c3an", PAGES_PASSWORD: "p0ages" };
 
 /** Whatever YAML has. */
 // biome-ignore lint/suspicious/noExplicitAny: a tree of another program's form
@@ -100,7 +102,7 @@ async function runNodes(
 }
 
 it("the page names each file, and each file names the page", () => {
-  expect(names).toHaveLength(8);
+  expect(names).toHaveLength(9);
   for (const name of names) {
     expect(page).toContain(`(../${FOLDER}/${name})`);
     expect(textOf(name)).toMatch(/docs\/cluster\.md|pamir-node\.service/);
@@ -139,6 +141,34 @@ describe.skipIf(NATS_SERVER === undefined)("permissions.conf", { timeout: 60_000
   });
 });
 
+describe.skipIf(NATS_SERVER === undefined)("websocket.conf", { timeout: 60_000 }, () => {
+  it("admits pages of one origin, and their user nowhere else, and a real server takes it", async () => {
+    const text = textOf("websocket.conf");
+    expect(text).toMatch(/^ {2}port: 8443\n {2}tls \{ cert_file: "[\w/.]+", key_file: "[\w/.]+" \}$/m);
+    const here = text.replace(/port: 8443\n.*$/m, 'listen: "127.0.0.1:-1"\n  no_tls: true');
+    const server = await NatsServer.start({ config: here, env: PASSWORDS });
+    servers.push(server);
+    const first = (origin?: string): Promise<string> =>
+      new Promise((resolve) => {
+        const socket = new WebSocket(server.websocket, { origin });
+        socket.on("error", ({ message }) => resolve(message));
+        socket.on("message", (bytes) => {
+          resolve(String(bytes).slice(0, 5));
+          socket.close();
+        });
+      });
+    expect(await first("https://example.org")).toBe("INFO ");
+    expect(await first("https://example.com")).toMatch(/403/);
+    const place = natsPlace({
+      nats: server.url.replace("://", `://pages:${PASSWORDS.PAGES_PASSWORD}@`),
+      job: "weather",
+    });
+    await expect(connectNats(place, { name: "page" })).rejects.toThrow("the server refuses this process's user");
+    const node = natsPlace({ nats: server.url.replace("://", `://weather:${PASSWORDS.WEATHER_PASSWORD}@`) });
+    await (await connectNats(node, { name: "node" })).close();
+  });
+});
+
 describe("compose.yaml", { timeout: 120_000 }, () => {
   const [{ services, secrets }] = documentsOf("compose.yaml") as [Tree];
   const hosts = Object.keys(services).filter((name) => name !== "node");
@@ -153,7 +183,7 @@ describe("compose.yaml", { timeout: 120_000 }, () => {
     for (const host of hosts) {
       const { command: words, environment } = services[host];
       expect(words).toContain(`--routes=${hosts.map((one) => `nats://${one}:6222`).join(",")}`);
-      expect(Object.keys(environment)).toEqual(Object.keys(PASSWORDS));
+      expect(Object.keys(environment)).toEqual(["WEATHER_PASSWORD", "OCEAN_PASSWORD"]);
     }
     expect(node.depends_on).toEqual(hosts);
     expect(node.environment.PAMIR_KEY_FILE).toBe(`/run/secrets/${node.secrets[0]}`);

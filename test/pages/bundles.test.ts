@@ -102,6 +102,17 @@ const TYPED: Program = {
     `import type { api } from "./worker.js";\n${POOL.main(entry).replace("pool(start", "pool<typeof api>(start")}`,
   worker: POOL_WORKER.replace("(number)", "(number: number)").replace("(count)", "(count: number)"),
 };
+/** A page that might join a job at a NATS server: the package of NATS's client is not installed. */
+const WEB: Program = {
+  name: "web",
+  extension: "js",
+  main: () => `
+import { join } from "pamir/web";
+globalThis.result = await join("nothing").catch(({ code }) => code);
+`,
+  worker: "globalThis.isWorker = true;\n",
+  result: "PAMIR_TICKET",
+};
 
 let browser: Browser;
 let root: string;
@@ -173,6 +184,7 @@ it.each([
   { program: POOL, entry: URL_ENTRY },
   { program: TYPED, entry: WORKER_ENTRY },
   { program: IN_C, entry: URL_ENTRY },
+  { program: WEB, entry: URL_ENTRY },
 ])("esbuild: $program.name by $entry", async ({ program, entry }) => {
   const folder = app("esbuild", program, entry);
   const { metafile } = await esbuild.build({
@@ -195,6 +207,7 @@ it.each([
   { program: JOB, entry: URL_ENTRY },
   { program: POOL, entry: WORKER_ENTRY },
   { program: IN_C, entry: WORKER_ENTRY },
+  { program: WEB, entry: WORKER_ENTRY },
 ])("rollup: $program.name by $entry", async ({ program, entry }) => {
   const folder = app("rollup", program, entry);
   const input = { main: join(folder, "main.js"), worker: join(folder, "worker.js") };
@@ -209,7 +222,7 @@ it.each([
   expect(await runFiles(join(folder, "dist"))).toEqual(program.result);
 });
 
-it.each([JOB, TYPED, IN_C])("webpack: $name", async (program) => {
+it.each([JOB, TYPED, IN_C, WEB])("webpack: $name", async (program) => {
   const { extension } = program;
   const folder = app("webpack", program, WORKER_ENTRY.replace(".js", `.${extension}`));
   // What ts-loader does, without its checks.
@@ -239,7 +252,7 @@ it.each([JOB, TYPED, IN_C])("webpack: $name", async (program) => {
   expect(await runFiles(join(folder, "dist"))).toEqual(program.result);
 });
 
-it.each([JOB, TYPED, IN_C])("Vite, dev and build: $name", async (program) => {
+it.each([JOB, TYPED, IN_C, WEB])("Vite, dev and build: $name", async (program) => {
   const folder = app("vite", program, WORKER_ENTRY.replace(".js", `.${program.extension}`));
   // As the document prints it.
   const vitePart = /^```js\n(\/\/ vite\.config\.js\n[\s\S]*?)^```/m.exec(readFileSync("docs/headers.md", "utf8"));
