@@ -40,8 +40,13 @@ it.each([
   ],
   [
     { nats: "nats://127.0.0.1:1", job: "a", nodes: 2, tasks: 2 },
-    'the job of attach(): there is no "tasks", but nats, job, nodes',
+    'the job of attach(): there is no "tasks", but nats, job, nodes, later',
   ],
+  [
+    { nats: "nats://127.0.0.1:1", job: "a", nodes: 2, later: true },
+    "nodes of the job of attach() is 2: with later, the job has begun without this process",
+  ],
+  [{ nats: "nats://127.0.0.1:1", job: "a", later: 1 }, "later of the job of attach() is 1, not true or false"],
 ])("%j is refused", async (given, message) => {
   expect((await start(given)).out).toBe(`PAMIR_INVAL: ${message}\n`);
 });
