@@ -16,7 +16,7 @@ import {
   startProgram,
 } from "../support/nats-launcher.js";
 import { NATS_SERVER, NatsServer } from "../support/nats-server.js";
-import { app, processesWith } from "../support/run-command.js";
+import { app, processesWith, tasksOf } from "../support/run-command.js";
 
 const programOf = (name: string): string => fileURLToPath(new URL(`programs/${name}.js`, import.meta.url));
 const LATER = programOf("nats-later");
@@ -179,22 +179,60 @@ describe.skipIf(NATS_SERVER === undefined)(
         for (const kind of ["gone", "ended"]) expect(facts).toContainEqual([kind, number, 1]);
     });
 
-    it("a task that fails before its attach() fails that of the others at once", async () => {
-      const folder = mkdtempSync(join(inject("folder"), "nats-later-"));
-      const path = join(folder, "fails.mjs");
-      const text = `if (process.env.PAMIR_RANK === process.argv[2]) process.exit(7);
+    /** The path of a program whose task of this rank does something instead of its attach(). */
+    function attachesBut(name: string, rank: string, code: string): string {
+      const path = join(mkdtempSync(join(inject("folder"), "nats-later-")), `${name}.mjs`);
+      const text = `console.log("is there");
+      if (process.env.PAMIR_RANK === ${JSON.stringify(rank)}) ${code}
       const { attach } = await import(${JSON.stringify(import.meta.resolve("pamir"))});
       await attach();`;
       writeFileSync(path, text);
-      for (const rank of ["0", "1"]) {
-        const job = newJob();
-        const args = ["--nodes", "2", "-n", "2", "--start-timeout", "60", path, rank];
-        const ends = await endsOf([startLauncher(url, job, args), startLauncher(url, job, args)]);
-        const err = ends.map((one) => one.err).join("");
-        expect(err).toContain(`rank ${rank} `);
-        expect(err).toContain("its process exited with code 7");
-        expect(ends.map(({ status }) => status).sort()).toEqual([1, 7]);
-      }
+      return path;
+    }
+    const TWO = ["--nodes", "2", "-n", "2", "--start-timeout", "60"];
+
+    it.each(["0", "1"])("task %s fails before its attach(): that of the others fails at once", async (rank) => {
+      const job = newJob();
+      const args = [...TWO, attachesBut("fails", rank, "process.exit(7)")];
+      const ends = await endsOf([startLauncher(url, job, args), startLauncher(url, job, args)]);
+      const err = ends.map((one) => one.err).join("");
+      expect(err).toContain(`rank ${rank} `);
+      expect(err).toContain("its process exited with code 7");
+      expect(ends.map(({ status }) => status).sort()).toEqual([1, 7]);
+    });
+
+    it.each(["0", "1"])("so it does where the launcher of task %s is asked to end before", async (rank) => {
+      const job = newJob();
+      const args = [...TWO, attachesBut("waits", rank, "await new Promise((done) => setTimeout(done, 100_000));")];
+      const nodes = [startLauncher(url, job, args), startLauncher(url, job, args)];
+      const told = await Promise.all(nodes.map(({ child }) => said(child, "is there")));
+      const last = told.findIndex((text) => text.includes(`[${rank}]`));
+      nodes[last]?.child.kill("SIGTERM");
+      const ends = await endsOf([nodes[last] as Launched, nodes[1 - last] as Launched]);
+      expect(ends.map(({ status }) => status)).toEqual([143, 1]);
+      expect(ends[1]?.err).toMatch(new RegExp(`PamiError: .*rank ${rank}\\b.*: its process was ended by SIGTERM`));
+    });
+
+    it("so it does where a launcher can't start its tasks", async () => {
+      const job = newJob();
+      const nodes = [[], ["--cwd", "/of/no/machine"]].map((more) => startLauncher(url, job, [...TWO, ...more, app]));
+      const ends = await endsOf(nodes);
+      expect(ends.map(({ status }) => status)).toEqual([1, 2]);
+      expect(ends[0]?.err).toMatch(/PamiError: .*: its launcher has ended without starting it/);
+    });
+
+    it("a task that fails in mid-job: its launcher waits for nothing where the tasks have met", async () => {
+      const job = newJob();
+      const nodes = await begin(job, 2, [...SILENT, programOf("awaits-end")]);
+      const connection = await connectNats(natsPlace({ nats: url, job }), { name: "test" });
+      const met: string[] = [];
+      connection.subscribe(`pamir.${job}.b.>`, { callback: (_, { subject }) => void met.push(subject) });
+      await connection.flush();
+      const tasks = nodes.flatMap(({ child }) => tasksOf(child.pid as number));
+      for (const task of tasks) process.kill(task, "SIGKILL");
+      const ends = await endsOf(nodes);
+      await connection.close();
+      expect([ends.map(({ status }) => status), met]).toEqual([[137, 137], []]);
     });
   },
 );

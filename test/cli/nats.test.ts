@@ -1,6 +1,5 @@
 // `pamir run --nats`: launchers that meet at a server, in any order, and what goes wrong there.
 import { spawn } from "node:child_process";
-import { readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
@@ -9,16 +8,11 @@ import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, it } from "vitest";
 import { keyFile, linesOf, newJob, said, startLauncher } from "../support/nats-launcher.js";
 import { NATS_SERVER, NatsServer, natsCluster } from "../support/nats-server.js";
-import { app, run } from "../support/run-command.js";
+import { app, run, tasksOf } from "../support/run-command.js";
 
 const programOf = (name: string): string => fileURLToPath(new URL(`programs/${name}.js`, import.meta.url));
 const TRAFFIC = programOf("nats-traffic");
 const CUT_OFF = programOf("cut-off");
-
-/** Processes that a process has started. */
-function childrenOf(pid: number): number[] {
-  return readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").filter(Boolean).map(Number);
-}
 
 describe.skipIf(NATS_SERVER === undefined)("one server", { timeout: 120_000, concurrent: true }, async () => {
   const server = NATS_SERVER === undefined ? undefined : await NatsServer.start();
@@ -150,7 +144,7 @@ describe.skipIf(NATS_SERVER === undefined)("one server", { timeout: 120_000, con
     const args = ["--nodes", "2", "-n", "2", "-x", 'PAMIR_OPTIONS={"silence":30000}', TRAFFIC, "1500"];
     const nodes = [startLauncher(url, job, args), startLauncher(url, job, args)];
     await Promise.all(nodes.map(({ child }) => said(child, "begins")));
-    const [first] = nodes.flatMap(({ child }) => childrenOf(child.pid as number));
+    const [first] = nodes.flatMap(({ child }) => tasksOf(child.pid as number));
     if (first === undefined) throw new Error("no task");
     process.kill(first, "SIGSTOP");
     await delay(5000);

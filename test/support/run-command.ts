@@ -64,3 +64,12 @@ export function processesWith(name: string, value: string): number[] {
       }
     });
 }
+
+/** Processes of the tasks that a launcher has started: all of its children but the guard, in their order. */
+export function tasksOf(launcher: number): number[] {
+  return readFileSync(`/proc/${launcher}/task/${launcher}/children`, "utf8")
+    .trim()
+    .split(" ")
+    .map(Number)
+    .filter((pid) => pid > 0 && !readFileSync(`/proc/${pid}/cmdline`, "utf8").includes("pamir-guard"));
+}

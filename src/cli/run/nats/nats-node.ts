@@ -45,6 +45,11 @@ export class NatsNode {
   #givenUp: Promise<unknown> = new Promise(() => {});
   /** Once the tasks of this launcher have met the others. */
   #report: StartReport | undefined;
+  /** Whether this launcher's tasks have been started, and whether another launcher has ended the job. */
+  #hasStarted = false;
+  #isAborted = false;
+  /** Once a task has ended before it met the others: resolves when they have heard of it. */
+  #failing: Promise<void> | undefined;
 
   constructor(plan: NatsPlan) {
     this.#plan = plan;
@@ -82,6 +87,7 @@ export class NatsNode {
       isElastic: most > world,
       onFacts: (facts) => this.#hear(facts),
       onAbort: () => {
+        this.#isAborted = true;
         if (this.job.isEnding) return;
         say("pamir run: a task of another node has failed: the job ends");
         this.job.end(1);
@@ -175,6 +181,7 @@ export class NatsNode {
         };
       });
       const tasks = startProcesses(program, orders, guard);
+      this.#hasStarted = true;
       for (const task of tasks) this.#watch(task);
       return await this.job.run(tasks);
     } finally {
@@ -263,22 +270,26 @@ export class NatsNode {
     if (isFailure === 0) return;
     this.#order({ gone: task });
     if (hasAgent) this.#order({ lost: this.#nodeOf(task) });
+    if (this.#report === undefined && !isLater) this.#failInPlace(task, `its process ${endText(end)}`);
     if (this.job.isEnding) return;
     if (this.#plan.onError === "abort") this.#talk?.abort();
-    const awaits = !isLater && world > this.#plan.local && this.#report === undefined;
-    if (awaits) void this.#failInPlace(task, end);
     if (!hasAgent || isLater || !this.#plan.restarts.isOn || this.#report === undefined) return;
     // The node's other tasks are cut off: they are started again, too.
     for (let other = task + 1; other < task + this.#perNode; other++) this.#running.get(other)?.kill("SIGKILL");
   }
 
-  /** Tasks have not met the others: those would wait for one that has ended. */
-  async #failInPlace(task: number, end: TaskEnd): Promise<void> {
+  /** A task has not met the others, which would wait for it. They hear of the first one. */
+  #failInPlace(task: number, why: string): void {
+    const hasOthers = (this.#begun as Begun).world > this.#plan.local;
+    if (hasOthers && !this.#isAborted) this.#failing ??= this.#tellWhy(task, why);
+  }
+
+  async #tellWhy(task: number, why: string): Promise<void> {
     const { place, key } = this.#plan;
     const { epoch, world } = this.#begun as Begun;
     const connection = await connectNats(place, { name: `pamir run ${place.job}` }).catch(() => undefined);
     if (connection === undefined) return;
-    await failInPlace(connection, place, epoch, { rank: task, size: world, key }, `its process ${endText(end)}`);
+    await failInPlace(connection, place, epoch, { rank: task, size: world, key }, why);
   }
 
   /** Other launchers have told of something. */
@@ -316,6 +327,10 @@ export class NatsNode {
 
   async close(): Promise<void> {
     await this.#meeting?.catch(() => {});
+    const { first, later } = this.#begun ?? {};
+    if (first !== undefined && later?.size === 0 && !this.#hasStarted)
+      this.#failInPlace(first, "its launcher has ended without starting it");
+    await this.#failing;
     await this.#talk?.leave();
     await this.#settled;
     await this.#connection?.close();
