@@ -73,6 +73,11 @@ export class Hero {
     requestAnimationFrame(() => this.#draw());
   }
 
+  /** The job that runs, for the strip; undefined while none does, and by postMessage. */
+  get job() {
+    return this.tank instanceof TankJob ? this.tank.job : undefined;
+  }
+
   /** Starts the program that is chosen, with still water. */
   async start() {
     this.#isStale = true;

@@ -3,10 +3,11 @@
 
 /** Points of the picture at most, in each direction. */
 const PICTURE = 512;
-const SHADES = 1024;
+const SHADES = 4096;
+const MIDDLE = SHADES / 2;
 /** Shades a unit of slope, and of height. */
-const SLOPE = 2200;
-const HEIGHT = 330;
+const SLOPE = 15_000;
+const HEIGHT = 1800;
 
 /** @typedef {[at: number, red: number, green: number, blue: number]} Color */
 /** From the dark side of a wave to the light one. @type {Record<"light" | "dark", Color[]>} */
@@ -34,7 +35,8 @@ function shadesOf(scheme) {
   const colors = COLORS[scheme];
   const shades = new Uint8ClampedArray(4 * SHADES);
   for (let shade = 0; shade < SHADES; shade++) {
-    const at = shade / (SHADES - 1);
+    // Steep at still water, flat at both ends: small waves are seen, and large ones have no edges.
+    const at = 0.5 + 0.5 * Math.tanh((2.2 * (shade - MIDDLE)) / MIDDLE);
     const next = Math.max(
       1,
       colors.findIndex(([end]) => end >= at),
@@ -88,8 +90,8 @@ function shade(points, { row, above, step, slope, shades }) {
   let left = row[0];
   for (let x = 0, at = 0; x < points.length; x++, at += step) {
     const here = row[at];
-    const light = 512 + slope * (here + here - left - above[at]) + HEIGHT * here;
-    points[x] = shades[light < 0 ? 0 : light > 1023 ? 1023 : light | 0];
+    const light = MIDDLE + slope * (here + here - left - above[at]) + HEIGHT * here;
+    points[x] = shades[light < 0 ? 0 : light >= SHADES ? SHADES - 1 : light | 0];
     left = here;
   }
 }

@@ -41,7 +41,7 @@ export class TankJob {
   #isChanging = false;
   #isToChange = false;
   #isClosed = false;
-  /** @type {{ worker: number, at: number, heard: number, waits: Set<number> | undefined } | undefined} */
+  /** @type {{ worker: number, task: number, at: number, heard: number, waits: Set<number> | undefined } | undefined} */
   #killed;
   /** @type {(() => void)[]} */
   #looks = [];
@@ -111,10 +111,10 @@ export class TankJob {
       if (epoch === this.#epoch) this.#caughtUp = step;
       this.#look();
     });
-    context.dispatch(told(ids.HEARD), () => {
+    context.dispatch(told(ids.HEARD), (/** @type {{ task: number }} */ { task: ended }) => {
       const killed = this.#killed;
-      if (killed !== undefined && killed.heard === 0) killed.heard = performance.now() - killed.at;
-      this.change();
+      if (killed?.task === ended && killed.heard === 0) killed.heard = performance.now() - killed.at;
+      if (slotOf(ended) !== undefined && this.#plan?.members.includes(ended)) this.change();
     });
     context.dispatch(told(ids.GOES_ON), (/** @type {{ epoch: number }} */ { epoch }, task) => {
       if (epoch === this.#epoch) this.#wentOn(task);
@@ -224,7 +224,7 @@ export class TankJob {
       offset: this.offset ?? 0,
       pace: this.pace,
     };
-    if (this.#killed !== undefined) this.#killed.waits = new Set(members);
+    if (this.#killed !== undefined && !members.includes(this.#killed.task)) this.#killed.waits = new Set(members);
     // Also to those that are to leave: they are not in it.
     for (const task of new Set([...stopping, ...members])) this.#tell(task, ids.PLAN, this.#plan);
   }
@@ -249,7 +249,7 @@ export class TankJob {
   kill(worker) {
     const slot = this.slots[worker];
     if (slot === undefined || slot.state === "gone") return;
-    this.#killed = { worker, at: performance.now(), heard: 0, waits: undefined };
+    this.#killed = { worker, task: slot.task, at: performance.now(), heard: 0, waits: undefined };
     void this.job?.terminate(slot.task);
   }
 

@@ -54,9 +54,8 @@ const probe = new Probe(client, context, gauge, until);
 
 /** Goes no further in a plan with a task that has ended. @param {number} task */
 function hear(task) {
-  if (plan === undefined || !plan.members.includes(task)) return;
   tell(ids.HEARD, { task });
-  plan = undefined;
+  if (plan?.members.includes(task)) plan = undefined;
 }
 
 context.dispatch(told(ids.PLAN), (/** @type {Plan} */ given) => {

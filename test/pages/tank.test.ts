@@ -139,6 +139,19 @@ it("not isolated, it says what is missing, and runs by messages, with the same n
     await isRightAt(page, 64, 50);
   }));
 
+it("not isolated, a worker is killed: the page says what is lost, and the others go on", () =>
+  visit({ headers: {}, query: "not-isolated&grid=64&workers=3" }, async (page) => {
+    await expect.poll(() => workers(page).count(), PATIENCE).toBe(3);
+    await reaches(page, 2);
+    await page.getByRole("button", { name: "Kill worker 2" }).click();
+    await page
+      .getByText(/^Worker 2 is gone\. Its rows were in its own memory: the water is still again/)
+      .waitFor(PATIENCE);
+    await page.getByRole("button", { name: "Start worker 2 again" }).click();
+    await expect.poll(() => workers(page).count(), PATIENCE).toBe(3);
+    await goesOn(page);
+  }));
+
 it("without WebAssembly, it says so, and runs by the twin", () =>
   visit(
     { headers: { ...ISOLATION, "Content-Security-Policy": "script-src 'self'" }, query: "grid=64&stop=300&workers=2" },
