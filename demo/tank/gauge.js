@@ -14,7 +14,7 @@
 export const REPORT_MS = 250;
 
 /** The step of this thread's clock in ms, as far as it can be seen in a moment. */
-function tickOf() {
+export function tickOf() {
   let least = Number.POSITIVE_INFINITY;
   let last = performance.now();
   for (const end = last + 3; last < end && least > 0.001; ) {

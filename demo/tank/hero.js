@@ -210,6 +210,11 @@ export class Hero {
   /** @param {number} worker @param {number} heard ms @param {number} wentOn ms */
   #recovered(worker, heard, wentOn) {
     const ms = (/** @type {number} */ time) => duration(1e6 * time);
+    if (!this.tank?.isShared) {
+      const lost = "Its rows were in its own memory: the water is still again";
+      this.#say(`Worker ${worker + 1} is gone. ${lost}, and all had made their next step after ${ms(wentOn)}.`);
+      return;
+    }
     const others =
       heard > 0 ? `The others heard SHUTDOWN after ${ms(heard)}, shared its rows` : "The others shared its rows";
     this.#say(`Worker ${worker + 1} is gone. ${others}, and all had made their next step after ${ms(wentOn)}.`);

@@ -1,6 +1,8 @@
 // @ts-check
 // The figures beside the tank: from the reports of the workers, and from this thread's own clock.
 
+import { tickOf } from "./gauge.js";
+
 /** Hand-offs of which the median is shown, and ms of the past that the others cover. */
 const HAND_OFFS = 32;
 const PAST_MS = 5000;
@@ -52,7 +54,7 @@ export class LiveFigures {
   #drawn = 0;
   #shown = 0;
   /** ms by which this thread's clock steps: what is shorter is not seen. */
-  #tick = 0.1;
+  #tick = tickOf();
 
   /** @param {(id: string) => HTMLElement} element */
   constructor(element) {

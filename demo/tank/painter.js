@@ -5,6 +5,10 @@
 const PICTURE = 512;
 const SHADES = 4096;
 const MIDDLE = SHADES / 2;
+/** ms of one frame for the picture: where it takes longer, the rest of its rows is drawn in the next frames. */
+const BUDGET_MS = 1.5;
+/** Rows between two looks at the clock. */
+const STRETCH = 32;
 /** Shades a unit of slope, and of height. */
 const SLOPE = 15_000;
 const HEIGHT = 1800;
@@ -50,6 +54,9 @@ function shadesOf(scheme) {
 }
 
 export class Painter {
+  /** The row that is drawn next. */
+  #next = 0;
+
   /** @param {HTMLCanvasElement} canvas @param {number} size of the tank */
   constructor(canvas, size) {
     this.step = Math.max(1, size / PICTURE);
@@ -72,11 +79,16 @@ export class Painter {
   draw(rows) {
     const { step, points, shades = new Uint32Array(SHADES) } = this;
     const { width, height } = this.image;
-    for (let y = 0; y < height; y++) {
+    const slope = SLOPE * this.steepness;
+    const end = performance.now() + BUDGET_MS;
+    for (let drawn = 0; drawn < height; drawn++) {
+      if (drawn % STRETCH === STRETCH - 1 && performance.now() > end) break;
+      const y = this.#next;
+      this.#next = (y + 1) % height;
       const row = rows[y * step];
       const above = rows[y > 0 ? (y - 1) * step : 0];
       if (row === undefined || above === undefined) continue;
-      shade(points.subarray(y * width, (y + 1) * width), { row, above, step, slope: SLOPE * this.steepness, shades });
+      shade(points.subarray(y * width, (y + 1) * width), { row, above, step, slope, shades });
     }
     this.context.putImageData(this.image, 0, 0);
   }

@@ -1,5 +1,5 @@
 // The card of the demo as a visitor has it: by pointer and by keyboard, small and large, a worker killed, without isolation.
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright";
@@ -56,7 +56,7 @@ async function visit(view: View, body: (page: Page) => Promise<void>): Promise<v
 
 /** Waits until the race is over, and returns its result. */
 async function resultOf(page: Page) {
-  await page.getByText("Race again").waitFor({ timeout: 120_000 });
+  await page.getByRole("button", { name: "Race again" }).waitFor({ timeout: 120_000 });
   expect(await page.locator("#race-status").textContent()).toMatch(/^Done: /);
   return JSON.parse((await page.locator("#json").textContent()) ?? "") as {
     mode: string;
@@ -90,7 +90,17 @@ it.each([
       /WebAssembly: median .*s, p99/,
     );
     expect(await page.locator("#race-code").textContent()).toContain("context.advanceUntil(");
+    const saved = page.waitForEvent("download");
+    await page.getByRole("button", { name: "Save as a picture" }).click();
+    const picture = await saved;
+    expect(picture.suggestedFilename()).toBe("pamir-card.png");
+    expect(
+      readFileSync(await picture.path())
+        .subarray(1, 4)
+        .toString(),
+    ).toBe("PNG");
     if (PICTURES !== undefined) {
+      await picture.saveAs(join(PICTURES, "card.png"));
       await page.screenshot({ path: join(PICTURES, `demo-${view.width}-${view.colorScheme}.png`), fullPage: true });
     }
   }),
