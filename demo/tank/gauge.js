@@ -17,9 +17,12 @@ export const REPORT_MS = 250;
 export function tickOf() {
   let least = Number.POSITIVE_INFINITY;
   let last = performance.now();
-  for (const end = last + 3; last < end && least > 0.001; ) {
+  for (let ticks = 0, end = last + 3; last < end && ticks < 8; ) {
     const now = performance.now();
-    if (now > last) least = Math.min(least, now - last);
+    if (now > last) {
+      least = Math.min(least, now - last);
+      ticks++;
+    }
     last = now;
   }
   return Number.isFinite(least) ? least : 1;

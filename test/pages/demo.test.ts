@@ -1,5 +1,6 @@
 // The card of the demo as a visitor has it: by pointer and by keyboard, small and large, a worker killed, without isolation.
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright";
@@ -90,6 +91,8 @@ it.each([
       /WebAssembly: median .*s, p99/,
     );
     expect(await page.locator("#race-code").textContent()).toContain("context.advanceUntil(");
+    await page.evaluate(readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8"));
+    expect(await page.evaluate("axe.run().then(({ violations }) => violations.map(({ id }) => id))")).toEqual([]);
     const saved = page.waitForEvent("download");
     await page.getByRole("button", { name: "Save as a picture" }).click();
     const picture = await saved;

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import type { Browser } from "puppeteer-core";
 import { createServer } from "vite";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { sequential } from "../../demo/tank/water.js";
 import { buildDemo } from "../../scripts/demo.mjs";
 import type { Outcome } from "../browser/isolated/conformance/vitest.js";
 import { ALIAS, DEPENDENCIES, ENVIRONMENT, ISOLATION, shims } from "../browser/shims.js";
@@ -96,6 +97,30 @@ describe.skipIf(isFirefoxSkipped())("Firefox", () => {
           { by: "engine thread", engine, right: true },
           { by: "postMessage (clone)", right: true },
         ]);
+        await page.close();
+      });
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+
+  it("the wave tank: a worker is killed and started again, and the numbers are those of the sequential program", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "pamir-tank-"));
+    await buildDemo(folder);
+    try {
+      await serve(filesOf(folder, ISOLATION), async (url) => {
+        const page = await browser.newPage();
+        await page.goto(`${url}?grid=64&workers=3&rate=1000`);
+        await page.waitForFunction("globalThis.tank?.tank?.step > 20", { timeout: 60_000 });
+        await page.click("[aria-label='Kill worker 2']");
+        await page.waitForFunction("/^Worker 2 is gone/.test(document.getElementById('status').textContent)", {
+          timeout: 60_000,
+        });
+        await page.click(".restart");
+        await page.waitForFunction("document.querySelectorAll('.kill').length === 3", { timeout: 60_000 });
+        const step = (await page.evaluate("tank.still()")) as number;
+        const water = (await page.evaluate("Array.from(tank.water())")) as number[];
+        expect(Float32Array.from(water)).toEqual(sequential(64, step));
         await page.close();
       });
     } finally {
