@@ -309,7 +309,7 @@ function classMembers(name, node) {
   return [...members].flatMap(([own, overloads]) => {
     const isCall = overloads.some((each) => Node.isMethodDeclaration(each) || Node.isMethodSignature(each));
     const path = own === "constructor" ? `new ${name}()` : `${object}${own.startsWith("[") ? "" : "."}${own}`;
-    return [`#### ${path}${isCall ? "()" : ""}`, "", ...code(overloads), ...text(overloads)];
+    return [`#### ${path.replace("[", "\\[")}${isCall ? "()" : ""}`, "", ...code(overloads), ...text(overloads)];
   });
 }
 

@@ -8,7 +8,10 @@ const TYPES = {
   ".css": "text/css",
   ".js": "text/javascript",
   ".mjs": "text/javascript",
+  ".json": "application/json",
+  ".svg": "image/svg+xml",
   ".wasm": "application/wasm",
+  ".woff2": "font/woff2",
 };
 
 /** What makes a page cross-origin isolated: without it threads can't share memory. */
