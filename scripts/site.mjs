@@ -19,6 +19,16 @@ const pages = join(site, "dist", "pages");
 /** Documents outside docs/, which those in it link to. */
 const OTHERS = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "bench/README.md", "src/README.md"];
 
+/** What the front leads to. */
+const FRONT_LINKS = [
+  ["docs/tutorial.html", "Tutorial"],
+  ["docs/index.html", "Documents"],
+  ["docs/api/pamir.html", "Reference"],
+  ["benchmarks.html", "Benchmarks"],
+]
+  .map(([link, text]) => `<a href="${link}">${text}</a>`)
+  .join(" · ");
+
 /** Where a document stands in the site: README.md is the page of its folder. @param {string} path */
 function placeOf(path) {
   return path === "README.md" ? "about.md" : path.replace(/README\.md$/, "index.md");
@@ -67,7 +77,8 @@ async function writePages() {
   await buildDemo(demo);
   rmSync(join(demo, "docs"), { recursive: true });
   const front = join(demo, "index.html");
-  writeFileSync(front, readFileSync(front, "utf8").replace(/(href="docs\/[^"]+)\.md"/g, '$1.html"'));
+  const html = readFileSync(front, "utf8").replace(/(href="docs\/[^"]+)\.md"/g, '$1.html"');
+  writeFileSync(front, html.replace("</h1>", `</h1>\n<nav aria-label="Site"><p>${FRONT_LINKS}</p></nav>`));
   cpSync(demo, open, { recursive: true });
   rmSync(demo, { recursive: true });
 }

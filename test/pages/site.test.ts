@@ -80,6 +80,9 @@ it("the front is the demo, isolated also where the host gives no headers", () =>
     onPage(browser, `${url.slice(0, -1)}${BASE}`, async (page) => {
       await page.waitForFunction("crossOriginIsolated", undefined, { timeout: 60_000 });
       expect(await page.title()).toMatch(/^pamir/);
+      // The page reloads once the service worker is there.
+      await page.getByRole("link", { name: "Tutorial" }).click();
+      await page.getByRole("heading", { level: 1, name: "Tutorial" }).waitFor();
     }),
   ));
 
