@@ -1,6 +1,7 @@
 // @ts-check
 // The page: the tank, what is seen of it, and the card of the machine.
 import { setUpCard } from "./card.js";
+import { mountStrip } from "./strip/strip.js";
 import { Hero, lacks, optionsOf } from "./tank/hero.js";
 
 /** Replaced by parts of the sources when this is built. */
@@ -21,3 +22,4 @@ element("where").hidden = text === "";
 element("where").textContent = text;
 void hero.start();
 setUpCard(raceCode, hero);
+mountStrip(element("strip"), () => hero.job);

@@ -39,7 +39,7 @@ function tankCode() {
 export async function buildDemo(folder) {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
-  for (const name of ["index.html", "frames.html", "style.css", "isolate.js", "tank.png"]) {
+  for (const name of ["index.html", "frames.html", "style.css", "strip.css", "isolate.js", "tank.png"]) {
     cpSync(join(root, "demo", name), join(folder, name));
   }
   // The recipe that the page links to.

@@ -36,7 +36,7 @@ const LEGEND = [
 export function makePanel(element) {
   const canvas = make("canvas", { role: "img", "aria-label": "Nothing runs yet." });
   const buttons = {
-    pause: make("button", { type: "button" }, ["Pause"]),
+    pause: make("button", { type: "button" }, ["Hold"]),
     earlier: button("◀", "Earlier"),
     later: button("▶", "Later"),
     zoomIn: button("+", "Zoom in"),
@@ -68,7 +68,7 @@ export function makePanel(element) {
     LEGEND.map(([kind, text]) => make("li", {}, [make("i", { class: `strip-${kind}`, "aria-hidden": "true" }), text])),
   );
   const help = make("p", { class: "strip-note" }, [
-    "Drag to scrub, pinch or turn the wheel to zoom (after a click), click an arrow. Keys: ← → scrub, + − zoom, Home shows all, space pauses, P and N go from message to message.",
+    "Drag to scrub, pinch or turn the wheel to zoom (after a click), click an arrow. Keys: ← → scrub, + − zoom, Home shows all, space holds, P and N go from message to message.",
   ]);
   const paused = make("div", { class: "strip-paused" }, [place.row, steps.row, stepsText]);
   element.classList.add("strip");

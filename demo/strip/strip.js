@@ -259,7 +259,7 @@ class Strip {
 
   #showMode() {
     const { buttons, paused } = this.panel;
-    buttons.pause.textContent = this.isLive ? "Pause" : "Live";
+    buttons.pause.textContent = this.isLive ? "Hold" : "Live";
     paused.hidden = this.isLive;
     for (const button of [buttons.earlier, buttons.later, buttons.previous, buttons.next])
       button.disabled = this.isLive;

@@ -87,7 +87,7 @@ const startJob = async (page: Page) => {
   );
 };
 const pause = async (page: Page) => {
-  await page.getByRole("button", { name: "Pause" }).click();
+  await page.getByRole("button", { name: "Hold" }).click();
   await page.waitForFunction("!strip.isLive && strip.panel.note.textContent === ''");
 };
 const picture = (page: Page) => page.getByRole("group", { name: "Picture" });
@@ -182,7 +182,7 @@ it("paused, it is scrubbed and zoomed both ways, by buttons, keys, wheel, pointe
     expect(await range(page)).toEqual(whole);
     await picture(page).focus();
     await page.keyboard.press("Space");
-    await page.getByRole("button", { name: "Pause" }).waitFor();
+    await page.getByRole("button", { name: "Hold" }).waitFor();
   }));
 
 it("two fingers zoom, one scrubs", () =>

@@ -307,6 +307,18 @@ it.each([
   }),
 );
 
+it("the strip below shows the workers' puts and messages, live and held", () =>
+  visit({ query: "grid=64&workers=2" }, async (page) => {
+    await goesOn(page);
+    const strip = page.locator("#strip canvas");
+    await expect.poll(() => strip.getAttribute("aria-label"), PATIENCE).toMatch(/task/);
+    await page.getByRole("button", { name: "Hold" }).click();
+    await page.getByRole("button", { name: "Live" }).waitFor();
+    await goesOn(page);
+    await page.getByRole("button", { name: "Live" }).click();
+    await page.getByRole("button", { name: "Hold" }).waitFor();
+  }));
+
 it("resized while it runs, hidden and back", () =>
   visit({ query: "grid=64&workers=2" }, async (page) => {
     await reaches(page, 5);
