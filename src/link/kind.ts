@@ -33,6 +33,8 @@ export interface LinkOpening {
 export interface HostedOpening extends LinkOpening {
   /** Makes foreign calls; undefined: koffi is not installed, or can't be loaded. */
   library(): CLibrary | undefined;
+  /** Tells people, while the link is open, what they can help against. */
+  warn(text: string): void;
 }
 
 /**

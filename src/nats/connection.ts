@@ -113,15 +113,21 @@ function optionsOf({ servers, isTls, user, password, token, credentials, authori
  */
 export async function deniedSubject(connection: NatsConnection, job: string): Promise<PamiError> {
   for await (const { type, error } of connection.status()) {
-    if (type !== "error" || error?.name !== "PermissionViolationError") continue;
-    const { operation, subject } = error as Error & { readonly operation?: string; readonly subject?: string };
-    const what = operation === "subscription" ? "subscribe to" : "publish to";
-    const where = subject ? printable(subject) : `a subject (${printable(error.message)})`;
-    const text = `the NATS server ${connection.getServer()} does not let this process ${what} ${where}`;
-    const remedy = `its user needs the rights to publish to and to subscribe to pamir.${job}.>`;
-    return new PamiError("PAMIR_NATS", `${text}: ${remedy}`, { cause: error });
+    const denied = type === "error" ? denialOf(connection, job, error) : undefined;
+    if (denied !== undefined) return denied;
   }
   return new Promise(() => {});
+}
+
+/** An error of the client, if it says that the server refuses this connection's user a subject. */
+export function denialOf(connection: NatsConnection, job: string, error: Error | undefined): PamiError | undefined {
+  if (error?.name !== "PermissionViolationError") return undefined;
+  const { operation, subject } = error as Error & { readonly operation?: string; readonly subject?: string };
+  const what = operation === "subscription" ? "subscribe to" : "publish to";
+  const where = subject ? printable(subject) : `a subject (${printable(error.message)})`;
+  const text = `the NATS server ${connection.getServer()} does not let this process ${what} ${where}`;
+  const remedy = `its user needs the rights to publish to and to subscribe to pamir.${job}.>`;
+  return new PamiError("PAMIR_NATS", `${text}: ${remedy}`, { cause: error });
 }
 
 /**
@@ -156,6 +162,10 @@ function hostOf(server: string): { hostname: string; port: number } {
 
 const WANTS_CERTIFICATE =
   "the server wants a certificate of each client (verify), and pamir has none: let it know clients by users or credentials";
+
+/** Of a server that does not take this process. */
+export const REFUSED_USER =
+  "the server refuses this process's user, token or credentials: PAMIR_NATS and PAMIR_NATS_CREDS";
 
 /** An error that another attempt would meet again. */
 class OtherProgramError extends Error {}
@@ -206,8 +216,7 @@ function notConnected({ servers, isTls }: NatsPlace, cause: unknown): { error: P
     isFinal,
   });
   if (other !== undefined) return made(message, other instanceof OtherProgramError);
-  if (/authorization|authentication/i.test(`${name} ${message}`))
-    return made("the server refuses this process's user, token or credentials: PAMIR_NATS and PAMIR_NATS_CREDS", true);
+  if (/authorization|authentication/i.test(`${name} ${message}`)) return made(REFUSED_USER, true);
   if (/certificate|self.signed|altname/i.test(`${message} ${code}`))
     return made(
       `the server's certificate is not trusted (${message}): PAMIR_NATS_CA names a file of authorities`,

@@ -105,6 +105,67 @@ describe.skipIf(!hasServer)("rights", { timeout: 60_000, concurrent: true }, () 
   });
 });
 
+describe.skipIf(!hasServer)(
+  "rights that change while nodes are connected",
+  { timeout: 120_000, concurrent: true },
+  () => {
+    const configOf = (publish: string, subscribe: string, password = "secret"): string =>
+      `authorization { users: [ { user: weather, password: ${password}, permissions: { publish: ${publish}, subscribe: ${subscribe} } } ] }`;
+    const ALL = configOf('"pamir.weather.>"', '"pamir.weather.>"');
+    const allow = (...subjects: string[]): string => JSON.stringify(subjects.map((one) => `pamir.weather.${one}`));
+
+    /** Two nodes with traffic, to which the server says no for a while. @returns their ends, and what was said meanwhile */
+    async function changed(config: string, told: readonly RegExp[]) {
+      const server = await serverWith(ALL);
+      const url = server.url.replace("://", "://weather:secret@");
+      const args = ["--nodes", "2", "-n", "2", "-x", 'PAMIR_OPTIONS={"silence":60000}', TRAFFIC, "400", "10"];
+      const nodes = [0, 1].map(() => startLauncher(url, "weather", args, THROUGH));
+      await Promise.all(nodes.map(({ child }) => said(child, "begins")));
+      let err = "";
+      const heard = new Promise<void>((resolve) => {
+        for (const { child } of nodes)
+          child.stderr?.on("data", (bytes) => {
+            err += bytes;
+            if (told.every((one) => one.test(err))) resolve();
+          });
+      });
+      await server.reload(config);
+      await heard;
+      await server.reload(ALL);
+      const ended = await Promise.all(nodes.map(({ ended }) => ended));
+      expect(ended.map(({ status }) => status)).toEqual([0, 0]);
+      expect(linesOf(...ended.map(({ out }) => out)).filter((line) => line.includes("all came"))).toHaveLength(2);
+      return ended.map(({ err }) => err).join("");
+    }
+
+    const denial = (verb: string, subject: string): string =>
+      `the NATS server 127\\.0\\.0\\.1:\\d+ does not let this process ${verb} pamir\\.weather\\.${subject}[\\w.*-]*: ` +
+      "its user needs the rights to publish to and to subscribe to pamir\\.weather\\.> \\(PAMIR_NATS\\)";
+    const lost = "; until that changes, packets through the server are lost\n";
+
+    it.each([
+      ["publish", "publish to", configOf(allow("l.>"), allow(">"))],
+      ["subscribe", "subscribe to", configOf(allow(">"), allow("l.>"))],
+    ])("a node that may no longer %s says so, once, and goes on where it may again", async (_, verb, config) => {
+      const text = (node: number): string => `pamir: node ${node}: ${denial(verb, `n\\.`)}${lost}`;
+      const err = await changed(config, [new RegExp(text(0)), new RegExp(text(1))]);
+      for (const node of [0, 1]) expect(err.match(new RegExp(text(node), "g"))).toHaveLength(1);
+    });
+
+    it("a launcher says so, too", async () => {
+      const text = `pamir run: ${denial("subscribe to", "l\\.")}; until that changes, no launcher hears this one\n`;
+      await changed(configOf(allow(">"), allow("n.>")), [new RegExp(`${text}[^]*${text}`)]);
+    });
+
+    it("a user whose password is another one now", async () => {
+      const refused =
+        "NATS at 127\\.0\\.0\\.1:\\d+: the server refuses this process's user, token or credentials: .*\\(PAMIR_NATS\\)";
+      const texts = [0, 1].map((node) => new RegExp(`pamir: node ${node}: ${refused}${lost}`));
+      await changed(configOf(allow(">"), allow(">"), "other"), [...texts, new RegExp(`pamir run: ${refused}`)]);
+    });
+  },
+);
+
 describe.skipIf(!hasServer)("credentials", { timeout: 60_000, concurrent: true }, () => {
   /** A token as NATS has them. */
   function tokenOf(issuer: nkeys.KeyPair, subject: nkeys.KeyPair, nats: object): string {

@@ -26,7 +26,13 @@ export async function natsRig(
   url: string,
   { isDirect, around = (link) => link }: { readonly isDirect: boolean; readonly around?: (link: Link) => Link },
 ): Promise<LinkRig> {
-  const opening = { packetBytes: undefined, packages: {}, isNode: () => true, library: () => undefined };
+  const opening = {
+    packetBytes: undefined,
+    packages: {},
+    isNode: () => true,
+    library: () => undefined,
+    warn: () => {},
+  };
   const udp = isDirect ? "udp:127.0.0.1:0" : undefined;
   const open = async (node: number): Promise<CountingLink> =>
     (await openNats(JSON.stringify({ nats: url, job: JOB, node, udp }), opening)) as CountingLink;

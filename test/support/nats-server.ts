@@ -31,7 +31,7 @@ const START_MS = 20_000;
 
 export class NatsServer {
   readonly #folder = mkdtempSync(join(tmpdir(), "pamir-nats-"));
-  readonly #options: NatsServerOptions;
+  #options: NatsServerOptions;
   #child: ChildProcess | undefined;
   #ports: Record<string, string[]> = {};
   #port = "-1";
@@ -72,23 +72,10 @@ export class NatsServer {
     const ports = join(this.#folder, "ports");
     rmSync(ports, { recursive: true, force: true });
     mkdirSync(ports);
-    const { config = "", routes, env } = this.#options;
-    const cluster =
-      routes === undefined
-        ? ""
-        : `cluster { name: test, listen: "127.0.0.1:${this.#cluster}", routes: ${JSON.stringify(routes)} }`;
-    const lines = [
-      `listen: "127.0.0.1:${this.#port}"`,
-      `ports_file_dir: ${JSON.stringify(ports)}`,
-      `log_file: ${JSON.stringify(join(this.#folder, "log"))}`,
-      "lame_duck_duration: 30s",
-      cluster,
-      config,
-    ];
-    writeFileSync(join(this.#folder, "config"), lines.join("\n"));
+    this.#configure(ports);
     this.#child = spawn(NATS_SERVER as string, ["-c", join(this.#folder, "config")], {
       stdio: "ignore",
-      env: { ...process.env, ...env },
+      env: { ...process.env, ...this.#options.env },
     });
     const ended = once(this.#child, "exit").then(() => "ended");
     for (const began = performance.now(); ; ) {
@@ -103,6 +90,34 @@ export class NatsServer {
     }
     this.#port = new URL(this.url).port;
     if (this.route !== undefined) this.#cluster = new URL(this.route).port;
+  }
+
+  #configure(ports: string): void {
+    const { config = "", routes } = this.#options;
+    const cluster =
+      routes === undefined
+        ? ""
+        : `cluster { name: test, listen: "127.0.0.1:${this.#cluster}", routes: ${JSON.stringify(routes)} }`;
+    const lines = [
+      `listen: "127.0.0.1:${this.#port}"`,
+      `ports_file_dir: ${JSON.stringify(ports)}`,
+      `log_file: ${JSON.stringify(join(this.#folder, "log"))}`,
+      "lame_duck_duration: 30s",
+      cluster,
+      config,
+    ];
+    writeFileSync(join(this.#folder, "config"), lines.join("\n"));
+  }
+
+  /** Takes another configuration while it runs. Resolves once it has done so. */
+  async reload(config: string): Promise<void> {
+    this.#options = { ...this.#options, config };
+    this.#configure(join(this.#folder, "ports"));
+    const count = (): number => this.log.split("Reloaded server configuration").length;
+    const before = count();
+    this.#child?.kill("SIGHUP");
+    for (const began = performance.now(); count() === before; await delay(20))
+      if (performance.now() - began > START_MS) throw new Error(`nats-server does not reload: ${this.log}`);
   }
 
   /** It answers nothing, and keeps its connections. */

@@ -9,6 +9,7 @@
 import { PACKET_BYTES_MAX } from "../../../assembly/layout.js";
 import { PamiError } from "../../core/error.js";
 import type { NatsConnection, NatsMessage } from "../../nats/connection.js";
+import { keepSubscription } from "../../nats/rights.js";
 import { systemClock } from "../../support/clock.js";
 import type { LinkWays, NodeLink, PacketWay, WayTraffic } from "../kind.js";
 import { type Address, checkPacket, type Link, PACKET_BYTES_MIN } from "../link.js";
@@ -71,11 +72,8 @@ export class NatsLink implements NodeLink, LinkWays {
     this.#connection = connection;
     this.#prefix = `${address}.`;
     this.#job = job;
-    const callback = (error: Error | null, message: NatsMessage): void => {
-      if (error === null) this.#deliver(message);
-    };
-    connection.subscribe(address, { callback });
-    connection.subscribe(`${address}.*`, { callback: (error, message) => error ?? this.#hearAbsence(message) });
+    keepSubscription(connection, address, (message) => this.#deliver(message));
+    keepSubscription(connection, `${address}.*`, (message) => this.#hearAbsence(message));
     void this.#watch();
   }
 

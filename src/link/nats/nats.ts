@@ -2,6 +2,7 @@
 // that reach it.
 import { checkRights, connectNats, NATS_PACKAGE, type NatsConnection } from "../../nats/connection.js";
 import { type NatsPlace, natsPlace } from "../../nats/place.js";
+import { watchRights } from "../../nats/rights.js";
 import type { NatsVariables } from "../../nats/variables.js";
 import type { AbsenceScope, HostedOpening, NodeLink } from "../kind.js";
 import type { Address } from "../link.js";
@@ -36,6 +37,8 @@ export async function openNats(bind: string, opening: HostedOpening): Promise<No
     void connection.closed().then(() => links.delete(opened));
     // The server has the subscriptions before another node learns of the address.
     await checkRights(connection, place.job, link.address);
+    const lost = "until that changes, packets through the server are lost";
+    void watchRights(connection, place.job, (text) => opening.warn(`node ${node}: ${text}; ${lost}`));
     return link;
   } catch (error) {
     if (link === undefined) socket?.close();

@@ -278,7 +278,7 @@ export async function openLink(
   isNode: (address: Address) => boolean,
 ): Promise<OpenedLink> {
   const kind = linkKindOf(await linkKinds(linkModule), name);
-  const opening: HostedOpening = { packetBytes, packages, isNode, library: () => libraryOf(koffi) };
+  const opening: HostedOpening = { packetBytes, packages, isNode, library: () => libraryOf(koffi), warn };
   return { link: await openNodeLink(kind, bind, opening), kind };
 }
 

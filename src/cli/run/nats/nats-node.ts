@@ -86,6 +86,7 @@ export class NatsNode {
       local,
       isElastic: most > world,
       onFacts: (facts) => this.#hear(facts),
+      onWarning: (text) => say(`pamir run: ${text}`),
       onAbort: () => {
         this.#isAborted = true;
         if (this.job.isEnding) return;

@@ -4,6 +4,7 @@ import type { Fact } from "../../../bootstrap/nats/register.js";
 import { SealedMessages } from "../../../bootstrap/nats/sealed-messages.js";
 import { Steward, type StewardSaid, type StewardSetup } from "../../../bootstrap/nats/steward.js";
 import { checkRights, type NatsConnection, type NatsMessage } from "../../../nats/connection.js";
+import { keepSubscription, watchRights } from "../../../nats/rights.js";
 import { after, pause } from "../../../support/timers.js";
 
 const NO_RESPONDERS = 503;
@@ -16,6 +17,8 @@ export interface NatsTalkSetup extends StewardSetup {
   readonly key: Uint8Array | undefined;
   /** What others have told, each once. */
   readonly onFacts: (facts: readonly Fact[]) => void;
+  /** The server refuses this launcher something that it has had. */
+  readonly onWarning: (text: string) => void;
   /** The job ends, since a task of another launcher has failed. */
   readonly onAbort: () => void;
 }
@@ -57,20 +60,18 @@ export class NatsTalk {
 
   /** @throws PAMIR_NATS */
   async open(): Promise<void> {
-    const { job } = this.#setup;
-    const heard = (error: Error | null, { data }: NatsMessage): void => {
-      if (error === null) this.#hear(data);
-    };
-    this.#connection.subscribe(this.#subject, { callback: heard });
-    this.#connection.subscribe(this.#own, { callback: heard });
-    this.#connection.subscribe(`${this.#own}.*`, {
-      callback: (error, { subject, headers }) => {
-        if (error !== null || headers?.code !== NO_RESPONDERS) return;
-        this.steward.absent(Number(subject.slice(this.#own.length + 1)));
-      },
+    const { job, onWarning } = this.#setup;
+    const heard = ({ data }: NatsMessage): void => this.#hear(data);
+    keepSubscription(this.#connection, this.#subject, heard);
+    keepSubscription(this.#connection, this.#own, heard);
+    keepSubscription(this.#connection, `${this.#own}.*`, ({ subject, headers }) => {
+      if (headers?.code === NO_RESPONDERS) this.steward.absent(Number(subject.slice(this.#own.length + 1)));
     });
     await checkRights(this.#connection, job, this.#subject);
     void this.#watch();
+    void watchRights(this.#connection, job, (text) =>
+      onWarning(`${text}; until that changes, no launcher hears this one`),
+    );
     this.steward.open();
   }
 
@@ -102,23 +103,17 @@ export class NatsTalk {
   #setOffice(isSteward: boolean): void {
     this.#closeOffice();
     if (!isSteward) return;
-    const comers = this.#connection.subscribe(this.#boot, {
-      callback: (error, { data }) => {
-        if (error === null) this.#hearComer(data);
-      },
-    });
+    const endComers = keepSubscription(this.#connection, this.#boot, ({ data }) => this.#hearComer(data));
     const subject = `pamir.${this.#setup.job}.keys`;
     const own = new TextEncoder().encode(this.#toComers.fingerprint);
-    const keys = this.#connection.subscribe(subject, {
-      callback: (error, { data }) => {
-        const other = error === null ? new TextDecoder().decode(data.subarray(0, 64)) : "";
-        if (/^([\da-f]{16}|open)$/.test(other) && other !== this.#toComers.fingerprint)
-          this.#connection.publish(subject, own);
-      },
+    const endKeys = keepSubscription(this.#connection, subject, ({ data }) => {
+      const other = new TextDecoder().decode(data.subarray(0, 64));
+      if (/^([\da-f]{16}|open)$/.test(other) && other !== this.#toComers.fingerprint)
+        this.#connection.publish(subject, own);
     });
     this.#closeOffice = () => {
-      comers.unsubscribe();
-      keys.unsubscribe();
+      endComers();
+      endKeys();
     };
   }
 
