@@ -6,6 +6,8 @@ import { text } from "node:stream/consumers";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, it } from "vitest";
+import { connectNats } from "../../src/nats/connection.js";
+import { natsPlace } from "../../src/nats/place.js";
 import { keyFile, linesOf, newJob, said, startLauncher } from "../support/nats-launcher.js";
 import { NATS_SERVER, NatsServer, natsCluster } from "../support/nats-server.js";
 import { app, run, tasksOf } from "../support/run-command.js";
@@ -192,6 +194,40 @@ describe.skipIf(NATS_SERVER === undefined)("three servers of a cluster", { timeo
       await delay(5000);
       await Promise.all(servers.map((server) => server.again()));
     }));
+});
+
+describe.skipIf(NATS_SERVER === undefined)("a server with little room for slow readers", { timeout: 120_000 }, () => {
+  it("cuts off a node that is stopped: it connects again, and nothing is lost or comes twice", async () => {
+    const server = await NatsServer.start({ config: 'max_pending: 1MB\nwrite_deadline: "2s"' });
+    const job = newJob();
+    const sender = await connectNats(natsPlace({ nats: server.url, job }), { name: "test" });
+    try {
+      const args = ["--nodes", "2", "-n", "2", "-x", 'PAMIR_OPTIONS={"silence":60000}', TRAFFIC, "3000"];
+      // The subject of node 1, to which node 0 sends.
+      const subject = new Promise<string>((resolve) =>
+        sender.subscribe(`pamir.${job}.n.1.*`, { callback: (_, message) => resolve(message.subject) }),
+      );
+      const nodes = [0, 1].map(() => startLauncher(server.url, job, args, { PAMIR_NATS_DIRECT: "0" }));
+      const told = await Promise.all(nodes.map(({ child }) => said(child, "begins")));
+      const at = told.findIndex((text) => text.includes("[1]"));
+      const [task] = tasksOf(nodes[at]?.child.pid as number);
+      if (task === undefined) throw new Error("no task");
+      process.kill(task, "SIGSTOP");
+      // What node 0 may send until node 1 answers is not enough: the system's buffers have room for it.
+      while (!server.log.includes("Slow Consumer")) {
+        for (let i = 0; i < 16; i++) sender.publish(await subject, new Uint8Array(60_000));
+        await sender.flush();
+      }
+      process.kill(task, "SIGCONT");
+      const ended = await Promise.all(nodes.map((one) => one.ended));
+      expect(ended.map(({ status, err }) => [status, err])).toEqual(ended.map(() => [0, ""]));
+      expect(linesOf(...ended.map(({ out }) => out)).filter((line) => line.includes("all came"))).toHaveLength(2);
+      expect(server.log).toMatch(new RegExp(`pamir ${job} node 1.*Slow Consumer`));
+    } finally {
+      await sender.close();
+      await server.close();
+    }
+  });
 });
 
 describe.skipIf(NATS_SERVER === undefined)("servers that refuse", { timeout: 60_000, concurrent: true }, () => {
