@@ -39,6 +39,15 @@ export const longerThan = (bytes: number): Filter => [
   [0x06, 0, 0, PASS],
   [0x06, 0, 0, DROP],
 ];
+/** Drops packets of UDP, as a firewall does. */
+export const UDP: Filter = [
+  [0x28, 0, 0, 12], // what the frame carries
+  [0x15, 0, 3, 0x0800], // IPv4
+  [0x30, 0, 0, 23], // the protocol in it
+  [0x15, 0, 1, 17],
+  [0x06, 0, 0, DROP],
+  [0x06, 0, 0, PASS],
+];
 /** Drops all packets. */
 export const ALL: Filter = [[0x06, 0, 0, DROP]];
 
