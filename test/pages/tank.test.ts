@@ -310,7 +310,9 @@ it.each([
 it("the strip below shows the workers' puts and messages, live and held", () =>
   visit({ query: "grid=64&workers=2" }, async (page) => {
     await goesOn(page);
+    // It reads the trace while it is seen.
     const strip = page.locator("#strip canvas");
+    await strip.scrollIntoViewIfNeeded();
     await expect.poll(() => strip.getAttribute("aria-label"), PATIENCE).toMatch(/task/);
     await page.getByRole("button", { name: "Hold" }).click();
     await page.getByRole("button", { name: "Live" }).waitFor();
