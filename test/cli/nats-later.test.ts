@@ -161,6 +161,33 @@ describe.skipIf(NATS_SERVER === undefined)(
       await endsOf(all);
     });
 
+    it("a launcher with more tasks than numbers are left takes none of them", async () => {
+      const job = newJob();
+      const nodes = await begin(job, 1, ["--spare", "2", programOf("rests")]);
+      const many = await startLauncher(url, job, ["--later", "-n", "3", app]).ended;
+      expect(how([many])).toEqual([
+        [
+          2,
+          `pamir: job ${job}: 2 of its 2 numbers for later tasks are left (--spare), and a launcher with 3 tasks needs as many: give it fewer (-n) (PAMIR_BOOTSTRAP)\n`,
+        ],
+      ]);
+      const fitting = startLauncher(url, job, ["--later", "-n", "2", programOf("rests")]);
+      expect(await said(fitting.child, "begins")).toMatch(/\[[12]\] begins/);
+      for (const { child } of [...nodes, fitting]) child.kill("SIGKILL");
+      await endsOf([...nodes, fitting]);
+    });
+
+    it("a launcher without its --cwd takes no number", async () => {
+      const job = newJob();
+      const nodes = await begin(job, 1, ["--spare", "1", programOf("rests")]);
+      const wrong = await startLauncher(url, job, ["--later", "--cwd", "/nowhere", app]).ended;
+      expect([wrong.status, wrong.err]).toEqual([2, expect.stringContaining("/nowhere")]);
+      const right = startLauncher(url, job, ["--later", programOf("rests")]);
+      expect(await said(right.child, "begins")).toContain("[1] begins");
+      for (const { child } of [...nodes, right]) child.kill("SIGKILL");
+      await endsOf([...nodes, right]);
+    });
+
     it("a launcher that is asked to end tells the others of its tasks", async () => {
       const job = newJob();
       const connection = await connectNats(natsPlace({ nats: url, job }), { name: "test" });

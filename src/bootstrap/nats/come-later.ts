@@ -7,7 +7,7 @@
 //   pamir.JOB.boot.KEY.m.ID     the comer's own subject, for the answers. ID: 16 random hexadecimal digits, used for one task
 //   pamir.JOB.keys              the fingerprint of each comer's job key, in clear: a steward with another key says its own
 //
-//   comer → steward    { come: ID, ask, version, host, [rank], [seat] }   twice a second. `ask`: random, for one question
+//   comer → steward    { come: ID, ask, version, host, [rank], [seat], [count] }   twice a second. `ask`: random, for one question
 //   steward → comer    { to: ID, ask, round }            the job takes later tasks: say it again, with this round
 //   comer → steward    { come: ID, ask, ..., round }     now the steward gives a number, and tells the other launchers
 //   steward → comer    { to: ID, ask, task, facts, ended, gone }
@@ -19,7 +19,8 @@
 //   steward → comer    { to: ID, ask, wait: TEXT }       not yet; { to: ID, ask, refused: TEXT }: never
 //   comer → steward    { come: ID, leaves: true }        it does not come after all, or its task has ended
 //
-// `rank`: of the task that this one replaces. `seat`: of the launcher that asks, if it is one of the job. A node of the job's start
+// `rank`: of the task that this one replaces. `seat`: of the launcher that asks, if it is one of the job. `count`: numbers that it
+// needs, this one among them; it gets none if fewer are left. A node of the job's start
 // has the number of its first task divided by `perNode`; a later one has `nodes + task - world`, and one task. The same ID gets the
 // same number, however often it asks, and of whichever steward.
 //
@@ -97,6 +98,8 @@ export interface ComerOptions {
   readonly rank?: number | undefined;
   /** Of the launcher that asks. */
   readonly seat?: number | undefined;
+  /** Numbers that the launcher needs, this one among them: it is given none if fewer are left. 1 by default. */
+  readonly count?: number | undefined;
   /** Milliseconds for each answer. */
   readonly timeout: number;
   /** Resolves if this task is to give up. */
@@ -115,6 +118,7 @@ export interface ComerSaid {
   readonly host?: string;
   readonly rank?: number;
   readonly seat?: number;
+  readonly count?: number;
   readonly task?: number;
   readonly address?: string;
   readonly from?: number;
@@ -180,13 +184,14 @@ export class Comer {
    * @throws PAMIR_TIMEDOUT names what was awaited; PAMIR_BOOTSTRAP the job has no number left, or another version; PAMIR_NATS
    */
   async come(): Promise<Came> {
-    const { host, rank, seat } = this.#options;
+    const { host, rank, seat, count } = this.#options;
     const answer = await this.#until(
       () => ({
         version: VERSION,
         host,
         ...(rank === undefined ? {} : { rank }),
         ...(seat === undefined ? {} : { seat }),
+        ...(count === undefined ? {} : { count }),
       }),
       ({ task }) => task !== undefined,
     );

@@ -69,7 +69,13 @@ async function openLater(
     denied: deniedSubject(connection, job),
     onWait,
   });
-  return new LaterBootstrap(comer, await comer.come(), () => connection.close());
+  try {
+    return new LaterBootstrap(comer, await comer.come(), () => connection.close());
+  } catch (error) {
+    // The answer may be on its way.
+    await comer.leave();
+    throw error;
+  }
 }
 
 /** @throws PAMIR_KEY everything that reaches the server could take part */

@@ -253,7 +253,7 @@ export class Steward {
 
   /** Gives a number, or says where the others are. */
   #serve(said: ComerSaid, facts: LaterFacts, answer: (given: Omit<StewardAnswer, "to" | "ask">) => void): void {
-    const { come: id, rank = -1, seat = -1, address, from = 0 } = said;
+    const { come: id, rank = -1, seat = -1, count = 1, address, from = 0 } = said;
     const again = (): void => this.hearComer(said);
     // A comer that has a number says it: it may be all that is left of those that had it.
     const known = said.task === undefined ? this.#register.given(id)[0] : this.#register.get("give", said.task);
@@ -263,6 +263,9 @@ export class Steward {
     else if (!(task >= facts.world && task < facts.most)) {
       const spare = facts.most - facts.world;
       answer({ refused: `all of its ${spare} numbers for later tasks are taken (--spare)` });
+    } else if (known === undefined && task + count > facts.most) {
+      const left = `${facts.most - task} of its ${facts.most - facts.world} numbers for later tasks are left (--spare)`;
+      answer({ refused: `${left}, and a launcher with ${count} tasks needs as many: give it fewer (-n)` });
     } else if (known === undefined) this.#propose(["give", task, this.#weigh(), id, rank, seat], again);
     else if (!this.#counts(known)) this.#propose(["give", task, this.#weigh(), id, known[4], known[5]], again);
     else if (address === undefined) {

@@ -4,7 +4,7 @@ import { hostname } from "node:os";
 import { text } from "node:stream/consumers";
 import { NODES_LATER } from "../../../bootstrap/environment.js";
 import { LATER, type Later, type StartReport } from "../../../bootstrap/later.js";
-import { type Came, Comer, randomHex } from "../../../bootstrap/nats/come-later.js";
+import { type Came, Comer, type ComerOptions, randomHex } from "../../../bootstrap/nats/come-later.js";
 import { BegunError, meetAtNats } from "../../../bootstrap/nats/meeting.js";
 import { failInPlace, NATS_EPOCH, NATS_ID } from "../../../bootstrap/nats/nats-way.js";
 import type { Fact } from "../../../bootstrap/nats/register.js";
@@ -31,6 +31,9 @@ interface Begun {
   /** Number of the first task of this launcher. */
   readonly first: number;
 }
+
+/** Of a launcher that asks for a number: see ComerOptions. */
+type Asking = Pick<ComerOptions, "seat" | "rank" | "count">;
 
 export class NatsNode {
   readonly job: ProcessJob;
@@ -64,10 +67,12 @@ export class NatsNode {
 
   /** Meets the launchers of the other nodes, or comes later. */
   async meet(givenUp: Promise<unknown>): Promise<void> {
-    const { place, key, nodes, local, timeout, isLater } = this.#plan;
+    const { place, key, nodes, local, timeout, isLater, values } = this.#plan;
     const { job } = place;
     this.#givenUp = givenUp;
     this.#connection = await connectNats(place, { name: `pamir run ${job}`, timeout });
+    // The others would await a node that can't start its tasks.
+    if (values.cwd !== undefined) changeFolder(values.cwd);
     try {
       this.#begun = nodes === undefined ? await this.#come() : await this.#begin(this.#connection, nodes);
     } catch (error) {
@@ -124,9 +129,15 @@ export class NatsNode {
   async #come(): Promise<Begun> {
     const later = new Map<number, { id: string }>();
     let first: Came | undefined;
-    while (later.size < this.#plan.local) {
+    const { local } = this.#plan;
+    while (later.size < local) {
       const id = randomHex();
-      const came = await this.#number(id, { seat: first?.task });
+      const asking = this.#number(id, { seat: first?.task, count: local - later.size });
+      const came = await asking.catch(async (error: unknown) => {
+        // No task has these numbers: others would await it.
+        await Promise.all([...later.values()].map((one) => this.#leave(one.id)));
+        throw error;
+      });
       first ??= came;
       later.set(came.task, { id });
     }
@@ -136,11 +147,31 @@ export class NatsNode {
   }
 
   /** Asks the steward for a number. */
-  async #number(id: string, who: { readonly seat?: number | undefined; readonly rank?: number }): Promise<Came> {
+  async #number(id: string, who: Asking): Promise<Came> {
+    const comer = this.#comer(id, who);
+    try {
+      return await comer.come();
+    } catch (error) {
+      // The answer may be on its way.
+      await comer.leave();
+      throw error;
+    } finally {
+      comer.close();
+    }
+  }
+
+  /** Gives a number back, which no later task gets. */
+  async #leave(id: string): Promise<void> {
+    const comer = this.#comer(id, {});
+    await comer.leave();
+    comer.close();
+  }
+
+  #comer(id: string, who: Asking): Comer {
     const { place, key, timeout } = this.#plan;
     const { job } = place;
     const connection = this.#connection as NatsConnection;
-    const comer = new Comer(connection, new SealedMessages(key, job), {
+    return new Comer(connection, new SealedMessages(key, job), {
       ...who,
       job,
       id,
@@ -150,11 +181,6 @@ export class NatsNode {
       denied: deniedSubject(connection, job),
       onWait: this.#onWait,
     });
-    try {
-      return await comer.come();
-    } finally {
-      comer.close();
-    }
   }
 
   readonly #onWait: OnWait = ({ waited, most, what }) =>
@@ -162,9 +188,8 @@ export class NatsNode {
 
   /** Starts this launcher's tasks. @returns the exit code once they have ended */
   async run(): Promise<number> {
-    const { program, values, local } = this.#plan;
+    const { program, local } = this.#plan;
     const { first, world, most, later } = this.#begun as Begun;
-    if (values.cwd !== undefined) changeFolder(values.cwd);
     const nodes = later.size > 0 ? 2 : world / local + most - world;
     checkAddresses(memoriesOf(nodes, later.size > 0 ? 1 : local, program.env.PAMIR_OPTIONS));
     const guard = new Guard((why) => {
