@@ -50,7 +50,9 @@ export function natsPlace({ nats, job = UNNAMED, credentials, authorities }: Nat
 function parseServer(text: string): URL {
   let url: URL | undefined;
   try {
-    url = new URL(/^[a-z][\w+.-]*:\/\//i.test(text) ? text : `nats://${text}`);
+    const one = new URL(/^[a-z][\w+.-]*:\/\//i.test(text) ? text : `nats://${text}`);
+    decodeURIComponent(one.username + one.password);
+    url = one;
   } catch {
     // The text below says it.
   }

@@ -36,6 +36,7 @@ it.each<[string, NatsVariables, RegExp]>([
   ["a path", { nats: "nats://h:1/x" }, /^PAMIR_NATS has "nats:\/\/h:1\/x", not/],
   ["a port that is none", { nats: "nats://h:99999" }, /^PAMIR_NATS has "nats:\/\/h:99999", not/],
   ["a password is not shown", { nats: "http://me:secret@h:1" }, /^PAMIR_NATS has "http:\/\/…@h:1", not/],
+  ["a user with a part of a character", { nats: "nats://a%ZZ:b@h:1" }, /^PAMIR_NATS has "nats:\/\/…@h:1", not/],
   ["two users", { nats: "nats://a@h:1,nats://b@i:1" }, /^PAMIR_NATS has two users: i:1 and h:1 need the same$/],
   [
     "a job with a dot",

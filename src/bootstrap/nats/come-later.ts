@@ -113,12 +113,12 @@ export interface ComerOptions {
 export interface ComerSaid {
   readonly come: string;
   readonly ask?: string;
-  readonly round?: string;
+  readonly round?: string | undefined;
   readonly version?: string;
   readonly host?: string;
-  readonly rank?: number;
-  readonly seat?: number;
-  readonly count?: number;
+  readonly rank?: number | undefined;
+  readonly seat?: number | undefined;
+  readonly count?: number | undefined;
   readonly task?: number;
   readonly address?: string;
   readonly from?: number;
@@ -186,13 +186,7 @@ export class Comer {
   async come(): Promise<Came> {
     const { host, rank, seat, count } = this.#options;
     const answer = await this.#until(
-      () => ({
-        version: VERSION,
-        host,
-        ...(rank === undefined ? {} : { rank }),
-        ...(seat === undefined ? {} : { seat }),
-        ...(count === undefined ? {} : { count }),
-      }),
+      () => ({ version: VERSION, host, rank, seat, count }),
       ({ task }) => task !== undefined,
     );
     this.#task = answer.task as number;
@@ -239,8 +233,7 @@ export class Comer {
       settle(new PamiError(code, `job ${job}: ${why}`));
     const again = (): void => {
       stop();
-      const round = this.#round === undefined ? {} : { round: this.#round };
-      void this.#tell({ come: id, ask: this.#ask, ...said(), ...round });
+      void this.#tell({ come: id, ask: this.#ask, ...said(), round: this.#round });
       stop = after(AGAIN_MS, again);
     };
     let stop = (): void => {};

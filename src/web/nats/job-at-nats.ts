@@ -30,9 +30,12 @@ const KEYS: Keys<JobAtNats> = { nats: true, job: true, key: true };
 export function checkJobAtNats(call: string, place: unknown, insecure: boolean | undefined): JobAtNats {
   checkKeys(`the job of ${call}`, place, KEYS);
   const { nats, job, key } = place as JobAtNats;
-  if (typeof nats === "string") checkServers(call, nats, insecure);
-  if (key !== undefined) return { nats, job, key: checkKey(`key of ${call}`, key) };
-  if (insecure === true) return { nats, job, key };
+  for (const [name, value] of Object.entries({ nats, job }))
+    if (typeof value !== "string")
+      throw new PamiError("PAMIR_INVAL", `${name} of ${call} is ${show(value)}, not a text`);
+  checkServers(call, nats, insecure);
+  if (key !== undefined || insecure === true)
+    return { nats, job, key: key === undefined ? key : checkKey(`key of ${call}`, key) };
   const ways = "or insecure: true for a job that has none, where every program that reaches the server is trusted";
   throw new PamiError("PAMIR_KEY", `${call} at a NATS server needs the key of the job, in key; ${ways}`);
 }

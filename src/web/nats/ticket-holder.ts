@@ -7,7 +7,7 @@ import type { NatsConnection, NatsMessage } from "../../nats/connection.js";
 import type { Algorithms } from "../../seal/schedule.js";
 import { systemClock } from "../../support/clock.js";
 import { promise } from "../../support/promise.js";
-import { after } from "../../support/timers.js";
+import { after, pause } from "../../support/timers.js";
 import { randomBytes } from "../bytes.js";
 import {
   bytesOfHex,
@@ -57,31 +57,25 @@ export class TicketHolder {
   }
 
   /**
-   * Gets the job key. @param stopped resolves with the error by which join() ends
+   * Gets the job key; undefined: the job has none. @param stopped resolves with the error by which join() ends
    * @throws PAMIR_TICKET, PAMIR_TICKET_USED, PAMIR_TICKET_EXPIRED, PAMIR_VERSION, PAMIR_INSECURE, and that of `stopped`
    */
-  async key(stopped: Promise<PamiError>): Promise<Uint8Array> {
+  async key(stopped: Promise<PamiError>): Promise<Uint8Array | undefined> {
     const exchange = await KeyExchange.begin();
     const said = { use: this.#instance, point: exchange.point, version: VERSION };
     const answer = await this.#until(said, (one) => "key" in one, stopped);
     const { point, key } = answer as TicketAnswer & { readonly point: string; readonly key: string };
     const messages = await exchange.messages(this.#ticket, point, this.#algorithms);
-    const opened = messages.open(bytesOfHex(key)) as { readonly key: string };
-    return bytesOfHex(opened.key);
+    const opened = messages.open(bytesOfHex(key)) as { readonly key?: string };
+    return opened.key === undefined ? undefined : bytesOfHex(opened.key);
   }
 
   /** Tells the issuer, until it answers or is gone. */
   async joined(task: number): Promise<void> {
-    const [ended, end] = promise<PamiError>();
-    const cancel = after(ABSENT_MS, () => end(new PamiError("PAMIR_TIMEDOUT", "the issuer does not answer")));
-    try {
-      await this.#until({ use: this.#instance, task }, (one) => "task" in one, ended);
-    } catch {
-      // It is the page's task that counts.
-    } finally {
-      cancel();
-      this.close();
-    }
+    const ended = pause(ABSENT_MS, false).then(() => this.#absent());
+    // It is the page's task that counts.
+    await this.#until({ use: this.#instance, task }, (one) => "task" in one, ended).catch(() => {});
+    this.close();
   }
 
   close(): void {
@@ -110,7 +104,11 @@ export class TicketHolder {
       else if (isEnough(answer)) settle(answer);
     };
     const again = (): void => {
-      this.#connection.publish(this.#subject, this.#messages.seal(said), { reply: this.#own });
+      try {
+        this.#connection.publish(this.#subject, this.#messages.seal(said), { reply: this.#own });
+      } catch {
+        // The page's task has ended meanwhile, and its connection with it.
+      }
       stop = after(AGAIN_MS, again);
     };
     let stop = (): void => {};

@@ -173,7 +173,7 @@ class TicketOffice implements NatsInviter {
     const exchange = await KeyExchange.begin();
     const messages = await exchange.messages(ticket, point, this.#algorithms);
     const { key } = this.#job;
-    const sealed = messages.seal({ key: key === undefined ? "" : hexOf(key) });
+    const sealed = messages.seal({ key: key && hexOf(key) });
     return { to: use, point: exchange.point, key: hexOf(sealed) };
   }
 

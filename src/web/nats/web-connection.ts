@@ -38,8 +38,7 @@ export interface WebPlace {
 }
 
 /** @param what has the address: "nats of join()" @throws PAMIR_INVAL, PAMIR_NATS (the job's name) */
-export function webPlace(nats: unknown, job: unknown, what: string): WebPlace {
-  if (typeof job !== "string") throw new PamiError("PAMIR_INVAL", `job beside ${what} is ${show(job)}, not a text`);
+export function webPlace(nats: unknown, job: string, what: string): WebPlace {
   if (typeof nats !== "string") throw new PamiError("PAMIR_INVAL", `${what} is ${show(nats)}, not a text`);
   const urls = nats.split(",").map((text) => parseServer(text.trim(), what));
   const [first] = urls as [URL];
@@ -58,7 +57,9 @@ export function webPlace(nats: unknown, job: unknown, what: string): WebPlace {
 function parseServer(text: string, what: string): URL {
   let url: URL | undefined;
   try {
-    url = new URL(text);
+    const one = new URL(text);
+    decodeURIComponent(one.username + one.password);
+    url = one;
   } catch {
     // The text below says it.
   }
