@@ -38,6 +38,19 @@ describe("a steward", () => {
     expect(late.refused).toBe("all of its 3 numbers for later tasks are taken (--spare)");
   });
 
+  it("says that the job may have ended, if it came later and its task has not met the others", () => {
+    const world = new StewardWorld({ ...quiet, launchers: 1, most: 4 });
+    world.run(3000);
+    world.join(1, false);
+    world.run(3000);
+    world.kill(world.launchers[0] as never);
+    world.run(20_000);
+    expect(world.stewards.map(({ seat }) => seat)).toEqual([1]);
+    const comer = world.come();
+    world.run(3000);
+    expect(comer.wait).toBe("a task that has met the others: the launchers that had one have ended");
+  });
+
   it("is followed by the next one, when it leaves and when it is killed, and by one that came later", () => {
     const world = new StewardWorld({ ...quiet, launchers: 3, most: 9 });
     world.run(3000);

@@ -64,6 +64,7 @@ export class SimulatedComer {
   readonly tasks = new Set<number>();
   addresses: readonly (string | null)[] | undefined;
   refused: string | undefined;
+  wait: string | undefined;
   round = "";
   isAway = false;
 
@@ -103,24 +104,22 @@ export class StewardWorld {
     for (const seat of seats) this.#start(seat, seats);
   }
 
-  #start(seat: number, seats: readonly number[]): SimulatedLauncher {
+  #start(seat: number, seats: readonly number[], hasMet = true): SimulatedLauncher {
     const one = new SimulatedLauncher(this, seat, seats);
     this.launchers.push(one);
     this.after(this.random(500), () =>
       one.take(() => {
-        one.steward.know(
-          this.#facts,
-          Array.from({ length: this.#options.launchers }, (_, node) => `first ${node}`),
-        );
+        const addresses = Array.from({ length: this.#options.launchers }, (_, node) => `first ${node}`);
+        if (hasMet) one.steward.know(this.#facts, addresses);
         one.steward.open();
       }),
     );
     return one;
   }
 
-  /** A launcher of a later task. */
-  join(seat: number): SimulatedLauncher {
-    return this.#start(seat, []);
+  /** A launcher of a later task. @param hasMet whether that task meets the others */
+  join(seat: number, hasMet = true): SimulatedLauncher {
+    return this.#start(seat, [], hasMet);
   }
 
   after(milliseconds: number, call: () => void): () => void {
@@ -180,6 +179,7 @@ export class StewardWorld {
     if (answer.task !== undefined) comer.tasks.add(answer.task);
     if (answer.addresses !== undefined) comer.addresses = answer.addresses;
     comer.refused ??= answer.refused;
+    comer.wait = answer.wait;
     if (answer.round !== undefined) comer.round = answer.round;
   }
 

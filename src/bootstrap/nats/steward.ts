@@ -247,7 +247,13 @@ export class Steward {
         refused: `the version of pamir is ${quote(version)} on ${quote(String(host))}, and "${VERSION}" in the job`,
       });
     else if (round !== this.#round) answer({ round: this.#round });
-    else if (this.#facts === undefined) answer({ wait: "the tasks with which the job begins to meet" });
+    else if (this.#facts === undefined)
+      answer({
+        wait:
+          this.#setup.seats.length > 0
+            ? "the tasks with which the job begins to meet"
+            : "a task that has met the others: the launchers that had one have ended",
+      });
     else this.#serve(said, this.#facts, answer);
   }
 
