@@ -1,7 +1,7 @@
 // Tasks that come later to a job at a NATS server: by `pamir run --later`, by attach(), and in place of those that have failed.
 import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { afterAll, describe, expect, inject, it } from "vitest";
 import { SealedMessages } from "../../src/bootstrap/nats/sealed-messages.js";
 import { connectNats } from "../../src/nats/connection.js";
@@ -54,6 +54,26 @@ describe.skipIf(NATS_SERVER === undefined)(
       const last = startProgram([LATER, "2", "2,3,4", "", url, job], env);
       const ends = await endsOf([...nodes, later, last]);
       expect(how(ends)).toEqual(good(ends));
+    });
+
+    it("a later task whose number is lower than that of one that is there knows of that one", async () => {
+      const job = newJob();
+      const folder = mkdtempSync(join(inject("folder"), "nats-later-"));
+      const [held, mark] = [join(folder, "held.mjs"), join(folder, "mark")];
+      const text = `import { existsSync } from "node:fs";
+      console.log("has a number");
+      while (!existsSync(${JSON.stringify(mark)})) await new Promise((done) => setTimeout(done, 50));
+      await import(${JSON.stringify(pathToFileURL(LATER).href)});`;
+      writeFileSync(held, text);
+      const nodes = await begin(job, 2, ["--spare", "2", ...SILENT, LATER, "2", "2,3"]);
+      const first = startLauncher(url, job, ["--later", held, "2", "2,3"]);
+      await said(first.child, "has a number");
+      const second = startLauncher(url, job, ["--later", LATER, "2", "2,3"]);
+      await said(second.child, "3 is there");
+      writeFileSync(mark, "");
+      const ends = await endsOf([...nodes, first, second]);
+      expect(how(ends)).toEqual(good(ends));
+      expect(linesOf(...ends.map(({ out }) => out)).filter((line) => line.includes("4 with 3")).length).toBe(4);
     });
 
     it("a job that begins with one task grows", async () => {

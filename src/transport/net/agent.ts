@@ -237,6 +237,8 @@ export class Agent implements RemoteAgent {
 
   /** This node comes later than other nodes: makes itself known to the node of a task. */
   greet(task: number): void {
+    // That node may have come later, too, with a greater number, and needs not answer.
+    this.hasStarted(task);
     this.#send(this.addresses.endpointAt(ordinalOf(this.#map, 0, 0)), endpointOf(task, 0), { credit: 0 });
   }
 
