@@ -1246,11 +1246,21 @@ export function apiSuite(suite: ApiSuite): void {
           const trace = job.trace?.bind(job);
           if (trace === undefined) return;
           const isShared = client.localTasks.length === client.size;
-          const count = (ph: string): number => trace().traceEvents.filter((event) => event.ph === ph).length;
-          // Six sends and five handlers of this task's; of the other one's five of each.
+          const counts = (): number[] => {
+            const { traceEvents } = trace();
+            const count = (is: (event: (typeof traceEvents)[number]) => boolean) => traceEvents.filter(is).length;
+            return [
+              count(({ ph, cat }) => ph === "X" && cat === "send"),
+              count(({ ph, cat }) => ph === "X" && cat === "handler"),
+              count(({ ph }) => ph === "s"),
+              count(({ ph }) => ph === "f"),
+            ];
+          };
+          // Six sends and five handlers of this task's; of the other one's five of each. An arrow has both of its ends.
+          const wanted = isShared ? [11, 10, 10, 10] : [6, 5, 0, 0];
           const end = performance.now() + TIMEOUT.timeout;
-          while (count("s") < (isShared ? 11 : 6) && performance.now() < end);
-          expect([count("s"), count("f")]).toEqual(isShared ? [11, 10] : [6, 5]);
+          while (`${counts()}` !== `${wanted}` && performance.now() < end);
+          expect(counts()).toEqual(wanted);
         },
         { trace: true },
       ));

@@ -43,7 +43,7 @@ export function checkJobAtNats(call: string, place: unknown, insecure: boolean |
 /** Servers at ws: see all that a page is told. @throws PAMIR_INSECURE */
 export function checkServers(call: string, nats: string, insecure: boolean | undefined): void {
   for (const server of nats.split(","))
-    if (/^\s*ws:/i.test(server)) checkSecure(call, server.trim().replace(/\/\/.*@/s, "//…@"), insecure);
+    if (/^\s*ws:/i.test(server)) checkSecure(call, server.trim().replace(/^ws:.*@/is, "ws://…@"), insecure);
 }
 
 /** Connects. @throws PAMIR_INVAL, PAMIR_NATS */
