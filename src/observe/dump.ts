@@ -210,7 +210,7 @@ export function dumpData(map: MemoryMap, { words }: Memory, kernel: Loader, cloc
   function laneDump(lane: number, origin: number, name: string, isOpen: boolean): LaneDump {
     const roomWanted = kernel.loadWord(lane + L.LANE_ROOM_WANTED_OFFSET) !== 0;
     // An agent pauses a lane for want of credits, and notes no time: that is no fault of the target's.
-    const paused = word(lane + L.LANE_PAUSED_OFFSET) * word(lane + L.LANE_PAUSED_SINCE_OFFSET) !== 0;
+    const paused = word(lane + L.LANE_PAUSED_OFFSET) !== 0 && word(lane + L.LANE_PAUSED_SINCE_OFFSET) !== 0;
     const dump: LaneDump = {
       origin: [numberAt(taskAt(map, origin)), contextAt(map, origin)],
       bytes: word(lane + L.LANE_CAPACITY_OFFSET),
