@@ -30,14 +30,20 @@ export interface Later {
   readonly gone?: readonly number[] | undefined;
 }
 
-/** What later nodes need of the nodes with which a job began: see LaterFacts. */
+/** What later nodes need of the nodes with which a job began. */
 export interface StartReport {
+  /** Nodes with which the job began, and tasks of each. */
   readonly nodes: number;
   readonly perNode: number;
+  /** Of pamir's memories: a later node's must be the same. */
   readonly layoutHash: number;
+  /** The job's fingerprint, which sessions state: a u32. */
   readonly random: number;
+  /** The PAMIR_OPTIONS of rank 0, which hold for the job: its link among them. */
   readonly options: object;
+  /** Whether `pamir top` may see the job. */
   readonly isVisible: boolean;
+  /** The machine and the network namespace of all nodes with which the job began; empty: they have several. */
   readonly machine: string;
   readonly network: string;
   /** By node, later ones included; null: it has ended, or comes to this node. */

@@ -12,12 +12,25 @@ import type { NatsPlace } from "./place.js";
 /** The package that connects. */
 export const NATS_PACKAGE = "@nats-io/transport-node";
 /** Milliseconds for a server to answer. */
-const ANSWER_MS = 5000;
+export const ANSWER_MS = 5000;
 /** Milliseconds between attempts to reach a server again. */
-const RETRY_MS = 250;
+export const RETRY_MS = 250;
 /** Milliseconds between the pings of the client, and pings without an answer after which it connects to another server. */
 const PING_MS = 5000;
 const PINGS_MAX = 2;
+/** Options of the client by which a connection that breaks is made again, until it is closed. */
+export const RECONNECTING = {
+  maxReconnectAttempts: -1,
+  reconnectTimeWait: RETRY_MS,
+  // A server of the cluster that starts again may know no users for a moment.
+  ignoreAuthErrorAbort: true,
+  pingInterval: PING_MS,
+  maxPingOut: PINGS_MAX,
+};
+/** Status of the server's answer where nothing listens at a subject. */
+const NO_RESPONDERS = 503;
+/** Milliseconds for what was published last: its server may have gone. */
+const LAST_MS = 1000;
 
 /** What NATS calls a message. `data` is the receiver's. */
 export interface NatsMessage {
@@ -97,13 +110,16 @@ function optionsOf({ servers, isTls, user, password, token, credentials, authori
     ...(user === undefined ? {} : { user, pass: password }),
     ...(token === undefined ? {} : { token }),
     ...(credentials === undefined ? {} : { authenticator: client.credsAuthenticator(readFileSync(credentials)) }),
-    maxReconnectAttempts: -1,
-    reconnectTimeWait: RETRY_MS,
-    // A server of the cluster that starts again may know no users for a moment.
-    ignoreAuthErrorAbort: true,
-    pingInterval: PING_MS,
-    maxPingOut: PINGS_MAX,
+    ...RECONNECTING,
   };
+}
+
+/** Whether the server says that nothing listens where a message went. */
+export const hasNoListener = ({ headers }: NatsMessage): boolean => headers?.code === NO_RESPONDERS;
+
+/** Resolves once the server has what was published, or after a second. */
+export async function lastWord(connection: NatsConnection): Promise<void> {
+  await Promise.race([connection.flush().catch(() => {}), pause(LAST_MS)]);
 }
 
 /**

@@ -47,21 +47,28 @@ export function natsPlace({ nats, job = UNNAMED, credentials, authorities }: Nat
   };
 }
 
-function parseServer(text: string): URL {
-  let url: URL | undefined;
+/** Undefined: the text is no URL, or its user or password is none. */
+export function urlOf(text: string): URL | undefined {
   try {
-    const one = new URL(/^[a-z][\w+.-]*:\/\//i.test(text) ? text : `nats://${text}`);
-    decodeURIComponent(one.username + one.password);
-    url = one;
+    const url = new URL(text);
+    decodeURIComponent(url.username + url.password);
+    return url;
   } catch {
-    // The text below says it.
+    return undefined;
   }
+}
+
+/** The text of a URL, or of what should be one, for an error: a password stands before "@". */
+export function withoutUser(text: string): string {
+  return printable(text.replace(/^([a-z][\w+.-]*:\/\/)?.*@/is, "$1…@"));
+}
+
+function parseServer(text: string): URL {
+  const url = urlOf(/^[a-z][\w+.-]*:\/\//i.test(text) ? text : `nats://${text}`);
   const isServer =
     url !== undefined && /^(nats|tls):$/.test(url.protocol) && url.hostname !== "" && /^\/?$/.test(url.pathname);
   if (isServer && (url as URL).search === "" && (url as URL).hash === "") return url as URL;
-  // A password stands before "@".
-  const shown = printable(text.replace(/^([a-z][\w+.-]*:\/\/)?.*@/is, "$1…@"));
-  throw new PamiError("PAMIR_NATS", `PAMIR_NATS has "${shown}", not nats://HOST:PORT or tls://HOST:PORT`);
+  throw new PamiError("PAMIR_NATS", `PAMIR_NATS has "${withoutUser(text)}", not nats://HOST:PORT or tls://HOST:PORT`);
 }
 
 /** @throws PAMIR_NATS a subject's parts have no such characters */

@@ -12,6 +12,7 @@ import { randomWords } from "../support/randomness.js";
 import { randomBytes } from "./bytes.js";
 import type { Host, HostOptions, Invitation, InviteOptions } from "./host.js";
 import { HostLink } from "./host-link.js";
+import { lifetimeOf } from "./lifetime.js";
 import { loadKernels, makeRoom, type NodeRoom, WebNode } from "./node.js";
 import { checkSecure } from "./secure.js";
 import { Tickets } from "./tickets.js";
@@ -22,8 +23,6 @@ const PAGES_MAX = TASK_COUNT_MAX - 1;
 const SILENCE_DEFAULT_MS = 60_000;
 const SILENCE_MIN_MS = 100;
 const SILENCE_MAX_MS = 86_400_000;
-const LIFETIME_DEFAULT_MS = 300_000;
-const LIFETIME_MAX_MS = 86_400_000;
 const ARENA_BYTES = 2 ** 24;
 
 const KEYS: Readonly<Record<keyof HostOptions, true>> = {
@@ -42,7 +41,6 @@ const KEYS: Readonly<Record<keyof HostOptions, true>> = {
   slots: true,
 };
 const TLS_KEYS: Readonly<Record<keyof NonNullable<HostOptions["tls"]>, true>> = { cert: true, key: true };
-const INVITE_KEYS: Readonly<Record<keyof InviteOptions, true>> = { lifetime: true };
 
 /** See host() of host.ts. */
 export async function makeHost(options: HostOptions): Promise<Host> {
@@ -144,10 +142,7 @@ class WebHost implements Host {
   }
 
   invite(options: InviteOptions = NO_OPTIONS): Invitation {
-    checkKeys("options of invite()", options, INVITE_KEYS);
-    const { lifetime = LIFETIME_DEFAULT_MS } = options;
-    checkInteger("lifetime of invite()", lifetime, 1, LIFETIME_MAX_MS);
-    return this.#tickets.issue(lifetime);
+    return this.#tickets.issue(lifetimeOf(options));
   }
 
   close(): Promise<void> {

@@ -28,47 +28,25 @@
 // job lacks this steward's round, so it takes no number; one of this job names an ID that has its number already.
 import { PamiError } from "../../core/error.js";
 import { VERSION } from "../../generated/version.js";
-import type { NatsConnection } from "../../nats/connection.js";
+import { lastWord, type NatsConnection } from "../../nats/connection.js";
+import { randomId } from "../../nats/ids.js";
 import { promise } from "../../support/promise.js";
-import { after, pause } from "../../support/timers.js";
+import { after } from "../../support/timers.js";
+import type { StartReport } from "../later.js";
 import { secondsText } from "../text.js";
 import { type OnWait, reportWait } from "../waits.js";
+import type { SealedMessages } from "./sealed-messages.js";
 
 /** Milliseconds between messages of a comer that has no answer. */
 const AGAIN_MS = 500;
-/** Milliseconds for the last word of a comer: its server may have gone. */
-const LEAVE_MS = 1000;
-
-/** Seals messages by the job key: SealedMessages, or the same by another library. */
-export interface Sealing {
-  /** Tells keys apart. */
-  readonly fingerprint: string;
-  seal(message: object): Uint8Array | Promise<Uint8Array>;
-  /** Undefined, or a promise of it: it is not of a process with this key, or no message. */
-  open(sealed: Uint8Array): unknown;
-}
 
 /** What a later task has to know of its job before it opens its link. */
-export interface LaterFacts {
+export interface LaterFacts extends Omit<StartReport, "addresses"> {
   /** 16 hexadecimal digits that no other job has. */
   readonly epoch: string;
   /** Tasks with which the job began, and tasks that it has at the most. */
   readonly world: number;
   readonly most: number;
-  /** Nodes with which the job began, and tasks of each. */
-  readonly nodes: number;
-  readonly perNode: number;
-  /** Of pamir's memories: a comer's must be the same. */
-  readonly layoutHash: number;
-  /** The job's fingerprint, which sessions state: a u32. */
-  readonly random: number;
-  /** The PAMIR_OPTIONS of rank 0, which hold for the job: its link among them. */
-  readonly options: object;
-  /** Whether `pamir top` may see the job. */
-  readonly isVisible: boolean;
-  /** The machine and the network namespace of all nodes with which the job began; empty: they have several. */
-  readonly machine: string;
-  readonly network: string;
 }
 
 /** The number of a task that comes later. */
@@ -138,15 +116,10 @@ export type StewardAnswer = Partial<Came> & {
   readonly refused?: string;
 };
 
-export function randomHex(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(8));
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
-}
-
 /** A task that comes later. */
 export class Comer {
   readonly #connection: NatsConnection;
-  readonly #sealing: Sealing;
+  readonly #messages: SealedMessages;
   readonly #options: ComerOptions;
   readonly #subject: string;
   readonly #own: string;
@@ -159,12 +132,12 @@ export class Comer {
     "a steward of the job: it may not run, or take no later tasks (pamir run --nats with --spare or --restart)";
 
   /** @param connection stays the caller's */
-  constructor(connection: NatsConnection, sealing: Sealing, options: ComerOptions) {
+  constructor(connection: NatsConnection, messages: SealedMessages, options: ComerOptions) {
     const { job, id } = options;
     this.#connection = connection;
-    this.#sealing = sealing;
+    this.#messages = messages;
     this.#options = options;
-    this.#subject = `pamir.${job}.boot.${sealing.fingerprint}`;
+    this.#subject = `pamir.${job}.boot.${messages.fingerprint}`;
     this.#own = `${this.#subject}.m.${id}`;
     const answers = connection.subscribe(this.#own, {
       callback: (error, { data }) => void (error ?? this.#open(data)),
@@ -176,7 +149,7 @@ export class Comer {
       answers.unsubscribe();
       keys.unsubscribe();
     };
-    connection.publish(`pamir.${job}.keys`, new TextEncoder().encode(sealing.fingerprint));
+    connection.publish(`pamir.${job}.keys`, new TextEncoder().encode(messages.fingerprint));
   }
 
   /**
@@ -213,8 +186,8 @@ export class Comer {
 
   /** Says that this task does not come after all, or has ended. */
   async leave(): Promise<void> {
-    await this.#tell({ come: this.#options.id, leaves: true });
-    await Promise.race([this.#connection.flush().catch(() => {}), pause(LEAVE_MS)]);
+    this.#tell({ come: this.#options.id, leaves: true });
+    await lastWord(this.#connection);
   }
 
   /** Ends the subscriptions. */
@@ -233,11 +206,11 @@ export class Comer {
       settle(new PamiError(code, `job ${job}: ${why}`));
     const again = (): void => {
       stop();
-      void this.#tell({ come: id, ask: this.#ask, ...said(), round: this.#round });
+      this.#tell({ come: id, ask: this.#ask, ...said(), round: this.#round });
       stop = after(AGAIN_MS, again);
     };
     let stop = (): void => {};
-    this.#ask = randomHex();
+    this.#ask = randomId();
     this.#hear = (answer) => {
       if (answer.refused !== undefined) failed("PAMIR_BOOTSTRAP", answer.refused);
       else if (isEnough(answer)) settle(answer);
@@ -261,21 +234,21 @@ export class Comer {
     return result;
   }
 
-  async #open(data: Uint8Array): Promise<void> {
-    const answer = (await this.#sealing.open(data)) as StewardAnswer | null | undefined;
+  #open(data: Uint8Array): void {
+    const answer = this.#messages.open(data) as StewardAnswer | null | undefined;
     if (typeof answer !== "object" || answer === null) return;
     if (answer.to === this.#options.id && answer.ask === this.#ask) this.#hear(answer);
   }
 
   #hearKey(data: Uint8Array): void {
     const other = new TextDecoder().decode(data.subarray(0, 64));
-    const { fingerprint } = this.#sealing;
+    const { fingerprint } = this.#messages;
     if (other === fingerprint) return;
     const which = fingerprint === "open" ? "a key, and this task has none" : "another key than this task";
     this.#awaited = `a steward with the same job key: a job named ${this.#options.job} is there with ${which}`;
   }
 
-  async #tell(said: ComerSaid): Promise<void> {
-    this.#connection.publish(this.#subject, await this.#sealing.seal(said), { reply: this.#own });
+  #tell(said: ComerSaid): void {
+    this.#connection.publish(this.#subject, this.#messages.seal(said), { reply: this.#own });
   }
 }

@@ -20,12 +20,18 @@
 // A message gives a number, or takes a collector's part, only if it names an ID or a round of its receiver.
 import { PamiError } from "../../core/error.js";
 import { VERSION } from "../../generated/version.js";
-import { deniedSubject, type NatsConnection, type NatsMessage } from "../../nats/connection.js";
+import {
+  deniedSubject,
+  hasNoListener,
+  lastWord,
+  type NatsConnection,
+  type NatsMessage,
+} from "../../nats/connection.js";
+import { isId, randomId } from "../../nats/ids.js";
 import { systemClock } from "../../support/clock.js";
 import { promise } from "../../support/promise.js";
 import { randomWords } from "../../support/randomness.js";
-import { after, pause } from "../../support/timers.js";
-import { needModule } from "../node.js";
+import { after } from "../../support/timers.js";
 import { quote, secondsText } from "../text.js";
 import { type OnWait, reportWait } from "../waits.js";
 import { SealedMessages } from "./sealed-messages.js";
@@ -41,9 +47,6 @@ const SILENT_MS = 5000;
 const ROUND_MS = 2000;
 /** Milliseconds for which the collector tells the nodes their numbers again. */
 const LINGER_MS = 10_000;
-const NO_RESPONDERS = 503;
-/** Milliseconds for the last word of a node that has failed: its server may have gone. */
-const LEAVE_MS = 1000;
 const FULL =
   "all of its nodes are there: a job of this name runs at the server; with --later, pamir run joins one that takes later tasks";
 /** Names of nodes that a text lists. */
@@ -105,12 +108,6 @@ type Said = Partial<Join> & {
   readonly differs?: string;
   readonly moved?: boolean;
 };
-
-const ID = /^[\da-f]{16}$/;
-
-function randomId(): string {
-  return needModule("crypto").randomBytes(8).toString("hex");
-}
 
 /**
  * Meets the other nodes.
@@ -192,7 +189,7 @@ class Attendance {
       return { ...result, settled: this.#settled ?? Promise.resolve() };
     }
     this.#tell(this.#subject, { leaves: this.#join.join });
-    await Promise.race([this.#connection.flush().catch(() => {}), pause(LEAVE_MS)]);
+    await lastWord(this.#connection);
     throw result;
   }
 
@@ -206,12 +203,12 @@ class Attendance {
     this.#tell(this.#subject, this.#join);
   }
 
-  #hear({ data, headers }: NatsMessage, settle: (result: Met | PamiError) => void): void {
-    if (headers?.code === NO_RESPONDERS) {
+  #hear(message: NatsMessage, settle: (result: Met | PamiError) => void): void {
+    if (hasNoListener(message)) {
       this.#collect(settle);
       return;
     }
-    const said = this.#messages.open(data) as Said | undefined;
+    const said = this.#messages.open(message.data) as Said | undefined;
     if (typeof said !== "object" || said === null || said.to !== this.#join.join) return;
     this.#heardAt = systemClock.now();
     if (said.claim !== undefined) {
@@ -371,7 +368,7 @@ class Collector {
     if (said.claim !== undefined) this.#hearClaim(said.claim, said.against);
     else if (said.has !== undefined) this.#hasNumber(said.has);
     else if (said.leaves !== undefined && this.#numbers === undefined) this.#comers.delete(said.leaves);
-    else if (said.join !== undefined && said.join !== own && ID.test(said.join)) this.#come(said as Said & Join);
+    else if (said.join !== undefined && said.join !== own && isId(said.join)) this.#come(said as Said & Join);
   }
 
   /**
@@ -380,7 +377,7 @@ class Collector {
    */
   #hearClaim(other: string, against: string | undefined): void {
     const { join: own } = this.#join;
-    if (other === own || !ID.test(other) || (against !== undefined && against !== own)) return;
+    if (other === own || !isId(other) || (against !== undefined && against !== own)) return;
     if (this.#numbers !== undefined) this.#tell(other, { full: true });
     else if (other > own) {
       if (against === undefined) this.#tell(other, { claim: own, against: other });

@@ -11,7 +11,7 @@
 // A message to the subject of the listener begins a stream if its reply subject is new. The listener answers from a subject of
 // the stream's own, to which the server also says that the other side has gone (status 503).
 import type { PamiError } from "../../core/error.js";
-import { checkRights, type NatsConnection, type NatsMessage } from "../../nats/connection.js";
+import { checkRights, hasNoListener, type NatsConnection, type NatsMessage } from "../../nats/connection.js";
 import { systemClock } from "../../support/clock.js";
 import { after } from "../../support/timers.js";
 import type { Stream } from "../lines.js";
@@ -31,7 +31,6 @@ const ALIVE_MS = 1000;
 const SILENCE_MS = 60_000;
 /** Milliseconds for which the server says that the other side has gone: one that connects again is back before. */
 const ABSENT_MS = 5000;
-const NO_RESPONDERS = 503;
 
 /** What a stream sends by. */
 type Publish = (message: Uint8Array) => void;
@@ -132,9 +131,10 @@ class NatsStream {
   };
 
   /** A message of the other side, or of the server. */
-  hear({ data, headers }: NatsMessage): void {
+  hear(message: NatsMessage): void {
+    const { data } = message;
     if (this.#hasEnded) return;
-    if (headers?.code === NO_RESPONDERS) {
+    if (hasNoListener(message)) {
       if (this.#absentSince === 0) this.#absentSince = systemClock.now();
       return;
     }
@@ -272,7 +272,7 @@ export async function connectToSubject(
   const subscription = connection.subscribe(own, {
     callback: (error, message) => {
       if (error !== null) return;
-      if (message.headers?.code === NO_RESPONDERS) fail(new Error("nothing listens there"));
+      if (hasNoListener(message)) fail(new Error("nothing listens there"));
       stream.hear(message);
     },
   });

@@ -3,6 +3,7 @@
 // then serves a rendezvous at a subject.
 import { PamiError } from "../../core/error.js";
 import { connectNats, deniedSubject, type NatsConnection } from "../../nats/connection.js";
+import { randomId } from "../../nats/ids.js";
 import { type NatsPlace, natsPlace } from "../../nats/place.js";
 import { natsVariables } from "../../nats/variables.js";
 import { pause } from "../../support/timers.js";
@@ -13,7 +14,7 @@ import { needModule } from "../node.js";
 import { openRendezvous } from "../rendezvous/rendezvous.js";
 import type { RendezvousPlace } from "../rendezvous/rendezvous-place.js";
 import { reasonText } from "../text.js";
-import { Comer, randomHex } from "./come-later.js";
+import { Comer } from "./come-later.js";
 import { LaterBootstrap } from "./later-bootstrap.js";
 import { meetAtNats } from "./meeting.js";
 import { connectToSubject, listenAtSubject } from "./nats-stream.js";
@@ -63,7 +64,7 @@ async function openLater(
 ): Promise<Bootstrap> {
   const comer = new Comer(connection, new SealedMessages(key, job), {
     job,
-    id: env[NATS_ID] ?? randomHex(),
+    id: env[NATS_ID] ?? randomId(),
     host: needModule("os").hostname(),
     timeout,
     denied: deniedSubject(connection, job),
@@ -161,7 +162,7 @@ class NatsRendezvous implements RendezvousPlace {
   }
 
   async connect(timeout: number): Promise<Stream> {
-    const own = `pamir.${this.#job}.c.${needModule("crypto").randomBytes(8).toString("hex")}`;
+    const own = `pamir.${this.#job}.c.${randomId()}`;
     try {
       return this.#keep(await connectToSubject(this.#connection, this.#subject, own, timeout, this.#denied));
     } catch (error) {

@@ -1,6 +1,7 @@
 // Messages of a meeting, sealed by the job key: 16 random bytes, then the text by ChaCha20-Poly1305. HKDF makes a key of its own
 // for each message, since 12 random bytes of a nonce may come twice. Without a job key, the text as it is. A message that was
 // recorded opens again: any of them may come twice, and each names its sender.
+import { hexOf } from "../../nats/ids.js";
 import { nodeAlgorithms } from "../../seal/node.js";
 import type { Algorithms } from "../../seal/schedule.js";
 import { decodeText, encodeText } from "../../support/text.js";
@@ -34,7 +35,7 @@ export class SealedMessages {
     const { derive } = this.#algorithms;
     this.#key = derive(jobKey, encodeText(job), MEETING, JOB_KEY_BYTES);
     const print = derive(this.#key, new Uint8Array(0), PRINT, PRINT_BYTES);
-    this.fingerprint = Array.from(print, (byte) => byte.toString(16).padStart(2, "0")).join("");
+    this.fingerprint = hexOf(print);
   }
 
   seal(message: object): Uint8Array {

@@ -19,8 +19,9 @@
 // come back to it. Where the servers of a cluster lose each other, both sides may give one number: each task is then refused by
 // the nodes of the other side, as another process with that number.
 import { VERSION } from "../../generated/version.js";
+import { isId, randomId } from "../../nats/ids.js";
 import { quote } from "../text.js";
-import { type ComerSaid, type LaterFacts, randomHex, type StewardAnswer } from "./come-later.js";
+import type { ComerSaid, LaterFacts, StewardAnswer } from "./come-later.js";
 import { type Fact, isFact, Register } from "./register.js";
 
 /** Milliseconds between beats. */
@@ -46,7 +47,6 @@ const FACTS_MAX = 200;
 const ADDRESSES_LENGTH = 16_384;
 /** Terms are multiples of this plus a seat; weights are terms times this plus a count. */
 const SEATS = 65_536;
-const ID = /^[\da-f]{16}$/;
 
 /** What a launcher says. */
 export interface StewardSaid {
@@ -93,7 +93,8 @@ export interface StewardHost {
 interface Proposal {
   readonly fact: Fact;
   readonly waiting: Set<number>;
-  readonly calls: (() => void)[];
+  /** Called then: the last of those that wait for it asks again. */
+  call: () => void;
 }
 
 export class Steward {
@@ -234,7 +235,7 @@ export class Steward {
 
   /** A message of a comer. */
   hearComer(said: ComerSaid): void {
-    if (this.#office !== "holds" || !ID.test(String(said.come))) return;
+    if (this.#office !== "holds" || !isId(said.come)) return;
     if (this.#hasStopped()) {
       this.#resign();
       return;
@@ -263,7 +264,7 @@ export class Steward {
     const again = (): void => this.hearComer(said);
     // A comer that has a number says it: it may be all that is left of those that had it.
     const known = said.task === undefined ? this.#register.given(id)[0] : this.#register.get("give", said.task);
-    const task = known?.[1] ?? said.task ?? this.#next(facts);
+    const task = known?.[1] ?? said.task ?? this.#next(facts.world);
     if (known !== undefined && known[3] !== id)
       answer({ refused: `its number ${task} has been given to another task` });
     else if (!(task >= facts.world && task < facts.most)) {
@@ -298,12 +299,12 @@ export class Steward {
     answer(this.#addressesFrom(from, facts));
   }
 
-  #next({ world }: LaterFacts): number {
+  #next(world: number): number {
     return Math.max(world - 1, ...this.#register.of("give").map((fact) => fact[1])) + 1;
   }
 
   #addressesFrom(from: number, { nodes, world }: LaterFacts): Omit<StewardAnswer, "to" | "ask"> {
-    const begun = this.#next({ world } as LaterFacts) - world;
+    const begun = this.#next(world) - world;
     const of = nodes + begun;
     const addresses: (string | null)[] = [];
     let length = 0;
@@ -346,28 +347,29 @@ export class Steward {
 
   #propose(fact: Fact, call: () => void): void {
     const [kind, number, , value] = fact;
-    for (const { fact: other, calls } of this.#proposals.values()) {
+    for (const proposal of this.#proposals.values()) {
+      const { fact: other } = proposal;
       if (other[0] !== kind || other[1] !== number || other[3] !== value) continue;
-      calls.splice(0, 1, call);
+      proposal.call = call;
       return;
     }
     this.#register.add(fact);
-    const token = randomHex();
-    const proposal = { fact, waiting: new Set(this.#living), calls: [call] };
+    const token = randomId();
+    const proposal = { fact, waiting: new Set(this.#living), call };
     this.#proposals.set(token, proposal);
     this.#tellAll({ add: [fact], token });
     this.#look(token, proposal);
   }
 
   /** Whether all others have it. */
-  #look(token: string, { fact, waiting, calls }: Proposal): void {
+  #look(token: string, { fact, waiting, call }: Proposal): void {
     const living = new Set(this.#living);
     for (const seat of waiting) if (!living.has(seat)) waiting.delete(seat);
     // A steward that is cut off hears none of the others.
     if (waiting.size > 0 || !this.#hasEcho) return;
     this.#proposals.delete(token);
     this.#counted.add(JSON.stringify(fact));
-    for (const call of calls) call();
+    call();
   }
 
   /** What this launcher has against numbers: they have another ID, or their ID has another number. */
@@ -392,7 +394,7 @@ export class Steward {
       this.#register.add(heavier);
       this.#tellAll({ add: [heavier] });
     }
-    for (const call of proposal.calls) call();
+    proposal.call();
   }
 
   // ── The steward ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -458,7 +460,7 @@ export class Steward {
     this.#office = "claims";
     const count = Math.floor(Math.max(this.#term, 0) / SEATS) + 1;
     this.#term = count * SEATS + this.#setup.seat;
-    this.#claimToken = randomHex();
+    this.#claimToken = randomId();
     this.#claimed = new Set(this.#others);
     this.#claimedAt = this.#host.now();
     this.#echoAt = Number.NEGATIVE_INFINITY;
@@ -483,7 +485,7 @@ export class Steward {
   #take(): void {
     this.#office = "holds";
     this.#knows = "all";
-    this.#round = randomHex();
+    this.#round = randomId();
     this.#weight = 0;
     this.#counted.clear();
     this.#host.onOffice(true);

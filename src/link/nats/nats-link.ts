@@ -8,7 +8,7 @@
 // The server's PONG says that it has processed what was published. Up to WINDOW_BYTES may await one.
 import { PACKET_BYTES_MAX } from "../../../assembly/layout.js";
 import { PamiError } from "../../core/error.js";
-import type { NatsConnection, NatsMessage } from "../../nats/connection.js";
+import { hasNoListener, type NatsConnection, type NatsMessage } from "../../nats/connection.js";
 import { keepSubscription } from "../../nats/rights.js";
 import { systemClock } from "../../support/clock.js";
 import type { LinkWays, NodeLink, PacketWay, WayTraffic } from "../kind.js";
@@ -20,7 +20,6 @@ const WINDOW_BYTES = 4 * 2 ** 20;
 const ASK_BYTES = 2 ** 18;
 /** What the text of a message has besides its packet, about: "PUB", both subjects, the length. */
 const HEAD_BYTES = 160;
-const NO_RESPONDERS = 503;
 /** Addresses that a link remembers: with more of them, it forgets those of packets that came, or were sent, first. */
 const ADDRESSES_MAX = 65_536;
 /** Milliseconds for which a node must have been without a subscription: a server that starts again has none for a moment. */
@@ -156,8 +155,9 @@ export class NatsLink implements NodeLink, LinkWays {
     return from;
   }
 
-  #hearAbsence({ subject, headers }: NatsMessage): void {
-    if (headers?.code !== NO_RESPONDERS) return;
+  #hearAbsence(message: NatsMessage): void {
+    if (!hasNoListener(message)) return;
+    const { subject } = message;
     const peer = this.#peers.get(this.#addresses[Number(subject.slice(this.#prefix.length))] ?? "");
     if (peer === undefined) return;
     this.counts.absent++;

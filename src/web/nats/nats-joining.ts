@@ -1,7 +1,7 @@
 // join() of a job at a NATS server: a page, a worker or a process is a later node of the job (come-later.ts), with one task and a link
 // of its own. Packets go straight to the subjects of the other nodes, pages or not, sealed by the job key.
 import { LAYOUT_HASH } from "../../../assembly/layout-hash.js";
-import { type Came, Comer, randomHex } from "../../bootstrap/nats/come-later.js";
+import { type Came, Comer } from "../../bootstrap/nats/come-later.js";
 import { isFact } from "../../bootstrap/nats/register.js";
 import { SealedMessages } from "../../bootstrap/nats/sealed-messages.js";
 import { PamiError, show } from "../../core/error.js";
@@ -9,6 +9,7 @@ import { VERSION } from "../../generated/version.js";
 import { formatNatsAddress, SECRET_BYTES } from "../../link/nats/nats-address.js";
 import { NatsLink, packetBytesFor } from "../../link/nats/nats-link.js";
 import { checkRights, deniedSubject, type NatsConnection } from "../../nats/connection.js";
+import { randomId } from "../../nats/ids.js";
 import type { Client } from "../../pami/client.js";
 import type { Algorithms } from "../../seal/schedule.js";
 import { scheduleOf } from "../../seal/schedule.js";
@@ -115,8 +116,8 @@ class NatsJoining {
     this.#connection = connection;
     this.#joining = joining;
     const host = globalThis.location?.host ?? "a page";
-    const about = { job, id: randomHex(), version: VERSION, host, timeout };
-    this.#comer = new Comer(connection, new SealedMessages(key, job, algorithms), { ...about, denied: stopped });
+    const options = { job, id: randomId(), host, timeout, denied: stopped };
+    this.#comer = new Comer(connection, new SealedMessages(key, job, algorithms), options);
   }
 
   async join(): Promise<WebNode> {

@@ -17,6 +17,7 @@
 // WebCrypto: a ticket that was used does not open messages that were recorded.
 import { SealedMessages } from "../../bootstrap/nats/sealed-messages.js";
 import { PamiError } from "../../core/error.js";
+import { hexOf } from "../../nats/ids.js";
 import type { Algorithms } from "../../seal/schedule.js";
 import { decodeText, encodeText } from "../../support/text.js";
 import { ID_BYTES, NATS_TICKET_FORMAT, SECRET_BYTES, textOfBytes, ticketBytes } from "../ticket.js";
@@ -67,8 +68,6 @@ export function parseNatsTicket(text: string): NatsTicket {
   throw new PamiError("PAMIR_TICKET", `a text of ${text.length} characters is a part of a ticket`);
 }
 
-export const hexOf = (bytes: Uint8Array): string =>
-  Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 export const bytesOfHex = (text: string): Uint8Array<ArrayBuffer> =>
   Uint8Array.from(text.match(/../g) ?? [], (digits) => Number.parseInt(digits, 16));
 

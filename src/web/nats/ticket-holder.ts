@@ -3,7 +3,8 @@
 import type { SealedMessages } from "../../bootstrap/nats/sealed-messages.js";
 import { PamiError } from "../../core/error.js";
 import { VERSION } from "../../generated/version.js";
-import type { NatsConnection, NatsMessage } from "../../nats/connection.js";
+import { hasNoListener, type NatsConnection, type NatsMessage } from "../../nats/connection.js";
+import { hexOf } from "../../nats/ids.js";
 import type { Algorithms } from "../../seal/schedule.js";
 import { systemClock } from "../../support/clock.js";
 import { promise } from "../../support/promise.js";
@@ -11,7 +12,6 @@ import { after, pause } from "../../support/timers.js";
 import { randomBytes } from "../bytes.js";
 import {
   bytesOfHex,
-  hexOf,
   KeyExchange,
   type NatsTicket,
   type TicketAnswer,
@@ -25,7 +25,6 @@ import {
 const AGAIN_MS = 500;
 /** Milliseconds for which the server must have said that nothing listens: an issuer that connects again listens soon. */
 const ABSENT_MS = 3000;
-const NO_RESPONDERS = 503;
 const INSTANCE_BYTES = 16;
 
 export class TicketHolder {
@@ -90,15 +89,15 @@ export class TicketHolder {
   ): Promise<TicketAnswer> {
     const [answered, settle] = promise<TicketAnswer | PamiError>();
     let absentSince = 0;
-    this.#hear = ({ headers, data }) => {
+    this.#hear = (message) => {
       const now = systemClock.now();
-      if (headers?.code === NO_RESPONDERS) {
+      if (hasNoListener(message)) {
         if (absentSince === 0) absentSince = now;
         if (now - absentSince >= ABSENT_MS) settle(this.#absent());
         return;
       }
       absentSince = 0;
-      const answer = this.#messages.open(data) as TicketAnswer | null | undefined;
+      const answer = this.#messages.open(message.data) as TicketAnswer | null | undefined;
       if (answer?.to !== this.#instance) return;
       if ("refused" in answer) settle(refusalBy(answer.refused));
       else if (isEnough(answer)) settle(answer);

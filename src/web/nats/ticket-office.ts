@@ -1,19 +1,20 @@
 // natsInviter(): issues tickets for a job at a NATS server, and hands the job key to the page that uses one first.
 import type { SealedMessages } from "../../bootstrap/nats/sealed-messages.js";
 import { checkFlag, checkKeys, type Keys, NO_OPTIONS } from "../../core/check.js";
-import { checkInteger, PamiError, show } from "../../core/error.js";
+import { PamiError, show } from "../../core/error.js";
 import { VERSION } from "../../generated/version.js";
 import { checkRights, type NatsConnection, type NatsMessage } from "../../nats/connection.js";
+import { hexOf } from "../../nats/ids.js";
 import type { Algorithms } from "../../seal/schedule.js";
 import { selectAlgorithms } from "../../seal/select.js";
 import { after } from "../../support/timers.js";
 import { randomBytes } from "../bytes.js";
 import type { Invitation, InviteOptions } from "../host.js";
+import { lifetimeOf } from "../lifetime.js";
 import { ID_BYTES, SECRET_BYTES } from "../ticket.js";
 import type { NatsInviter, NatsInviterOptions } from "./inviter.js";
 import { checkJobAtNats, checkServers, connectTo, type JobAtNats } from "./job-at-nats.js";
 import {
-  hexOf,
   KeyExchange,
   type NatsTicket,
   natsTicketText,
@@ -25,8 +26,6 @@ import {
 } from "./nats-ticket.js";
 import { webPlace } from "./web-connection.js";
 
-const LIFETIME_DEFAULT_MS = 300_000;
-const LIFETIME_MAX_MS = 86_400_000;
 const TIMEOUT_MS = 30_000;
 /** Tickets that were used or have expired, and are remembered: their use gets an error of its own. */
 const FORMER_MAX = 1024;
@@ -39,7 +38,6 @@ const KEYS: Keys<NatsInviterOptions> = {
   insecure: true,
   connect: true,
 };
-const INVITE_KEYS: Keys<InviteOptions> = { lifetime: true };
 
 /** See natsInviter() of web.ts. */
 export async function openTicketOffice(options: NatsInviterOptions): Promise<NatsInviter> {
@@ -85,9 +83,7 @@ class TicketOffice implements NatsInviter {
   }
 
   async invite(options: InviteOptions = NO_OPTIONS): Promise<Invitation> {
-    checkKeys("options of invite()", options, INVITE_KEYS);
-    const { lifetime = LIFETIME_DEFAULT_MS } = options;
-    checkInteger("lifetime of invite()", lifetime, 1, LIFETIME_MAX_MS);
+    const lifetime = lifetimeOf(options);
     if (this.#isClosed) throw new PamiError("PAMIR_CLOSED", "invite(): the inviter is closed");
     const { job } = this.#job;
     const ticket = { id: randomBytes(ID_BYTES), secret: randomBytes(SECRET_BYTES), job, address: this.#address };

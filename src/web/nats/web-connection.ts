@@ -1,19 +1,11 @@
 // The connection of a page to a NATS server, at its WebSocket port. The program passes wsconnect() of @nats-io/nats-core: a
 // bundler would refuse an import of a package that most pages do not have.
 import { PamiError, show } from "../../core/error.js";
-import type { NatsConnection } from "../../nats/connection.js";
-import { checkJob } from "../../nats/place.js";
+import { ANSWER_MS, type NatsConnection, RECONNECTING, RETRY_MS } from "../../nats/connection.js";
+import { checkJob, urlOf, withoutUser } from "../../nats/place.js";
 import { systemClock } from "../../support/clock.js";
 import { printable } from "../../support/printable.js";
 import { after, pause } from "../../support/timers.js";
-
-/** Milliseconds for a server to answer. */
-const ANSWER_MS = 5000;
-/** Milliseconds between attempts to reach a server again. */
-const RETRY_MS = 250;
-/** Milliseconds between the pings of the client, and pings without an answer after which it connects again. */
-const PING_MS = 5000;
-const PINGS_MAX = 2;
 
 /** What `connect` of join() is given: options of `wsconnect()` of @nats-io/nats-core, of which these and others are set. */
 export interface NatsConnectOptions {
@@ -55,18 +47,10 @@ export function webPlace(nats: unknown, job: string, what: string): WebPlace {
 }
 
 function parseServer(text: string, what: string): URL {
-  let url: URL | undefined;
-  try {
-    const one = new URL(text);
-    decodeURIComponent(one.username + one.password);
-    url = one;
-  } catch {
-    // The text below says it.
-  }
+  const url = urlOf(text);
   const isServer = url !== undefined && /^wss?:$/.test(url.protocol) && url.search === "" && url.hash === "";
   if (isServer) return url as URL;
-  // A password stands before "@".
-  const shown = printable(text.replace(/^([a-z][\w+.-]*:\/\/)?.*@/is, "$1…@").slice(0, 300));
+  const shown = withoutUser(text).slice(0, 300);
   const wanted = "wss://HOST:PORT, the address of the websocket {} part of a NATS server's configuration";
   throw new PamiError("PAMIR_INVAL", `${what} has "${shown}", not ${wanted}`);
 }
@@ -108,14 +92,9 @@ function optionsOf({ servers, user, password }: WebPlace) {
   return {
     servers: [...servers],
     ...(password === "" ? (user === "" ? {} : { token: user }) : { user, pass: password }),
-    maxReconnectAttempts: -1,
-    reconnectTimeWait: RETRY_MS,
-    // A server of the cluster that starts again may know no users for a moment.
-    ignoreAuthErrorAbort: true,
+    ...RECONNECTING,
     // A cluster names addresses of its own network, which a page behind a proxy does not reach.
     ignoreClusterUpdates: true,
-    pingInterval: PING_MS,
-    maxPingOut: PINGS_MAX,
   };
 }
 

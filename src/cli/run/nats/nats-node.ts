@@ -4,13 +4,14 @@ import { hostname } from "node:os";
 import { text } from "node:stream/consumers";
 import { NODES_LATER } from "../../../bootstrap/environment.js";
 import { LATER, type Later, type StartReport } from "../../../bootstrap/later.js";
-import { type Came, Comer, type ComerOptions, randomHex } from "../../../bootstrap/nats/come-later.js";
+import { type Came, Comer, type ComerOptions } from "../../../bootstrap/nats/come-later.js";
 import { BegunError, meetAtNats } from "../../../bootstrap/nats/meeting.js";
 import { failInPlace, NATS_EPOCH, NATS_ID } from "../../../bootstrap/nats/nats-way.js";
 import type { Fact } from "../../../bootstrap/nats/register.js";
 import { SealedMessages } from "../../../bootstrap/nats/sealed-messages.js";
 import type { OnWait } from "../../../bootstrap/waits.js";
 import { connectNats, deniedSubject, type NatsConnection } from "../../../nats/connection.js";
+import { randomId } from "../../../nats/ids.js";
 import { Guard } from "../../../start/process/guard.js";
 import { say } from "../../usage.js";
 import { endText, ProcessJob } from "../job.js";
@@ -131,7 +132,7 @@ export class NatsNode {
     let first: Came | undefined;
     const { local } = this.#plan;
     while (later.size < local) {
-      const id = randomHex();
+      const id = randomId();
       const asking = this.#number(id, { seat: first?.task, count: local - later.size });
       const came = await asking.catch(async (error: unknown) => {
         // No task has these numbers: others would await it.
@@ -339,7 +340,7 @@ export class NatsNode {
     const rank = restarts.rankFor(failed);
     if (rank === undefined) return undefined;
     const start = async (): Promise<TaskProcess> => {
-      const id = randomHex();
+      const id = randomId();
       const { task } = await this.#number(id, { rank, seat: this.#begun?.first });
       restarts.began(rank, task);
       const input = rank === 0 ? ("inherit" as const) : ("ignore" as const);

@@ -3,13 +3,16 @@ import type { ComerSaid } from "../../../bootstrap/nats/come-later.js";
 import type { Fact } from "../../../bootstrap/nats/register.js";
 import { SealedMessages } from "../../../bootstrap/nats/sealed-messages.js";
 import { Steward, type StewardSaid, type StewardSetup } from "../../../bootstrap/nats/steward.js";
-import { checkRights, type NatsConnection, type NatsMessage } from "../../../nats/connection.js";
+import {
+  checkRights,
+  hasNoListener,
+  lastWord,
+  type NatsConnection,
+  type NatsMessage,
+} from "../../../nats/connection.js";
+import { isId } from "../../../nats/ids.js";
 import { keepSubscription, watchRights } from "../../../nats/rights.js";
-import { after, pause } from "../../../support/timers.js";
-
-const NO_RESPONDERS = 503;
-/** Milliseconds for the last word of a launcher: its server may have gone. */
-const LEAVE_MS = 1000;
+import { after } from "../../../support/timers.js";
 
 export interface NatsTalkSetup extends StewardSetup {
   readonly job: string;
@@ -64,8 +67,8 @@ export class NatsTalk {
     const heard = ({ data }: NatsMessage): void => this.#hear(data);
     keepSubscription(this.#connection, this.#subject, heard);
     keepSubscription(this.#connection, this.#own, heard);
-    keepSubscription(this.#connection, `${this.#own}.*`, ({ subject, headers }) => {
-      if (headers?.code === NO_RESPONDERS) this.steward.absent(Number(subject.slice(this.#own.length + 1)));
+    keepSubscription(this.#connection, `${this.#own}.*`, (message) => {
+      if (hasNoListener(message)) this.steward.absent(Number(message.subject.slice(this.#own.length + 1)));
     });
     await checkRights(this.#connection, job, this.#subject);
     void this.#watch();
@@ -83,7 +86,7 @@ export class NatsTalk {
   /** All tasks of this launcher have ended. */
   async leave(): Promise<void> {
     this.steward.leave();
-    await Promise.race([this.#connection.flush().catch(() => {}), pause(LEAVE_MS)]);
+    await lastWord(this.#connection);
   }
 
   #hear(data: Uint8Array): void {
@@ -108,7 +111,7 @@ export class NatsTalk {
     const own = new TextEncoder().encode(this.#toComers.fingerprint);
     const endKeys = keepSubscription(this.#connection, subject, ({ data }) => {
       const other = new TextDecoder().decode(data.subarray(0, 64));
-      if (/^([\da-f]{16}|open)$/.test(other) && other !== this.#toComers.fingerprint)
+      if ((isId(other) || other === "open") && other !== this.#toComers.fingerprint)
         this.#connection.publish(subject, own);
     });
     this.#closeOffice = () => {
@@ -127,8 +130,7 @@ export class NatsTalk {
     }
     // Nodes that would begin a job of this name: meeting.ts.
     const to = said.join ?? said.claim;
-    if (typeof to === "string" && /^[\da-f]{16}$/.test(to))
-      this.#connection.publish(`${this.#boot}.m.${to}`, this.#toComers.seal({ to, full: true }));
+    if (isId(to)) this.#connection.publish(`${this.#boot}.m.${to}`, this.#toComers.seal({ to, full: true }));
   }
 
   async #watch(): Promise<void> {
