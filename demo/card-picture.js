@@ -1,13 +1,8 @@
 // @ts-check
 // The card as a picture: what was measured, on what.
+import { timeText } from "./times.js";
 
 const [WIDTH, HEIGHT] = [1200, 630];
-
-/** @param {number} nanoseconds */
-function time(nanoseconds) {
-  if (nanoseconds < 1000) return `${Math.round(nanoseconds)} ns`;
-  return nanoseconds < 1e6 ? `${(nanoseconds / 1000).toPrecision(3)} µs` : `${(nanoseconds / 1e6).toPrecision(3)} ms`;
-}
 
 /** The browser's name and version, as far as it says them. @param {string} agent */
 function browserOf(agent) {
@@ -40,7 +35,7 @@ export function pictureOf({ pamir, mode, userAgent, hardwareThreads, results }) 
   for (const [i, { by, p50_ns, p99_ns, messages_per_s }] of results.entries()) {
     const y = 236 + 112 * i;
     write(by, [64, y, 28]);
-    const figures = `p50 ${time(p50_ns)}   p99 ${time(p99_ns)}   ${(messages_per_s / 1e6).toPrecision(3)} M messages/s`;
+    const figures = `p50 ${timeText(p50_ns)}   p99 ${timeText(p99_ns)}   ${(messages_per_s / 1e6).toPrecision(3)} M messages/s`;
     context.textAlign = "right";
     write(figures, [WIDTH - 64, y, 26]);
     context.textAlign = "left";

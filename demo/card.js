@@ -4,6 +4,7 @@ import { info } from "pamir";
 import { pictureOf } from "./card-picture.js";
 import { Histogram } from "./histogram.js";
 import { Killed, racePamir, racePostMessage } from "./race.js";
+import { timeText } from "./times.js";
 
 const BARS = 60;
 /** Of each part of the race; the tests ask for less. */
@@ -29,12 +30,6 @@ function make(tag, text = "", className = "") {
   made.textContent = text;
   if (className !== "") made.className = className;
   return made;
-}
-
-/** @param {number} nanoseconds */
-function time(nanoseconds) {
-  if (nanoseconds < 1000) return `${nanoseconds.toPrecision(3)} ns`;
-  return nanoseconds < 1e6 ? `${(nanoseconds / 1000).toPrecision(3)} µs` : `${(nanoseconds / 1e6).toPrecision(3)} ms`;
 }
 
 /** @param {number} ratio */
@@ -104,7 +99,7 @@ class Lane {
       /** @type {HTMLElement} */ (this.bars.children[bar]).style.height = `${100 * Math.sqrt(count / most)}%`;
     }
     const known = histogram.total > 0;
-    const times = PARTS.map((part) => (known ? time(histogram.percentile(part)) : "–"));
+    const times = PARTS.map((part) => (known ? timeText(histogram.percentile(part)) : "–"));
     this.output.textContent = known ? `${times[0]} (median)` : "waits";
     this.bars.setAttribute(
       "aria-label",

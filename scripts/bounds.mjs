@@ -31,7 +31,8 @@ export const BUNDLE_MAX = 73_200;
  * kernels do for programs in C, a half for geometries that are made by calls that block, and
  * for reductions that take what an earlier one has made, 50
  * bytes for ports to tasks, 50 for last looks, a half for what a new memory begins with, 13 for the twin, 1.3 for
- * blocks in another program's memory, a third for traces that are read in part, without halves of arrows. What only Node can use is not counted: bundlers for browsers get dist/absent.js for it.
+ * blocks in another program's memory, a third for traces that are read in part, without halves of arrows.
+ * What only Node can use is not counted: bundlers for browsers get dist/absent.js for it.
  */
 export const LATER_MAX = 140_850;
 

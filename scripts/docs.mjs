@@ -4,6 +4,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { Node, Project, ts } from "ts-morph";
+import { slugOf } from "./anchors.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const FOLDER = "docs/api";
@@ -247,11 +248,7 @@ function anchorsOf(lines) {
   const headings = lines.filter((line) => /^#+ /.test(line));
   return new Map(
     headings.map((heading) => {
-      const slug = heading
-        .replace(/^#+ /, "")
-        .toLowerCase()
-        .replace(/[^\p{L}\p{N}_ -]/gu, "")
-        .replaceAll(" ", "-");
+      const slug = slugOf(heading.replace(/^#+ /, ""));
       const times = seen.get(slug) ?? 0;
       seen.set(slug, times + 1);
       return [heading, times === 0 ? slug : `${slug}-${times}`];

@@ -2,6 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
+import { slugOf } from "../scripts/anchors.mjs";
 import { linkKinds } from "../src/link/registry.js";
 
 const root = resolve(import.meta.dirname, "..");
@@ -433,12 +434,7 @@ describe("documents say what is there", () => {
       const headings = text(path)
         .replace(/^ *```[\s\S]*?^ *```/gm, "")
         .matchAll(/^#+ (.*)$/gm);
-      const slugs = [...headings].map(([, heading]) =>
-        (heading as string)
-          .toLowerCase()
-          .replace(/[^\p{L}\p{N}_ -]/gu, "")
-          .replaceAll(" ", "-"),
-      );
+      const slugs = [...headings].map(([, heading]) => slugOf(heading as string));
       return slugs.map((slug, place) => {
         const times = slugs.slice(0, place).filter((earlier) => earlier === slug).length;
         return times === 0 ? slug : `${slug}-${times}`;

@@ -1,6 +1,7 @@
 // @ts-check
 // Reads the trace of a job: a part of it for a live picture, as much as a frame has time for; or all of it.
 import { info } from "pamir";
+import { tickOf } from "../times.js";
 
 /** @typedef {import("pamir").Job} Job @typedef {import("pamir").Trace} Trace */
 
@@ -45,14 +46,4 @@ export class TraceReader {
 }
 
 /** The step of this page's clock, in microseconds: 5 in an isolated page of Chromium, up to 1,000 elsewhere. */
-export function clockStep() {
-  const start = performance.now();
-  let least = Number.POSITIVE_INFINITY;
-  // Two steps of the coarsest clock.
-  for (let last = start; last - start < 2 && !(least < 0.05); ) {
-    const now = performance.now();
-    if (now > last) least = Math.min(least, now - last);
-    last = now;
-  }
-  return Math.max(1, Math.round(least * 1000));
-}
+export const clockStep = () => Math.max(1, Math.round(tickOf() * 1000));

@@ -1,5 +1,6 @@
 // @ts-check
 // What a worker measures of itself, for the figures on the page.
+import { tickOf } from "../times.js";
 
 /**
  * @typedef {object} Figures since the last report
@@ -12,21 +13,6 @@
  */
 
 export const REPORT_MS = 250;
-
-/** The step of this thread's clock in ms, as far as it can be seen in a moment. */
-export function tickOf() {
-  let least = Number.POSITIVE_INFINITY;
-  let last = performance.now();
-  for (let ticks = 0, end = last + 3; last < end && ticks < 8; ) {
-    const now = performance.now();
-    if (now > last) {
-      least = Math.min(least, now - last);
-      ticks++;
-    }
-    last = now;
-  }
-  return Number.isFinite(least) ? least : 1;
-}
 
 export class Gauge {
   tick = tickOf();

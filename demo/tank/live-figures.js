@@ -1,7 +1,7 @@
 // @ts-check
 // The figures beside the tank: from the reports of the workers, and from this thread's own clock.
 
-import { tickOf } from "./gauge.js";
+import { tickOf } from "../times.js";
 
 /** Hand-offs of which the median is shown, and ms of the past that the others cover. */
 const HAND_OFFS = 32;

@@ -3,16 +3,9 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitepress";
+import { slugOf } from "../../scripts/anchors.mjs";
 
 const pages = fileURLToPath(new URL("../dist/pages", import.meta.url));
-
-/** The anchors that GitHub gives to headings. @param {string} heading */
-const slugify = (heading) =>
-  heading
-    .trim()
-    .toLowerCase()
-    .replace(/[^\p{L}\p{N}_ -]/gu, "")
-    .replaceAll(" ", "-");
 
 /** Entries of the documents in a folder, by their headings. @param {string} folder @param {string[]} [first] that come first */
 function entriesOf(folder, first = []) {
@@ -35,7 +28,7 @@ export default defineConfig({
   lastUpdated: false,
   // The index of the search is one chunk.
   vite: { build: { chunkSizeWarningLimit: 4000 } },
-  markdown: { anchor: { slugify } },
+  markdown: { anchor: { slugify: slugOf } },
   themeConfig: {
     search: { provider: "local" },
     outline: [2, 3],

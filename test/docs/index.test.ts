@@ -3,6 +3,7 @@
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { slugOf } from "../../scripts/anchors.mjs";
 
 /** @param words a line of the index must have; the sections that it leads to have `says` */
 const QUESTIONS = [
@@ -26,12 +27,6 @@ const QUESTIONS = [
   { question: "Next.js", words: /Next\.js/, says: /serverExternalPackages|route handlers/ },
 ];
 
-const slug = (heading: string): string =>
-  heading
-    .toLowerCase()
-    .replace(/[^\p{L}\p{N}_ -]/gu, "")
-    .replaceAll(" ", "-");
-
 /** What stands behind a link: the section of its anchor, with the parts below it; without one, the page. */
 function target(from: string, link: string): string {
   const [path = "", anchor] = link.split("#");
@@ -39,7 +34,7 @@ function target(from: string, link: string): string {
   if (anchor === undefined) return page;
   const parts = page.split(/^(?=#+ )/m).map((text) => {
     const [, marks = "", heading = ""] = /^(#+) (.*)/.exec(text) ?? [];
-    return { text, level: marks.length, slug: slug(heading) };
+    return { text, level: marks.length, slug: slugOf(heading) };
   });
   const first = parts.findIndex((part) => part.slug === anchor);
   if (first < 0) return expect.fail(`${from}: no heading ${link}`);

@@ -3,6 +3,7 @@ import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
+import { slugOf } from "../../scripts/anchors.mjs";
 import { cli } from "../support/run-command.js";
 
 const page = readFileSync("docs/tutorial.md", "utf8");
@@ -28,12 +29,7 @@ it("has a row for each step, and the steps in order", () => {
   const steps = [...page.matchAll(/^## (\d+)\. (.*)$/gm)].map(([, number]) => Number(number));
   expect(steps).toEqual(Array.from({ length: 10 }, (_, i) => i + 1));
   const rows = [...page.matchAll(/^\| \[(\d+)\]\(#([\w-]+)\)/gm)];
-  const anchors = [...page.matchAll(/^## (.*)$/gm)].map(([, title = ""]) =>
-    title
-      .toLowerCase()
-      .replace(/[^\w\s-]/g, "")
-      .replaceAll(" ", "-"),
-  );
+  const anchors = [...page.matchAll(/^## (.*)$/gm)].map(([, title = ""]) => slugOf(title));
   expect(rows.map(([, step]) => Number(step))).toEqual(steps);
   expect(rows.map(([, , anchor]) => anchor)).toEqual(anchors.slice(0, 10));
 });
