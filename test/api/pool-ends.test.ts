@@ -61,6 +61,24 @@ describe("a call that waits", () => {
     await workers.close();
     expect(await Promise.all(calls)).toEqual(["PAMIR_SHUTDOWN", 4, "PAMIR_SHUTDOWN", 9]);
   });
+
+  it("does so, though this thread hears of the worker's end from the job first", async () => {
+    const { waitAsync } = Atomics;
+    const late = (value: Promise<"ok" | "timed-out">): Promise<"ok" | "timed-out"> =>
+      value.then((end) => new Promise((resolve) => setTimeout(resolve, 20, end)));
+    Atomics.waitAsync = ((...given: Parameters<typeof waitAsync>) => {
+      const waited = waitAsync(...given);
+      return waited.async ? { async: true, value: late(waited.value) } : waited;
+    }) as typeof waitAsync;
+    try {
+      const workers = await start({ workers: 1 });
+      const calls = [endOf(workers.exit(1)), endOf(workers.square(2))];
+      await workers.close();
+      expect(await Promise.all(calls)).toEqual(["PAMIR_SHUTDOWN", 4]);
+    } finally {
+      Atomics.waitAsync = waitAsync;
+    }
+  });
 });
 
 describe("a call that has begun", () => {

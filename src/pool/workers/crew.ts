@@ -26,9 +26,14 @@ export interface Crew {
   readonly exchange: Exchange;
   /** Its workers that have not ended, by their tasks. */
   readonly workers: Map<number, PoolWorker>;
-  /** Called when the last of them has ended. */
+  /** Calls of its workers that are not over, also of those that have ended. */
+  running: number;
+  /** Called when the last of both is over. */
   onEmpty: (() => void) | undefined;
 }
+
+/** Whether no worker of a crew is left, and no call of one. */
+export const isEmpty = ({ workers, running }: Crew): boolean => workers.size === 0 && running === 0;
 
 /** A worker, as its pool counts on it. */
 export class PoolWorker {
@@ -108,7 +113,7 @@ export class Crews {
       top,
       onError,
     });
-    crew = { job, exchange: exchangeOf(job.client.createContext()), workers: new Map(), onEmpty: undefined };
+    crew = { job, exchange: exchangeOf(job.client.createContext()), workers: new Map(), running: 0, onEmpty: undefined };
     this.#all.add(crew);
     if (this.isTerminated) {
       await job.terminate();
@@ -157,7 +162,7 @@ export class Crews {
     const ends = [...this.#all].map(async (crew) => {
       crew.job.ref();
       const empty = new Promise<void>((resolve) => {
-        if (crew.workers.size === 0) resolve();
+        if (isEmpty(crew)) resolve();
         else crew.onEmpty = resolve;
       });
       await Promise.race([empty, pause()]);
