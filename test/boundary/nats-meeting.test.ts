@@ -2,7 +2,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { type MeetingOptions, meetAtNats } from "../../src/bootstrap/nats/meeting.js";
 import { SealedMessages } from "../../src/bootstrap/nats/sealed-messages.js";
+import { VERSION } from "../../src/generated/version.js";
 import { connectNats, type NatsConnection } from "../../src/nats/connection.js";
+import { randomId } from "../../src/nats/ids.js";
 import { natsPlace } from "../../src/nats/place.js";
 import { pause } from "../../src/support/timers.js";
 import { NATS_SERVER, NatsServer } from "../support/nats-server.js";
@@ -98,6 +100,29 @@ describe.skipIf(NATS_SERVER === undefined)("a meeting", { timeout: 60_000 }, () 
     expectWhole(await outcomesOf(members));
   });
 
+  /** A node or a collector that a test plays: it has the key. */
+  async function scripted(name: string): Promise<{
+    hear(heard: (said: Record<string, unknown>) => void): void;
+    hearOwn(id: string, heard: (said: Record<string, unknown>) => void): void;
+    tell(to: string, said: object): void;
+    say(said: object): void;
+  }> {
+    const connection = await connect(name);
+    const messages = new SealedMessages(KEY, name);
+    const all = `pamir.${name}.boot.${messages.fingerprint}`;
+    const subscribe = (subject: string, heard: (said: Record<string, unknown>) => void): void => {
+      connection.subscribe(subject, {
+        callback: (_, { data }) => heard((messages.open(data) ?? {}) as Record<string, unknown>),
+      });
+    };
+    return {
+      hear: (heard) => subscribe(all, heard),
+      hearOwn: (id, heard) => subscribe(`${all}.m.${id}`, heard),
+      tell: (to, said) => connection.publish(`${all}.m.${to}`, messages.seal({ ...said, to })),
+      say: (said) => connection.publish(all, messages.seal(said)),
+    };
+  }
+
   /** Waits for a collector. */
   async function collecting(recorded: readonly Recorded[]): Promise<void> {
     while (!recorded.some((one) => "claim" in opened(one))) await pause(20);
@@ -162,13 +187,69 @@ describe.skipIf(NATS_SERVER === undefined)("a meeting", { timeout: 60_000 }, () 
   });
 
   it("of more nodes than the job has, some meet as one job, and the others are refused", async () => {
-    for (let round = 0; round < 5; round++) {
-      job = `meeting-${process.pid}-${++jobs}`;
-      const members = await Promise.all(Array.from({ length: 5 }, () => member(job, { nodes: 3, timeout: 10_000 })));
+    const meeting = async (): Promise<void> => {
+      const name = `meeting-${process.pid}-${++jobs}`;
+      const members = await Promise.all(Array.from({ length: 5 }, () => member(name, { nodes: 3, timeout: 5000 })));
       const outcomes = await outcomesOf(members);
       expectWhole(outcomes.filter((one) => "node" in one));
       expect(outcomes.filter((one) => "node" in one).length).toBe(3);
-    }
+    };
+    // Many at once: the turns of their nodes differ.
+    await Promise.all(Array.from({ length: 12 }, meeting));
+  });
+
+  it("a node that has answered a round answers no other collector for twice its time", async () => {
+    job = `meeting-${process.pid}-${++jobs}`;
+    const script = await scripted(job);
+    const [first, second] = [randomId(), randomId()];
+    let unanswered = 0;
+    const answered: string[] = [];
+    const over = new Promise<void>((resolve) => {
+      script.hear(({ join, round }) => {
+        if (round !== undefined) answered.push(round as string);
+        if (answered.length === 2) resolve();
+        if (join === undefined || answered.length === 2) return;
+        if (answered.length === 1 && round === undefined) unanswered++;
+        const from = answered.length === 0 ? first : second;
+        script.tell(join as string, { from, wait: ["elsewhere"], round: from });
+      });
+    });
+    const { outcome } = await member(job, { timeout: 30_000, givenUp: over });
+    await over;
+    expect(answered).toEqual([first, second]);
+    // Twice a second, for twice the two seconds of a round.
+    expect(unanswered).toBeGreaterThanOrEqual(8);
+    expect(await outcome).toMatchObject({ failed: expect.stringContaining("gives up") });
+  });
+
+  it("a collector counts on no answer that comes after the time of its round", async () => {
+    job = `meeting-${process.pid}-${++jobs}`;
+    const script = await scripted(job);
+    const own = randomId();
+    const come = { join: own, nodes: 2, tasks: 1, spare: 0, host: "here", version: VERSION };
+    const rounds: string[] = [];
+    let claims = 0;
+    const started = new Promise<unknown>((resolve) => {
+      script.hear((said) => void (said.claim !== undefined && claims++));
+      script.hearOwn(own, ({ round, start }) => {
+        if (start !== undefined) resolve(rounds.length);
+        if (round === undefined || rounds.includes(round as string)) return;
+        rounds.push(round as string);
+        // The second round comes with a claim: it is answered at once.
+        if (rounds.length > 1) script.say({ ...come, round });
+      });
+    });
+    await pause(100);
+    const { outcome } = await member(job);
+    while (claims === 0) await pause(5);
+    // The first round begins between two claims, and is answered between its end and the next claim.
+    await pause(250);
+    script.say(come);
+    await pause(2150);
+    script.say({ ...come, round: rounds[0] });
+    expect(await started).toBe(2);
+    script.say({ has: own });
+    expect(await outcome).toMatchObject({ node: expect.any(Number) });
   });
 
   it("a node whose server has gone fails in time", async () => {

@@ -13,7 +13,8 @@
 //
 // A node to which the server says that nothing listens (status 503) becomes a collector; so does one without an answer for some
 // seconds, since a program that subscribes to all subjects counts as a listener. Two collectors hear of each other: the one
-// with the greater ID gives way, unless it has given out numbers. A node answers the rounds of one collector.
+// with the greater ID gives way, unless it has given out numbers. A node that has answered a round answers no other collector
+// for twice the time of a round, in which alone its collector counts on it: else two would give it numbers.
 // Core NATS keeps the membership, so a server needs no JetStream: until the start the collector has it, from then on the nodes.
 //
 // The server, and every program that it admits, may record messages and say them again. IDs and rounds are random, and used once.
@@ -40,11 +41,13 @@ import { SealedMessages } from "./sealed-messages.js";
 const AGAIN_MS = 500;
 /** Milliseconds after which a node that has said nothing is dropped. */
 const SILENT_MS = 5000;
-/**
- * Milliseconds for the answers to a round, and without a sign of its collector after which a node answers another one. Most
- * networks answer within a third of a second.
- */
+/** Milliseconds for the answers to a round. Most networks answer within a third of a second. */
 const ROUND_MS = 2000;
+/**
+ * Messages of a node without a sign of the collector whose round it has answered, until it answers another one, or
+ * collects: twice the time of a round. Messages are counted, since a node whose thread stood still has not read what came meanwhile.
+ */
+const FAITHFUL_TIMES = (2 * ROUND_MS) / AGAIN_MS;
 /** Milliseconds for which the collector tells the nodes their numbers again. */
 const LINGER_MS = 10_000;
 const FULL =
@@ -135,9 +138,9 @@ class Attendance {
   #heardAt = systemClock.now();
   /** Milliseconds without an answer after which this node collects: seldom those of another node. */
   readonly #patience = ROUND_MS * (1 + randomWords()() / 2 ** 32);
-  /** The collector whose rounds this node answers, and when it was heard last. */
+  /** The collector whose round this node has answered, and messages to it since then. */
   #from = "";
-  #fromAt = 0;
+  #unanswered = 0;
   #collector: Collector | undefined;
   #settled: Promise<void> | undefined;
   /** Ends the collector of this node. */
@@ -196,16 +199,22 @@ class Attendance {
   /** Asks the collector for a number, or says again that this node is there. */
   #ask(settle: (result: Met | PamiError) => void): void {
     if (this.#collector !== undefined) return;
-    if (systemClock.now() - this.#heardAt > this.#patience) {
+    if (systemClock.now() - this.#heardAt > this.#patience && !this.#isFaithful) {
       this.#collect(settle);
       return;
     }
+    this.#unanswered++;
     this.#tell(this.#subject, this.#join);
+  }
+
+  /** Whether a collector counts on this node: its start may be on the way. */
+  get #isFaithful(): boolean {
+    return this.#from !== "" && this.#unanswered < FAITHFUL_TIMES;
   }
 
   #hear(message: NatsMessage, settle: (result: Met | PamiError) => void): void {
     if (hasNoListener(message)) {
-      this.#collect(settle);
+      if (!this.#isFaithful) this.#collect(settle);
       return;
     }
     const said = this.#messages.open(message.data) as Said | undefined;
@@ -220,19 +229,22 @@ class Attendance {
     if (said.start !== undefined && said.epoch !== undefined) settle({ node: said.start, epoch: said.epoch });
     else if (said.full) settle(new BegunError("PAMIR_BOOTSTRAP", `job ${job}: ${FULL}`));
     else if (said.differs !== undefined) refuse(said.differs);
-    else if (said.moved) this.#from = "";
+    else if (said.moved) this.#release(said.from);
     else if (said.wait !== undefined && said.from !== undefined) this.#answer(said.from, said.wait, said.round);
   }
 
   /** Two collectors that begin at once both hear this node: the one that is heard first may count it. */
   #answer(from: string, came: readonly string[], round: string | undefined): void {
-    const now = systemClock.now();
-    if (this.#collector !== undefined) return;
-    if (this.#from !== "" && this.#from !== from && now - this.#fromAt < ROUND_MS) return;
-    this.#from = from;
-    this.#fromAt = now;
+    if (this.#collector !== undefined || (this.#isFaithful && this.#from !== from)) return;
+    this.#from = round === undefined ? "" : from;
+    this.#unanswered = 0;
     this.#came = came;
     if (round !== undefined) this.#tell(this.#subject, { ...this.#join, round });
+  }
+
+  /** This collector counts on this node no more. */
+  #release(collector: string | undefined): void {
+    if (this.#from === collector) this.#from = "";
   }
 
   /** Nothing listens: this node becomes the collector. */
@@ -381,10 +393,7 @@ class Collector {
     if (this.#numbers !== undefined) this.#tell(other, { full: true });
     else if (other > own) {
       if (against === undefined) this.#tell(other, { claim: own, against: other });
-    } else if (against === own) {
-      for (const id of this.#comers.keys()) if (id !== own) this.#tell(id, { moved: true });
-      this.#events.onMoved();
-    }
+    } else if (against === own) this.#events.onMoved();
   }
 
   #come(given: Said & Join): void {
@@ -432,7 +441,10 @@ class Collector {
     for (const [id, { heardAt }] of this.#comers) if (heardAt < before) this.#comers.delete(id);
   }
 
-  /** Asks all once enough nodes are there, and gives out numbers once enough have answered. */
+  /**
+   * Asks all once enough nodes are there, and gives out numbers once enough have answered this round: after its time, nodes
+   * may answer another collector.
+   */
   #look(): void {
     const { join: own, nodes } = this.#join;
     this.#events.onCome(this.#hosts);
@@ -440,9 +452,9 @@ class Collector {
       this.#round = undefined;
       return;
     }
+    if (this.#round === undefined || systemClock.now() - this.#roundAt >= ROUND_MS) this.#askAll();
     const answered = [...this.#comers].filter(([id, { round }]) => id === own || round === this.#round);
     if (answered.length >= nodes) this.#start(answered.slice(0, nodes));
-    else if (this.#round === undefined || systemClock.now() - this.#roundAt >= ROUND_MS) this.#askAll();
   }
 
   /** Begins a round. */
@@ -477,9 +489,12 @@ class Collector {
     this.#settle();
   }
 
+  /** Its nodes need not wait for it. */
   close(): void {
     this.#isClosed = true;
     this.#cancel();
+    if (this.#numbers !== undefined) return;
+    for (const id of this.#comers.keys()) if (id !== this.#join.join) this.#tell(id, { moved: true });
   }
 }
 

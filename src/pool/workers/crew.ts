@@ -113,7 +113,13 @@ export class Crews {
       top,
       onError,
     });
-    crew = { job, exchange: exchangeOf(job.client.createContext()), workers: new Map(), running: 0, onEmpty: undefined };
+    crew = {
+      job,
+      exchange: exchangeOf(job.client.createContext()),
+      workers: new Map(),
+      running: 0,
+      onEmpty: undefined,
+    };
     this.#all.add(crew);
     if (this.isTerminated) {
       await job.terminate();
