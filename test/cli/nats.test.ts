@@ -68,7 +68,10 @@ describe.skipIf(NATS_SERVER === undefined)("one server", { timeout: 120_000, con
     const ended = await Promise.all([startLauncher(url, job, args).ended, startLauncher(url, job, args).ended]);
     const goesOn = linesOf(...ended.map(({ out }) => out)).filter((line) => line.includes("goes on with 2"));
     expect(goesOn.length).toBe(2);
-    expect(ended.map(({ status }) => status).sort()).toEqual([0, 137]);
+    const [first, second] = ended.map(({ status }) => status as number).sort((one, other) => one - other);
+    expect(first).toBe(0);
+    // Of the killed task, or of its sibling, which is a minority: a busy launcher hears of both at once, in any order.
+    expect([137, 1]).toContain(second);
   });
 
   it("a launcher that is killed, and so its tasks: the server says that nothing listens there", async () => {
