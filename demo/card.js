@@ -204,10 +204,9 @@ async function race() {
 
 /**
  * Sets up the buttons of the card.
- * @param {string} code of the race
  * @param {{ rest: (isResting: boolean) => void }} tank that leaves the cores to the race
  */
-export function setUpCard(code, tank) {
+export function setUpCard(tank) {
   runButton.addEventListener("click", async () => {
     tank.rest(true);
     await race();
@@ -219,7 +218,6 @@ export function setUpCard(code, tank) {
     status.textContent = "Copied.";
   });
   saveButton.addEventListener("click", () => void save());
-  element("race-code").textContent = code.slice(code.indexOf("export"));
   const cores = navigator.hardwareConcurrency;
   if (cores >= 3) return;
   const few = cores === 1 ? "is one core" : `are ${cores} cores`;

@@ -4,22 +4,15 @@ import { setUpCard } from "./card.js";
 import { mountStrip } from "./strip/strip.js";
 import { Hero, lacks, optionsOf } from "./tank/hero.js";
 
-/** Replaced by parts of the sources when this is built. */
-const [raceCode, tankCode] = [
-  /** @type {{ PING_PONG?: string }} */ (globalThis).PING_PONG ?? "",
-  /** @type {{ TANK_CODE?: string }} */ (globalThis).TANK_CODE ?? "",
-];
-
 /** @param {string} id */
 const element = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
 
 const hero = new Hero(optionsOf(new URLSearchParams(location.search)));
 // For a look from the console: tank.water(), tank.tank.job.dump().
 Object.assign(globalThis, { tank: hero });
-element("code").textContent = tankCode;
 const text = lacks();
 element("where").hidden = text === "";
 element("where").textContent = text;
 void hero.start();
-setUpCard(raceCode, hero);
+setUpCard(hero);
 mountStrip(element("strip"), () => hero.job);

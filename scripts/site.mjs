@@ -76,9 +76,13 @@ async function writePages() {
   const demo = join(pages, "demo");
   await buildDemo(demo);
   rmSync(join(demo, "docs"), { recursive: true });
-  const front = join(demo, "index.html");
-  const html = readFileSync(front, "utf8").replace(/(href="docs\/[^"]+)\.md"/g, '$1.html"');
-  writeFileSync(front, html.replace("</h1>", `</h1>\n<nav aria-label="Site"><p>${FRONT_LINKS}</p></nav>`));
+  for (const name of ["index.html", "frames.html"]) {
+    const page = join(demo, name);
+    const html = readFileSync(page, "utf8").replace(/href="(docs\/[^"#]+\.md)/g, (_, path) => {
+      return `href="${placeOf(path).replace(/md$/, "html")}`;
+    });
+    writeFileSync(page, html.replace("</h1>", `</h1>\n<nav aria-label="Site"><p>${FRONT_LINKS}</p></nav>`));
+  }
   cpSync(demo, open, { recursive: true });
   rmSync(demo, { recursive: true });
 }

@@ -57,6 +57,15 @@ it("every link leads to a page or file of the site, and to a place in it", () =>
   expect(pages.length).toBeGreaterThan(60);
 });
 
+it("the pages of the demo lead to the documents of the site, each at its section", () => {
+  for (const name of ["index.html", "frames.html"]) {
+    const html = readFileSync(join(folder, name), "utf8");
+    const links = [...html.matchAll(/<pre><code data-code=/g)].length;
+    expect([...html.matchAll(/href="docs\/[^"]+\.html#[^"]+"/g)].length).toBeGreaterThanOrEqual(links);
+    expect(html).not.toMatch(/href="[^"]+\.md/);
+  }
+});
+
 it("the search finds a section, and leads there", () =>
   serve(hosted(ISOLATION), (url) =>
     onPage(browser, "about:blank", async (page) => {
