@@ -1,4 +1,5 @@
-// Builds the demo, static files, and serves them. Usage: node scripts/demo.mjs [--build FOLDER] [--port N]
+// Builds the demo, static files, and serves them.
+// Usage: node scripts/demo.mjs [--build FOLDER [--address URL]] [--port N]
 // Where the port (default 8080) is taken, it takes the next one that is free.
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -6,7 +7,7 @@ import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { build } from "esbuild";
-import { documentsOf, withCode } from "./demo-code.mjs";
+import { addressOf, documentsOf, withAddress, withCode } from "./demo-pages.mjs";
 import { filesOf, ISOLATION, listenFrom } from "./serve.mjs";
 import { failOnWarnings, noted, silent } from "./warnings.mjs";
 
@@ -17,15 +18,16 @@ const PAGES = ["index.html", "frames.html"];
 /**
  * Puts the demo into a folder, which any server of static files can have.
  * @param {string} folder
+ * @param {string} [address] where the folder will be, with a / at its end: for those that show links to its pages
  */
-export async function buildDemo(folder) {
+export async function buildDemo(folder, address) {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   for (const name of ["style.css", "strip.css", "isolate.js", "tank.png"]) {
     cpSync(join(root, "demo", name), join(folder, name));
   }
   for (const name of PAGES) {
-    const html = withCode(readFileSync(join(root, "demo", name), "utf8"));
+    const html = withAddress(withCode(readFileSync(join(root, "demo", name), "utf8")), name, address);
     writeFileSync(join(folder, name), html);
     for (const path of documentsOf(html)) cpSync(join(root, path), join(folder, path));
   }
@@ -53,9 +55,16 @@ export async function buildDemo(folder) {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const { values } = parseArgs({ options: { build: { type: "string" }, port: { type: "string", default: "8080" } } });
+  const { values } = parseArgs({
+    options: { build: { type: "string" }, address: { type: "string" }, port: { type: "string", default: "8080" } },
+  });
+  const address = values.address === undefined ? undefined : addressOf(values.address);
+  if (values.address !== undefined && address === undefined) {
+    console.error(`demo: --address is ${JSON.stringify(values.address)}, not a URL such as https://example.org/pamir/`);
+    process.exit(2);
+  }
   const folder = values.build ?? join(root, "demo", "dist");
-  await buildDemo(folder);
+  await buildDemo(folder, address);
   failOnWarnings();
   if (values.build === undefined) {
     const wanted = Number(values.port);

@@ -1,5 +1,6 @@
 // Builds the site, static files: the demo as its front, and the documents with a search. It serves them, with the headers of
-// isolation. Usage: node scripts/site.mjs [--build FOLDER] [--base /PATH/] [--port N]
+// isolation. Usage: node scripts/site.mjs [--build FOLDER] [--base /PATH/ | --address URL] [--port N]
+// The address is the site's on its host, such as https://example.org/pamir/: links to the front have a picture then.
 //
 //   site/dist/pages/       the Markdown of the repository, in its own folders, so that its links hold
 //   site/dist/pages/public/   what is copied as it is: the demo, the charts, the files that documents link to
@@ -11,6 +12,7 @@ import { parseArgs } from "node:util";
 import { build } from "vitepress";
 import { benchmarksPage } from "../site/benchmarks.mjs";
 import { buildDemo } from "./demo.mjs";
+import { addressOf } from "./demo-pages.mjs";
 import { filesOf, ISOLATION, listenFrom } from "./serve.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -57,8 +59,8 @@ export function pageOf(path, text) {
   return { text: linked, files: [...files] };
 }
 
-/** Writes the pages from which the site is made. */
-async function writePages() {
+/** Writes the pages from which the site is made. @param {string | undefined} address */
+async function writePages(address) {
   rmSync(pages, { recursive: true, force: true });
   const documents = readdirSync(join(root, "docs"), { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(".md"))
@@ -74,7 +76,7 @@ async function writePages() {
   writeFileSync(join(pages, "benchmarks.md"), await benchmarksPage(open));
   // The demo is the front of the site. Its documents are pages here.
   const demo = join(pages, "demo");
-  await buildDemo(demo);
+  await buildDemo(demo, address);
   rmSync(join(demo, "docs"), { recursive: true });
   for (const name of ["index.html", "frames.html"]) {
     const page = join(demo, name);
@@ -89,10 +91,10 @@ async function writePages() {
 
 /**
  * Puts the site into a folder, which any server of static files can have.
- * @param {string} folder @param {string} [base] the path under which it is served
+ * @param {string} folder @param {string} [base] the path under which it is served @param {string} [address] the whole URL
  */
-export async function buildSite(folder, base = "/") {
-  await writePages();
+export async function buildSite(folder, base = "/", address) {
+  await writePages(address);
   await build(site, { base, outDir: relative(process.cwd(), folder) || "." });
 }
 
@@ -100,16 +102,25 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const { values } = parseArgs({
     options: {
       build: { type: "string" },
-      base: { type: "string", default: "/" },
+      base: { type: "string" },
+      address: { type: "string" },
       port: { type: "string", default: "8080" },
     },
   });
-  if (!/^\/([\w.-]+\/)*$/.test(values.base)) {
-    console.error(`site: --base is ${JSON.stringify(values.base)}, not a path such as /pamir/`);
+  const address = values.address === undefined ? undefined : addressOf(values.address);
+  if (values.address !== undefined && address === undefined) {
+    console.error(`site: --address is ${JSON.stringify(values.address)}, not a URL such as https://example.org/pamir/`);
+    process.exit(2);
+  }
+  const path = address === undefined ? "/" : new URL(address).pathname;
+  const base = values.base ?? path;
+  if (!/^\/([\w.-]+\/)*$/.test(base) || (address !== undefined && base !== path)) {
+    const wanted = address === undefined ? "a path such as /pamir/" : `${path}, the path of --address`;
+    console.error(`site: --base is ${JSON.stringify(base)}, not ${wanted}`);
     process.exit(2);
   }
   const folder = values.build ?? join(site, "dist", "site");
-  await buildSite(folder, values.base);
+  await buildSite(folder, base, address);
   if (values.build === undefined) {
     const port = await listenFrom(createServer(filesOf(folder, ISOLATION)), Number(values.port));
     console.log(`http://localhost:${port}/`);

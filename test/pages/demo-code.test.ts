@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { slugOf } from "../../scripts/anchors.mjs";
 import { buildDemo } from "../../scripts/demo.mjs";
-import { CODE, codeOf } from "../../scripts/demo-code.mjs";
+import { CODE, codeOf } from "../../scripts/demo-pages.mjs";
 
 const folder = mkdtempSync(join(tmpdir(), "pamir-code-"));
 beforeAll(() => buildDemo(folder));

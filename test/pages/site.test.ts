@@ -10,13 +10,14 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { filesOf, ISOLATION, onPage, openBrowser, serve } from "./support.js";
 
 const BASE = "/pamir/";
+const ADDRESS = `https://example.org${BASE}`;
 let browser: Browser;
 let folder: string;
 
 beforeAll(async () => {
   browser = await openBrowser();
   folder = mkdtempSync(join(tmpdir(), "pamir-site-"));
-  const args = ["scripts/site.mjs", "--build", folder, "--base", BASE];
+  const args = ["scripts/site.mjs", "--build", folder, "--address", ADDRESS];
   const env = { ...process.env, NODE_ENV: "production" };
   const { stdout, stderr } = await promisify(execFile)(process.execPath, args, { env });
   expect(`${stdout}${stderr}`).not.toMatch(/warn|dead link/i);
@@ -64,6 +65,28 @@ it("the pages of the demo lead to the documents of the site, each at its section
     expect([...html.matchAll(/href="docs\/[^"]+\.html#[^"]+"/g)].length).toBeGreaterThanOrEqual(links);
     expect(html).not.toMatch(/href="[^"]+\.md/);
   }
+});
+
+it("the front and the page of frames have an absolute address and picture, for links to them", () => {
+  for (const [name, url] of [
+    ["index.html", ADDRESS],
+    ["frames.html", `${ADDRESS}frames.html`],
+  ] as const) {
+    const html = readFileSync(join(folder, name), "utf8");
+    const of = (property: string) => new RegExp(`<meta property="og:${property}" content="([^"]+)"`).exec(html)?.[1];
+    expect([of("url"), of("image")]).toEqual([url, `${ADDRESS}tank.png`]);
+    expect(readFileSync(join(folder, "tank.png")).subarray(1, 4).toString()).toBe("PNG");
+    expect([of("image:width"), of("image:height")]).toEqual(["1200", "630"]);
+  }
+});
+
+it.each([
+  [["--base", "pamir"], 'site: --base is "pamir", not a path such as /pamir/'],
+  [["--address", "example.org"], 'site: --address is "example.org", not a URL such as https://example.org/pamir/'],
+  [["--address", ADDRESS, "--base", "/"], 'site: --base is "/", not /pamir/, the path of --address'],
+])("refuses %j", async (args, text) => {
+  const refused = promisify(execFile)(process.execPath, ["scripts/site.mjs", ...args]);
+  await expect(refused).rejects.toMatchObject({ code: 2, stderr: `${text}\n` });
 });
 
 it("the search finds a section, and leads there", () =>

@@ -117,7 +117,8 @@ it("runs without a click, and says how fast", () =>
       /^(p50, known to [\d.]+ .s|the clock shows no less)$/,
     );
     expect(await page.title()).toBe("pamir: a wave tank on all your cores");
-    expect(await page.locator("meta[property='og:image']").getAttribute("content")).toBe("tank.png");
+    // Without an address of the pages, a picture would have none either.
+    expect(await page.locator("meta[property='og:image']").count()).toBe(0);
   }));
 
 it.each([1, 2, 3, 7])("has the numbers of the sequential program, by %i workers", (count) =>

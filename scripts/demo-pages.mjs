@@ -1,4 +1,4 @@
-// The lines of the demo's sources that its pages show: ten to twenty for each part.
+// What the pages of the demo get when they are built: ten to twenty lines of the sources for each part, and their address.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -68,3 +68,26 @@ export const withCode = (html) =>
 
 /** Documents to which a page links, in the folders of the repository. @param {string} html */
 export const documentsOf = (html) => [...html.matchAll(/href="(docs\/[^"#]+\.md)/g)].map(([, path = ""]) => path);
+
+/**
+ * What a page says to those that show a link to it. They fetch the picture by itself, so its address is absolute: without the
+ * address of the pages, the link has none.
+ * @param {string} html @param {string} name of the page @param {string} [address] of the folder of pages, with a / at its end
+ */
+export function withAddress(html, name, address) {
+  const head = /(<meta property="og:image" content=")([^"]+)/;
+  if (address === undefined) {
+    const text = html.replace(/ *<meta property="og:image[^>]*>\n/g, "");
+    return text.replace('content="summary_large_image"', 'content="summary"');
+  }
+  const url = new URL(name === "index.html" ? "." : name, address);
+  const text = html.replace(head, (_, before, picture) => before + new URL(picture, address));
+  return text.replace(/( *)(<meta property="og:type")/, `$1<meta property="og:url" content="${url}" />\n$1$2`);
+}
+
+/** An address that is given by --address, or the fault of it. @param {string} given */
+export function addressOf(given) {
+  const url = URL.canParse(given) ? new URL(given) : undefined;
+  const isRight = /^https?:$/.test(url?.protocol ?? "") && given.endsWith("/") && url?.search === "" && url.hash === "";
+  return isRight ? given : undefined;
+}
