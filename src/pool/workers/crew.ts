@@ -29,11 +29,8 @@ export interface Crew {
   /** Calls of its workers that are not over, also of those that have ended. */
   running: number;
   /** Called when the last of both is over. */
-  onEmpty: (() => void) | undefined;
+  onEnd?: () => void;
 }
-
-/** Whether no worker of a crew is left, and no call of one. */
-export const isEmpty = ({ workers, running }: Crew): boolean => workers.size === 0 && running === 0;
 
 /** A worker, as its pool counts on it. */
 export class PoolWorker {
@@ -118,7 +115,6 @@ export class Crews {
       exchange: exchangeOf(job.client.createContext()),
       workers: new Map(),
       running: 0,
-      onEmpty: undefined,
     };
     this.#all.add(crew);
     if (this.isTerminated) {
@@ -156,9 +152,14 @@ export class Crews {
     }
   }
 
-  /** Ends a crew without workers, unless it gets the next ones. */
-  async dismiss(crew: Crew, isClosed: boolean): Promise<void> {
-    if (!isClosed && (await this.#latest?.catch(() => undefined)) === crew) return;
+  /**
+   * Ends a crew, if it has neither workers nor calls, unless it gets the next ones. Its end closes its context. Calls of a worker
+   * that has ended come to their ends before: the job may tell of the worker's end first, and they would end by PAMIR_CLOSED.
+   */
+  async dismiss(crew: Crew): Promise<void> {
+    if (crew.workers.size + crew.running) return;
+    crew.onEnd?.();
+    if ((await this.#latest?.catch(() => undefined)) === crew) return;
     this.#all.delete(crew);
     await crew.job.terminate();
   }
@@ -167,11 +168,13 @@ export class Crews {
   async close(pause: () => Promise<void>): Promise<void> {
     const ends = [...this.#all].map(async (crew) => {
       crew.job.ref();
-      const empty = new Promise<void>((resolve) => {
-        if (isEmpty(crew)) resolve();
-        else crew.onEmpty = resolve;
-      });
-      await Promise.race([empty, pause()]);
+      await Promise.race([
+        new Promise<void>((resolve) => {
+          crew.onEnd = resolve;
+          void this.dismiss(crew);
+        }),
+        pause(),
+      ]);
       await crew.job.terminate();
     });
     // Workers that start meanwhile find no calls.

@@ -3,7 +3,7 @@ import { PamiError, type TaskExit } from "../../index.js";
 import { after, pause } from "../../support/timers.js";
 import { LEAVE } from "../exchange/wire.js";
 import { IDLE_MS, type PoolOptions, type Sizes, START_MS } from "../options.js";
-import { type Crew, Crews, closedError, type Entry, isEmpty, nameOf, PoolWorker } from "./crew.js";
+import { type Crew, Crews, closedError, type Entry, nameOf, PoolWorker } from "./crew.js";
 import { Events } from "./events.js";
 import { PriorityQueue } from "./queue.js";
 import { Tally } from "./stats.js";
@@ -273,7 +273,7 @@ export class Workers {
     if (worker.begun >= recycleAfter) this.retire(worker);
     if (worker.isDismissed) {
       if (worker.running === 0) this.#leave(worker);
-      this.#dismissEmpty(worker.crew);
+      void this.#crews.dismiss(worker.crew);
       this.#grow();
     } else this.#next(worker);
   }
@@ -313,18 +313,8 @@ export class Workers {
       this.lost(worker);
       this.events.tell({ type: "exit", worker: worker.place, exit });
     }
-    this.#dismissEmpty(crew);
+    void this.#crews.dismiss(crew);
     this.#grow();
-  }
-
-  /**
-   * A crew's end closes its context. Calls of a worker that has ended come to their ends before: the job may tell of the worker's
-   * end first, and they would end by PAMIR_CLOSED.
-   */
-  #dismissEmpty(crew: Crew): void {
-    if (!isEmpty(crew)) return;
-    crew.onEmpty?.();
-    void this.#crews.dismiss(crew, this.isClosed);
   }
 
   /** A worker gets no calls any more, and its place is free for another one. */
