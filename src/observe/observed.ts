@@ -23,19 +23,24 @@ import type { Debug } from "./debug.js";
 
 /** Counters by endpoint and dispatch id. */
 class Counts {
-  readonly #counts = new Map<Endpoint, Uint32Array>();
-  /** Number of the next message, from 0. */
+  readonly #counts = new Map<Endpoint, Int32Array>();
+  /** The endpoint of the last message, and its counters: most messages are of the same endpoint as the one before. */
+  #endpoint: Endpoint | undefined;
+  #last: Int32Array = new Int32Array(0);
+
+  /** Number of the next message, from 0, modulo 2^32. */
   next(endpoint: Endpoint, id: number): number {
-    const counts = this.#counts.get(endpoint) ?? this.#begin(endpoint);
+    if (endpoint !== this.#endpoint) this.#turn(endpoint);
+    const counts = this.#last;
     const count = counts[id] as number;
     counts[id] = count + 1;
     return count;
   }
 
-  #begin(endpoint: Endpoint): Uint32Array {
-    const counts = new Uint32Array(L.META_DISPATCH_MASK + 1);
-    this.#counts.set(endpoint, counts);
-    return counts;
+  #turn(endpoint: Endpoint): void {
+    this.#endpoint = endpoint;
+    this.#last = this.#counts.get(endpoint) ?? new Int32Array(L.META_DISPATCH_MASK + 1);
+    this.#counts.set(endpoint, this.#last);
   }
 }
 

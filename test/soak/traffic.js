@@ -493,7 +493,8 @@ export function trafficOf(client, round, book, { seat, index }) {
     client.bytes.set(payload, offset + ((header.length + 7) & ~7));
     peer.reserved = { number, isLast: true };
     peer.next[DATA] = number + 1;
-    if (below(2) === 0) end(peer);
+    // A task that blocks in a reduction would hold back all that it sends behind an open reservation, also the reduction.
+    if (below(2) === 0 || round.meets) end(peer);
   }
 
   /** Commits or aborts the reservation. @param {Peer} peer */
