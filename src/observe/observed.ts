@@ -30,17 +30,14 @@ class Counts {
 
   /** Number of the next message, from 0, modulo 2^32. */
   next(endpoint: Endpoint, id: number): number {
-    if (endpoint !== this.#endpoint) this.#turn(endpoint);
-    const counts = this.#last;
-    const count = counts[id] as number;
-    counts[id] = count + 1;
+    if (endpoint !== this.#endpoint) {
+      this.#endpoint = endpoint;
+      this.#last = this.#counts.get(endpoint) ?? new Int32Array(L.META_DISPATCH_MASK + 1);
+      this.#counts.set(endpoint, this.#last);
+    }
+    const count = this.#last[id] as number;
+    this.#last[id] = count + 1;
     return count;
-  }
-
-  #turn(endpoint: Endpoint): void {
-    this.#endpoint = endpoint;
-    this.#last = this.#counts.get(endpoint) ?? new Int32Array(L.META_DISPATCH_MASK + 1);
-    this.#counts.set(endpoint, this.#last);
   }
 }
 

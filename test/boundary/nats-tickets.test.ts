@@ -36,6 +36,23 @@ describe.skipIf(NATS_SERVER === undefined)("a ticket", { timeout: 60_000 }, () =
     }
   }
 
+  it("a connect that never answers ends in time, and what it gives later is closed", async () => {
+    let isClosed = false;
+    let give = (_: object): void => {};
+    const connect = () =>
+      new Promise<object>((resolve) => {
+        give = resolve;
+      });
+    const place = { nats: "ws://127.0.0.1:1", job: "silent", insecure: true, connect };
+    const error = await natsInviter({ ...place, address: "ws://127.0.0.1:1" }).catch((one) => one);
+    expect(error.code).toBe("PAMIR_NATS");
+    const why = typeof WebSocket === "function" ? "no WebSocket opens there" : "this host has no WebSocket";
+    expect(error.message).toContain(why);
+    give({ close: () => (isClosed = true) });
+    await new Promise(setImmediate);
+    expect(isClosed).toBe(true);
+  });
+
   it.each([
     ["the job key", KEY],
     ["none, in a job without a key", undefined],

@@ -5,6 +5,7 @@ import { ANSWER_MS, type NatsConnection, RECONNECTING, RETRY_MS } from "../../na
 import { checkJob, urlOf, withoutUser } from "../../nats/place.js";
 import { systemClock } from "../../support/clock.js";
 import { printable } from "../../support/printable.js";
+import { promise } from "../../support/promise.js";
 import { after, pause } from "../../support/timers.js";
 
 /** What `connect` of join() is given: options of `wsconnect()` of @nats-io/nats-core, of which these and others are set. */
@@ -69,7 +70,7 @@ export async function connectByWeb(
   for (;;) {
     const left = Math.max(100, until - systemClock.now());
     try {
-      return checkedConnection(await connect({ ...optionsOf(place), name, timeout: left }));
+      return checkedConnection(await inTime(connect({ ...optionsOf(place), name, timeout: left }), left));
     } catch (error) {
       if (error instanceof PamiError) throw error;
       const refused = refusalOf(place, error);
@@ -78,6 +79,20 @@ export async function connectByWeb(
     }
     await pause(RETRY_MS);
   }
+}
+
+/** Milliseconds beyond the time that connect is given: it says itself why it fails. */
+const GRACE_MS = 1000;
+
+/** A connection that comes too late is closed. @throws Error wsconnect() itself waits for ever where there is no WebSocket */
+async function inTime(connecting: Promise<object>, timeout: number): Promise<object> {
+  const [late, tell] = promise<undefined>();
+  const cancel = after(timeout + GRACE_MS, () => tell(undefined));
+  const connection = await Promise.race([connecting, late]).finally(cancel);
+  if (connection !== undefined) return connection;
+  const close = (one: object): unknown => (one as Partial<NatsConnection>).close?.();
+  void Promise.resolve(connecting).then(close, () => {});
+  throw new Error("connect has not answered in time");
 }
 
 /** @throws PAMIR_INVAL */
@@ -111,8 +126,12 @@ function refusalOf(place: WebPlace, error: unknown): PamiError | undefined {
   return undefined;
 }
 
+const NO_WEBSOCKET =
+  "this host has no WebSocket (Node has one from 22 on): give the server as nats://HOST:PORT, without connect";
+
 /** Why no server was reached. A browser does not say it, so the first server's socket is looked at. */
 async function notReached(place: WebPlace, error: unknown): Promise<PamiError> {
+  if (typeof WebSocket !== "function") return failure(place, NO_WEBSOCKET, error);
   const [server = ""] = place.servers;
   const first = await firstWords(server);
   if (first === undefined) return failure(place, unopened(server), error);
