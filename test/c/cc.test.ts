@@ -88,6 +88,37 @@ describe.skipIf(!HAS_CLANG)("with clang", () => {
     expect(run("-n", "2", "--no-labels", named)).toMatchObject({ status: 0, stdout: "6\n6\n" });
   });
 
+  // As newer libraries of WASI are: addresses relative to __memory_base, and in global variables. A program with a memory of
+  // its own makes no window.
+  it.each(["hidden", "default"])("a program by -fPIC runs in the job's memory, its symbols %s", (visibility) => {
+    const source = file("pic.c", [
+      "#include <mpi.h>",
+      "#include <stdio.h>",
+      "int shared = 40, table[2] = {1, 2};",
+      "static int own = 7;",
+      "extern int absent __attribute__((weak));",
+      "static int next(int n) { return n + 1; }",
+      "int (*volatile call)(int) = next;",
+      "int main(int argc, char **argv) {",
+      "  int rank;",
+      "  MPI_Win window;",
+      "  MPI_Init(&argc, &argv);",
+      "  MPI_Comm_rank(MPI_COMM_WORLD, &rank);",
+      "  own += rank, shared += own, table[rank & 1] += shared;",
+      "  MPI_Win_create(table, sizeof table, sizeof *table, MPI_INFO_NULL, MPI_COMM_WORLD, &window);",
+      "  MPI_Win_free(&window);",
+      '  printf("%d %d %d %d %d %d\\n", shared, table[0], table[1], own, call(rank), &absent == 0);',
+      "  MPI_Finalize();",
+      "}",
+    ]);
+    const program = join(inject("folder"), `pic-${visibility}.wasm`);
+    const flags = ["-O2", "-fPIC", `-fvisibility=${visibility}`];
+    expect(compile("cc", [...flags, source, "-o", program])).toEqual({ status: 0, stdout: "", stderr: "" });
+    const { status, stdout, stderr } = run("-n", "2", program);
+    expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+    expect(stdout.trim().split("\n").sort()).toEqual(["[0] 47 48 2 7 1 1", "[1] 48 1 50 8 2 1"]);
+  });
+
   it("an error of the compiler is its own, with its exit code", () => {
     const { status, stderr } = compile("cc", [file("wrong.c", ["int main(void) { return x; }"])]);
     expect(status).toBe(1);
