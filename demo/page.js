@@ -16,3 +16,16 @@ element("where").textContent = text;
 void hero.start();
 setUpCard(hero);
 mountStrip(element("strip"), () => hero.job);
+
+// Loaded once it is about to be seen: most visitors see the tank alone.
+const place = element("c");
+const seen = new IntersectionObserver(
+  async (entries) => {
+    if (!entries.some(({ isIntersecting }) => isIntersecting)) return;
+    seen.disconnect();
+    const { mountC } = await import("./c/c-section.js");
+    await mountC(place, hero);
+  },
+  { rootMargin: "50%" },
+);
+seen.observe(element("c-title"));

@@ -1,5 +1,6 @@
-// Compiles the programs that the tests run: test/c/programs/*.c, test/c/guests/*.c, and examples/c/*.c and *.cpp, to test/c/built/*.wasm. The binaries are
-// committed, so that `npm test` needs no compiler. `--check` compiles, and compares with what is committed.
+// Compiles the programs that the tests and the demo run: test/c/programs/*.c, test/c/guests/*.c, demo/c/programs/*.c, and
+// examples/c/*.c and *.cpp, to test/c/built/*.wasm. The binaries are committed, so that `npm test` and `npm run demo` need no
+// compiler. `--check` compiles, and compares with what is committed.
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -10,7 +11,7 @@ process.chdir(new URL("..", import.meta.url).pathname);
 
 /** Programs of their own memory, in which pamir is a guest, are compiled without a library. */
 const GUESTS = "test/c/guests";
-const SOURCES = ["test/c/programs", "examples/c", GUESTS];
+const SOURCES = ["test/c/programs", "examples/c", "demo/c/programs", GUESTS];
 const BUILT = "test/c/built";
 const MAKER = "made-by.txt";
 const RUST_PROGRAM = "pi.wasm";

@@ -31,6 +31,10 @@ export const CODE = {
     ["strip/trace-reader.js", "the last events, as many as a frame has time for", "live(job) {", "}"],
     ["page.js", "the strip is for any job", "mountStrip("],
   ],
+  c: [
+    ["c/run-ranks.js", "the page starts as many ranks as are asked for", "import { launchProgram }", "}"],
+    ["c/rank-task.js", "a rank: a worker, the same for each program", "import { programTask }", "await programTask();"],
+  ],
   card: [["ping-pong.js", "half a round trip between two tasks", "export function pingPong(", "}"]],
   frames: [
     ["frames.js", "the engine is another thread, or not", "const options = { tasks: 2,", "const job = await launch("],

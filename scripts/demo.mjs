@@ -7,7 +7,9 @@ import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { build } from "esbuild";
+import { PROGRAMS } from "../demo/c/programs.js";
 import { addressOf, documentsOf, withAddress, withCode } from "./demo-pages.mjs";
+import { packClang } from "./pack-clang.mjs";
 import { filesOf, ISOLATION, listenFrom } from "./serve.mjs";
 import { failOnWarnings, noted, silent } from "./warnings.mjs";
 
@@ -16,15 +18,35 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 const PAGES = ["index.html", "frames.html"];
 
 /**
+/**
+ * The programs in C of the page, their binaries, and clang, in the folder `c`.
+ * @param {string} folder @param {boolean} hasClang
+ * @returns {number} bytes of clang; 0: it is not there
+ */
+function buildPrograms(folder, hasClang) {
+  mkdirSync(folder);
+  for (const { name, folder: sources } of PROGRAMS) {
+    cpSync(join(root, sources, `${name}.c`), join(folder, `${name}.c`));
+    cpSync(join(root, "test", "c", "built", `${name}.wasm`), join(folder, `${name}.wasm`));
+  }
+  if (!hasClang) return 0;
+  const bytes = packClang(join(folder, "clang"));
+  if (bytes === 0) console.log("the page compiles nothing: @yowasp/clang is not installed");
+  return bytes;
+}
+
+/**
  * Puts the demo into a folder, which any server of static files can have.
  * @param {string} folder
- * @param {string} [address] where the folder will be, with a / at its end: for those that show links to its pages
+ * @param {object} [options]
+ * @param {string | undefined} [options.address] where the folder will be, with a / at its end: for those that show links to its pages
+ * @param {boolean} [options.hasClang] whether the page compiles programs in C, if @yowasp/clang is installed
  */
-export async function buildDemo(folder, address) {
+export async function buildDemo(folder, { address, hasClang = true } = {}) {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
-  for (const name of ["style.css", "strip.css", "isolate.js", "tank.png"]) {
-    cpSync(join(root, "demo", name), join(folder, name));
+  for (const name of ["style.css", "strip.css", "c/c.css", "isolate.js", "tank.png"]) {
+    cpSync(join(root, "demo", name), join(folder, basename(name)));
   }
   for (const name of PAGES) {
     const html = withAddress(withCode(readFileSync(join(root, "demo", name), "utf8")), name, address);
@@ -37,10 +59,9 @@ export async function buildDemo(folder, address) {
   const built = await build({
     ...silent,
     entryPoints: Object.fromEntries(
-      [...scripts, "tank/tank-task.js", "tank/tank-post-worker.js"].map((file) => [
-        basename(file, ".js"),
-        join(root, "demo", file),
-      ]),
+      [...scripts, "tank/tank-task.js", "tank/tank-post-worker.js", "c/rank-task.js", "c/compile-worker.js"].map(
+        (file) => [basename(file, ".js"), join(root, "demo", file)],
+      ),
     ),
     outdir: folder,
     bundle: true,
@@ -49,7 +70,8 @@ export async function buildDemo(folder, address) {
     chunkNames: "chunk-[hash]",
     minify: true,
     format: "esm",
-    alias: { pamir: join(root, "dist", "index.js") },
+    alias: { pamir: join(root, "dist", "index.js"), "pamir/c": join(root, "dist", "c.js") },
+    define: { "globalThis.CLANG_BYTES": String(buildPrograms(join(folder, "c"), hasClang)) },
   });
   noted(built);
 }
@@ -64,7 +86,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
     process.exit(2);
   }
   const folder = values.build ?? join(root, "demo", "dist");
-  await buildDemo(folder, address);
+  await buildDemo(folder, { address });
   failOnWarnings();
   if (values.build === undefined) {
     const wanted = Number(values.port);

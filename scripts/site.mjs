@@ -76,7 +76,7 @@ async function writePages(address) {
   writeFileSync(join(pages, "benchmarks.md"), await benchmarksPage(open));
   // The demo is the front of the site. Its documents are pages here.
   const demo = join(pages, "demo");
-  await buildDemo(demo, address);
+  await buildDemo(demo, { address });
   rmSync(join(demo, "docs"), { recursive: true });
   for (const name of ["index.html", "frames.html"]) {
     const page = join(demo, name);

@@ -36,7 +36,8 @@ export class Hero {
   tank;
   isPaused = matchMedia("(prefers-reduced-motion: reduce)").matches;
   isHidden = document.hidden;
-  isResting = false;
+  /** For how many others the tank leaves the cores. */
+  resting = 0;
   #isStarting = false;
   /** When the first report came; -1 once the pace is chosen. */
   #paceSince = 0;
@@ -152,12 +153,12 @@ export class Hero {
 
   /** Leaves the cores to others for a while. @param {boolean} isResting */
   rest(isResting) {
-    this.isResting = isResting;
+    this.resting += isResting ? 1 : -1;
     this.#rest();
   }
 
   get #isStill() {
-    return this.isPaused || this.isHidden || this.isResting;
+    return this.isPaused || this.isHidden || this.resting > 0;
   }
 
   #rest() {

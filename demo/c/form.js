@@ -1,0 +1,198 @@
+// @ts-check
+// What a visitor sees of a program in C, and types: its source, its ranks and arguments, what clang and the ranks say.
+
+import { commandOf, PROGRAMS } from "./programs.js";
+import { bindTab } from "./tab-key.js";
+
+/** @typedef {{ line: number, column: number, kind: string, message: string }} Diagnostic */
+
+/**
+ * @template {keyof HTMLElementTagNameMap} Tag
+ * @param {Tag} tag @param {Partial<HTMLElementTagNameMap[Tag]>} [properties] @param {(Node | string)[]} children
+ */
+function make(tag, properties = {}, ...children) {
+  const made = Object.assign(document.createElement(tag), properties);
+  made.append(...children);
+  return made;
+}
+
+export class Form {
+  runButton = make("button", { type: "button", textContent: "Run", className: "c-run" });
+  output = make("div", { className: "c-output", tabIndex: 0 });
+  outputNote = make("p", { className: "note" });
+  /** What was typed, by the program's name. @type {Map<string, string>} */
+  #edits = new Map();
+  /** The sources as they come. @type {Map<string, string>} */
+  #sources = new Map();
+  #chosen = PROGRAMS[0];
+  #select = make("select");
+  #ranks = make("input", { type: "number", inputMode: "numeric", min: "1" });
+  #args = make("input", { type: "text", spellcheck: false, autocomplete: "off" });
+  #argsHint = make("p", { className: "note", id: "c-args-hint" });
+  #editor = make("textarea", { spellcheck: false, rows: 22, id: "c-source", wrap: "off" });
+  #command = make("code");
+  #reset = make("button", { type: "button", textContent: "Take back the changes", disabled: true });
+  #stop = make("button", { type: "button", textContent: "Stop", disabled: true });
+  #status = make("p", { className: "status" });
+  #diagnostics = make("ul", { className: "c-diagnostics" });
+  #clang = make("pre", { hidden: true });
+  #changed = () => {};
+
+  /** @param {HTMLElement} place @param {{ ranks: number, max: number, clangBytes: number }} options */
+  constructor(place, { ranks, max, clangBytes }) {
+    this.max = max;
+    this.#ranks.max = String(max);
+    this.#ranks.value = String(ranks);
+    this.#select.append(...PROGRAMS.map(({ name, title }) => make("option", { value: name, textContent: title })));
+    this.#editor.readOnly = clangBytes === 0;
+    this.#editor.setAttribute("autocapitalize", "off");
+    this.#editor.setAttribute("aria-describedby", "c-source-hint");
+    this.#args.setAttribute("aria-describedby", "c-args-hint");
+    this.#status.setAttribute("role", "status");
+    this.output.setAttribute("role", "region");
+    this.output.setAttribute("aria-label", "What the ranks write");
+    this.#diagnostics.setAttribute("aria-label", "What clang says");
+    bindTab(this.#editor);
+    const hint =
+      clangBytes > 0
+        ? "Change it: it is compiled in this page then. Tab makes an indent; to leave by Tab, press Escape first. By a clang of your own: "
+        : "This page has no compiler. Compile and run what you have changed by: ";
+    place.append(
+      make(
+        "div",
+        { className: "controls" },
+        make("label", {}, "Program ", this.#select),
+        make("label", {}, "Ranks ", this.#ranks),
+        make("label", {}, "Arguments ", this.#args),
+      ),
+      this.#argsHint,
+      make("label", { htmlFor: "c-source" }, "Source"),
+      this.#editor,
+      make("p", { className: "note", id: "c-source-hint" }, hint, this.#command),
+      make("div", { className: "controls" }, this.runButton, this.#stop, ...(clangBytes > 0 ? [this.#reset] : [])),
+      this.#status,
+      this.#diagnostics,
+      this.#clang,
+      this.output,
+      this.outputNote,
+    );
+    this.say("Nothing has run yet.");
+  }
+
+  /** @param {{ run: () => void, stop: () => void, changed: () => void }} events */
+  on({ run, stop, changed }) {
+    this.runButton.addEventListener("click", run);
+    this.#stop.addEventListener("click", stop);
+    this.#changed = changed;
+    this.#editor.addEventListener("input", () => this.#edited());
+    this.#select.addEventListener("change", () => {
+      const chosen = PROGRAMS.find(({ name }) => name === this.#select.value);
+      if (chosen !== undefined) void this.choose(chosen);
+    });
+    this.#reset.addEventListener("click", () => {
+      this.#editor.value = this.#sources.get(this.#chosen?.name ?? "") ?? "";
+      this.#edited();
+      this.#editor.focus();
+    });
+  }
+
+  /** Shows a program, with what was typed of it before. @param {import("./programs.js").Program} program */
+  async choose(program) {
+    const { name, args, hint } = program;
+    this.#chosen = program;
+    this.#args.value = args;
+    this.#args.disabled = hint === "";
+    this.#argsHint.textContent = hint === "" ? "This program takes no arguments." : `Its argument: ${hint}.`;
+    this.#command.textContent = commandOf(program);
+    if (!this.#sources.has(name)) {
+      try {
+        const response = await fetch(new URL(`./c/${name}.c`, import.meta.url));
+        if (!response.ok) throw new Error(`status ${response.status}`);
+        this.#sources.set(name, await response.text());
+      } catch (error) {
+        this.say(`${name}.c can't be loaded: ${/** @type {Error} */ (error).message}.`);
+        return;
+      }
+    }
+    if (this.#chosen !== program) return;
+    this.#editor.value = this.#edits.get(name) ?? this.#sources.get(name) ?? "";
+    this.#edited();
+  }
+
+  #edited() {
+    if (this.isEdited) this.#edits.set(this.program.name, this.source);
+    else this.#edits.delete(this.program.name);
+    this.#reset.disabled = !this.isEdited;
+    this.#changed();
+  }
+
+  get program() {
+    const { name } = /** @type {import("./programs.js").Program} */ (this.#chosen);
+    return { name, binary: new URL(`./c/${name}.wasm`, import.meta.url).href };
+  }
+
+  get fileName() {
+    return `${this.program.name}.c`;
+  }
+
+  get source() {
+    return this.#editor.value;
+  }
+
+  get isEdited() {
+    return this.source !== this.#sources.get(this.program.name);
+  }
+
+  get args() {
+    return this.#args.value.split(/\s+/).filter((arg) => arg !== "");
+  }
+
+  /** @returns {{ tasks: number, why: string }} why there can't be so many; empty: there can */
+  ranks() {
+    const typed = this.#ranks.value;
+    const tasks = Number(typed);
+    const isRight = typed !== "" && Number.isInteger(tasks) && tasks >= 1 && tasks <= this.max;
+    this.#ranks.setAttribute("aria-invalid", String(!isRight));
+    if (isRight) return { tasks, why: "" };
+    const asked = typed === "" ? "That is no number of ranks" : `${typed} ranks were asked for`;
+    return { tasks: 0, why: `${asked}: this page starts 1 to ${this.max}.` };
+  }
+
+  /** @param {boolean} isRunning */
+  setRunning(isRunning) {
+    const hadFocus = document.activeElement === (isRunning ? this.runButton : this.#stop);
+    this.runButton.disabled = isRunning;
+    this.#stop.disabled = !isRunning;
+    this.#select.disabled = isRunning;
+    // The keyboard's place stays by the button that is of use now.
+    if (hadFocus) (isRunning ? this.#stop : this.runButton).focus();
+  }
+
+  /** @param {string} text */
+  say(text) {
+    this.#status.textContent = text;
+  }
+
+  /** @param {readonly Diagnostic[]} diagnostics @param {string} text all that clang says */
+  showDiagnostics(diagnostics, text) {
+    this.#diagnostics.replaceChildren(
+      ...diagnostics.map(({ line, kind, message }) => {
+        const button = make("button", { type: "button", textContent: `Line ${line}: ${kind}: ${message}` });
+        button.addEventListener("click", () => this.#showLine(line));
+        return make("li", {}, button);
+      }),
+    );
+    this.#diagnostics.hidden = diagnostics.length === 0;
+    this.#clang.textContent = text;
+    this.#clang.hidden = text === "";
+  }
+
+  /** Selects a line of the source. @param {number} line from 1 */
+  #showLine(line) {
+    const lines = this.source.split("\n");
+    const start = lines.slice(0, line - 1).reduce((sum, { length }) => sum + length + 1, 0);
+    this.#editor.focus();
+    this.#editor.setSelectionRange(start, start + (lines[line - 1]?.length ?? 0));
+    this.#editor.scrollTop = ((line - 5) / lines.length) * this.#editor.scrollHeight;
+  }
+}
