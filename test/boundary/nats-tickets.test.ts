@@ -43,7 +43,7 @@ describe.skipIf(NATS_SERVER === undefined)("a ticket", { timeout: 60_000 }, () =
       new Promise<object>((resolve) => {
         give = resolve;
       });
-    const place = { nats: "ws://127.0.0.1:1", job: "silent", insecure: true, connect };
+    const place = { nats: "ws://127.0.0.1:1", job: "silent", key: undefined, insecure: true, connect };
     const error = await natsInviter({ ...place, address: "ws://127.0.0.1:1" }).catch((one) => one);
     expect(error.code).toBe("PAMIR_NATS");
     const why = typeof WebSocket === "function" ? "no WebSocket opens there" : "this host has no WebSocket";
