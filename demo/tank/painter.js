@@ -68,16 +68,19 @@ export class Painter {
     this.image = this.context.createImageData(side, side);
     this.points = new Uint32Array(this.image.data.buffer);
     const dark = matchMedia("(prefers-color-scheme: dark)");
-    const choose = () => {
-      this.shades = shadesOf(dark.matches ? "dark" : "light");
-    };
-    dark.addEventListener("change", choose);
-    choose();
+    const choose = () => shadesOf(dark.matches ? "dark" : "light");
+    this.shades = choose();
+    dark.addEventListener("change", () => {
+      this.shades = choose();
+    });
+    // Still water, until the workers are there.
+    this.points.fill(this.shades[MIDDLE]);
+    this.context.putImageData(this.image, 0, 0);
   }
 
   /** Draws straight from the rows, wherever they lie. @param {Float32Array[]} rows */
   draw(rows) {
-    const { step, points, shades = new Uint32Array(SHADES) } = this;
+    const { step, points, shades } = this;
     const { width, height } = this.image;
     const slope = SLOPE * this.steepness;
     const end = performance.now() + BUDGET_MS;
