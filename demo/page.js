@@ -15,7 +15,8 @@ element("where").hidden = text === "";
 element("where").textContent = text;
 void hero.start();
 setUpCard(hero);
-mountStrip(element("strip"), () => hero.job);
+mountStrip(element("strip"), () => hero.tracedJob);
+void import("./more/section.js").then(({ setUpMore }) => setUpMore(hero));
 
 // Loaded once it is about to be seen: most visitors see the tank alone.
 const place = element("c");

@@ -35,6 +35,19 @@ export const CODE = {
     ["c/run-ranks.js", "the page starts as many ranks as are asked for", "import { launchProgram }", "}"],
     ["c/rank-task.js", "a rank: a worker, the same for each program", "import { programTask }", "await programTask();"],
   ],
+  more: [
+    ["more/guest-worker.js", "the other page joins by its ticket", "guest = new Guest(await join("],
+    ["more/guest-worker.js", "a row beside its own comes from the tank", "context.dispatch(words.HALO,", "});"],
+    ["more/guest-rows.js", "a step; the rows at its borders go to the tank", "stepRows(rows, this.step);"],
+    ["more/guest-rows.js", "", "this.send(words.BORDER,"],
+    [
+      "more/bridge-task.js",
+      "a task of the tank puts them into its neighbors' memory",
+      "const [first, last] = [rows.",
+      "if (!halos.put(",
+    ],
+    ["more/bridge-task.js", "the page was closed: the others share its rows", "link.whenEnded("],
+  ],
   card: [["ping-pong.js", "half a round trip between two tasks", "export function pingPong(", "}"]],
   frames: [
     ["frames.js", "the engine is another thread, or not", "const options = { tasks: 2,", "const job = await launch("],

@@ -1,21 +1,21 @@
 // Builds the demo, static files, and serves them.
-// Usage: node scripts/demo.mjs [--build FOLDER [--address URL]] [--port N]
-// Where the port (default 8080) is taken, it takes the next one that is free.
+// Usage: node scripts/demo.mjs [--build FOLDER [--address URL]] [--port N] [--host ADDRESS]
+// Where the port (default 8080) is taken, it takes the next one that is free. With --host, other machines may join the tank:
+// an address of this machine, or 0.0.0.0 for all of them.
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { build } from "esbuild";
 import { PROGRAMS } from "../demo/c/programs.js";
 import { addressOf, documentsOf, withAddress, withCode } from "./demo-pages.mjs";
+import { announce, openMeeting } from "./meeting.mjs";
 import { packClang } from "./pack-clang.mjs";
-import { filesOf, ISOLATION, listenFrom } from "./serve.mjs";
 import { failOnWarnings, noted, silent } from "./warnings.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
-const PAGES = ["index.html", "frames.html"];
+const PAGES = ["index.html", "frames.html", "more.html"];
 
 /**
 /**
@@ -45,7 +45,7 @@ function buildPrograms(folder, hasClang) {
 export async function buildDemo(folder, { address, hasClang = true } = {}) {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
-  for (const name of ["style.css", "strip.css", "c/c.css", "isolate.js", "tank.png"]) {
+  for (const name of ["style.css", "strip.css", "more/more.css", "c/c.css", "isolate.js", "tank.png"]) {
     cpSync(join(root, "demo", name), join(folder, basename(name)));
   }
   for (const name of PAGES) {
@@ -59,9 +59,12 @@ export async function buildDemo(folder, { address, hasClang = true } = {}) {
   const built = await build({
     ...silent,
     entryPoints: Object.fromEntries(
-      [...scripts, "tank/tank-task.js", "tank/tank-post-worker.js", "c/rank-task.js", "c/compile-worker.js"].map(
-        (file) => [basename(file, ".js"), join(root, "demo", file)],
-      ),
+      [
+        ...scripts,
+        ...["tank/tank-task.js", "tank/tank-post-worker.js"],
+        ...["c/rank-task.js", "c/compile-worker.js"],
+        ...["more/more.js", "more/guest-worker.js", "more/bridge-task.js"],
+      ].map((file) => [basename(file, ".js"), join(root, "demo", file)]),
     ),
     outdir: folder,
     bundle: true,
@@ -70,7 +73,11 @@ export async function buildDemo(folder, { address, hasClang = true } = {}) {
     chunkNames: "chunk-[hash]",
     minify: true,
     format: "esm",
-    alias: { pamir: join(root, "dist", "index.js"), "pamir/c": join(root, "dist", "c.js") },
+    alias: {
+      pamir: join(root, "dist", "index.js"),
+      "pamir/c": join(root, "dist", "c.js"),
+      "pamir/web": join(root, "dist", "web.js"),
+    },
     define: { "globalThis.CLANG_BYTES": String(buildPrograms(join(folder, "c"), hasClang)) },
   });
   noted(built);
@@ -78,7 +85,12 @@ export async function buildDemo(folder, { address, hasClang = true } = {}) {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const { values } = parseArgs({
-    options: { build: { type: "string" }, address: { type: "string" }, port: { type: "string", default: "8080" } },
+    options: {
+      build: { type: "string" },
+      address: { type: "string" },
+      port: { type: "string", default: "8080" },
+      host: { type: "string" },
+    },
   });
   const address = values.address === undefined ? undefined : addressOf(values.address);
   if (values.address !== undefined && address === undefined) {
@@ -89,8 +101,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   await buildDemo(folder, { address });
   failOnWarnings();
   if (values.build === undefined) {
-    const wanted = Number(values.port);
-    const port = await listenFrom(createServer(filesOf(folder, ISOLATION)), wanted);
-    console.log(`http://localhost:${port}/${port === wanted ? "" : `  (port ${wanted} is taken)`}`);
+    const port = Number(values.port);
+    announce(await openMeeting(folder, { port, host: values.host, command: "npm run demo" }), port);
   } else console.log(`the demo is in ${folder}`);
 }

@@ -49,14 +49,15 @@ const PORTS = 100;
  * Listens on the first port that is free, of a port and those behind it.
  * @param {import("node:http").Server} server
  * @param {number} port
+ * @param {string} [host]
  * @returns {Promise<number>} the port
  */
-export async function listenFrom(server, port) {
+export async function listenFrom(server, port, host = "localhost") {
   for (const last = Math.min(port + PORTS - 1, 65535); ; port++) {
     try {
       await new Promise((resolve, reject) => {
         server.once("error", reject);
-        server.listen(port, "localhost", () => {
+        server.listen(port, host, () => {
           server.off("error", reject);
           resolve(undefined);
         });

@@ -1,11 +1,10 @@
 // Builds the site, static files: the demo as its front, and the documents with a search. It serves them, with the headers of
-// isolation. Usage: node scripts/site.mjs [--build FOLDER] [--base /PATH/ | --address URL] [--port N]
+// isolation. Usage: node scripts/site.mjs [--build FOLDER] [--base /PATH/ | --address URL] [--port N] [--host ADDRESS]
 // The address is the site's on its host, such as https://example.org/pamir/: links to the front have a picture then.
 //
 //   site/dist/pages/       the Markdown of the repository, in its own folders, so that its links hold
 //   site/dist/pages/public/   what is copied as it is: the demo, the charts, the files that documents link to
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
@@ -13,7 +12,7 @@ import { build } from "vitepress";
 import { benchmarksPage } from "../site/benchmarks.mjs";
 import { buildDemo } from "./demo.mjs";
 import { addressOf } from "./demo-pages.mjs";
-import { filesOf, ISOLATION, listenFrom } from "./serve.mjs";
+import { announce, openMeeting } from "./meeting.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const site = join(root, "site");
@@ -105,6 +104,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
       base: { type: "string" },
       address: { type: "string" },
       port: { type: "string", default: "8080" },
+      host: { type: "string" },
     },
   });
   const address = values.address === undefined ? undefined : addressOf(values.address);
@@ -122,7 +122,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const folder = values.build ?? join(site, "dist", "site");
   await buildSite(folder, base, address);
   if (values.build === undefined) {
-    const port = await listenFrom(createServer(filesOf(folder, ISOLATION)), Number(values.port));
-    console.log(`http://localhost:${port}/`);
+    const port = Number(values.port);
+    announce(await openMeeting(folder, { port, host: values.host, command: "npm run site" }), port);
   } else console.log(`the site is in ${folder}`);
 }

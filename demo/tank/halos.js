@@ -49,10 +49,12 @@ export class Halos {
 
   /** Whether the rows beside the own ones are those of a step. @param {number} step */
   have(step) {
-    return this.#neighbors.every(
-      (neighbor, side) =>
-        neighbor === undefined || Atomics.load(this.counters, counterOffset(side, this.#epoch) / 4) > step,
-    );
+    return this.#neighbors.every((neighbor, side) => neighbor === undefined || this.come(side) > step);
+  }
+
+  /** The last step whose row a neighbor has put here, and 1. @param {number} side */
+  come(side) {
+    return Atomics.load(this.counters, counterOffset(side, this.#epoch) / 4);
   }
 
   /**

@@ -41,6 +41,9 @@ export class Hero {
   #isStarting = false;
   /** When the first report came; -1 once the pace is chosen. */
   #paceSince = 0;
+  /** Other pages that have parts, and what hears of a change. */
+  #pages = 0;
+  onChange = () => {};
   #isStale = false;
   #pause = /** @type {HTMLButtonElement} */ (element("pause"));
   #count = /** @type {HTMLInputElement} */ (element("workers"));
@@ -77,6 +80,11 @@ export class Hero {
   /** The job that runs, for the strip; undefined while none does, and by postMessage. */
   get job() {
     return this.tank instanceof TankJob ? this.tank.job : undefined;
+  }
+
+  /** The same for the strip: with the lanes of other pages. */
+  get tracedJob() {
+    return this.tank instanceof TankJob ? this.tank.tracedJob : undefined;
   }
 
   /** Starts the program that is chosen, with still water. */
@@ -149,6 +157,19 @@ export class Hero {
     if (tank === undefined) return;
     this.figures.keep(tank.slots.filter(({ state }) => state === "running").map(({ task }) => task));
     this.list.show(tank.slots, tank.parts ?? [], tank.size);
+    const pages = this.pages?.running.length ?? 0;
+    if (pages !== this.#pages) {
+      this.#pages = pages;
+      this.#rest();
+      // Steps take another time now.
+      if (this.options.rate === 0) this.#paceSince = 0;
+    }
+    this.onChange();
+  }
+
+  /** Other pages with a part of the tank that runs; undefined: none can have one. */
+  get pages() {
+    return this.tank instanceof TankJob && this.tank.isShared ? this.tank.pages : undefined;
   }
 
   /** Leaves the cores to others for a while. @param {boolean} isResting */
@@ -158,7 +179,8 @@ export class Hero {
   }
 
   get #isStill() {
-    return this.isPaused || this.isHidden || this.resting > 0;
+    // Other pages go on while this one is hidden.
+    return this.isPaused || (this.isHidden && this.#pages === 0) || this.resting > 0;
   }
 
   #rest() {

@@ -17,10 +17,20 @@ export const CAUGHT_UP = 12;
 export const GOES_ON = 13;
 export const HEARD = 14;
 export const REPORT = 15;
+/** To a bridge, which stands for another page (demo/more): where to meet it. */
+export const MEET = 20;
+/** Of a bridge: it is there, or is not; the page has come, leaves, is lost; what both have recorded. */
+export const MET = 21;
+export const CAME = 22;
+export const LEAVES = 23;
+export const LOST = 24;
+export const LANES = 25;
 
 /** Bytes before the planes: a step counter for each member of the plan. */
 const HEAD = 4096;
 export const MEMBERS_MAX = 16;
+/** Other pages that have a part. */
+export const PAGES_MAX = 8;
 
 /** @param {number} size @returns {number} bytes of the region */
 export const regionBytes = (size) => HEAD + 16 * size * size;
@@ -35,7 +45,7 @@ export function viewsOf(memory, offset, size) {
   const plane = (/** @type {number} */ which) =>
     rowsOf(new Float32Array(memory, offset + HEAD + 4 * which * size * size, size * size), size);
   return {
-    steps: new Int32Array(memory, offset, MEMBERS_MAX),
+    steps: new Int32Array(memory, offset, MEMBERS_MAX + PAGES_MAX),
     heights: [plane(0), plane(1)],
     speeds: [plane(2), plane(3)],
   };
@@ -55,6 +65,7 @@ export const partsOf = (size, parts) =>
  * @property {number} step
  * @property {number[]} members tasks, from the top down
  * @property {number[]} halos handles of their halos
+ * @property {number} workers members that are workers of the page: they come first
  * @property {number[]} firsts first rows, and the end
  * @property {number} region handle of the page's region
  * @property {number} offset of that region
@@ -69,4 +80,5 @@ export const partsOf = (size, parts) =>
  * @property {number} offset of the page's region
  * @property {import("./water.js").Pace} pace until now
  * @property {number} ratio of a step's time from now on to that until now
+ * @property {number[]} lost parts whose rows are gone
  */

@@ -57,15 +57,15 @@ export class Painter {
   /** The row that is drawn next. */
   #next = 0;
 
-  /** @param {HTMLCanvasElement} canvas @param {number} size of the tank */
-  constructor(canvas, size) {
+  /** @param {HTMLCanvasElement} canvas @param {number} size of the tank @param {number} [rows] of it that are drawn */
+  constructor(canvas, size, rows = size) {
     this.step = Math.max(1, size / PICTURE);
     const side = Math.floor(size / this.step);
     // Points that are closer together differ less: the same wave looks the same in each tank.
     this.steepness = side / PICTURE;
-    [canvas.width, canvas.height] = [side, side];
+    [canvas.width, canvas.height] = [side, Math.max(1, Math.floor(rows / this.step))];
     this.context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d", { alpha: false }));
-    this.image = this.context.createImageData(side, side);
+    this.image = this.context.createImageData(canvas.width, canvas.height);
     this.points = new Uint32Array(this.image.data.buffer);
     const dark = matchMedia("(prefers-color-scheme: dark)");
     const choose = () => shadesOf(dark.matches ? "dark" : "light");

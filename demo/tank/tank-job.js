@@ -1,6 +1,8 @@
 // @ts-check
 // The tank by pamir, as the page has it: task 0, which draws, and says which rows are whose.
 import { codecs, dispatchId, launch } from "pamir";
+import { tracedWith } from "../more/page-lane.js";
+import { Pages } from "../more/pages.js";
 import * as ids from "./layout.js";
 
 /** Tasks of one job, those that have ended included: each start of one takes a number. */
@@ -34,6 +36,8 @@ export class TankJob {
   #plan;
   /** Tasks that have answered in this epoch. */
   #answered = new Set();
+  /** Of these, bridges whose pages have taken their rows with them. */
+  #lost = new Set();
   #caughtUp = -1;
   /** Tasks that are to leave, in no slot any more, and those that have ended. */
   #leaving = new Set();
@@ -87,6 +91,15 @@ export class TankJob {
     this.context = client.createContext();
     this.isShared = client.localTasks.length > 1;
     this.#listen(this.context);
+    const entry = new URL("./bridge-task.js", import.meta.url);
+    this.pages = new Pages({
+      hear: (id, hear) => void this.context?.dispatch(told(id), hear),
+      tell: (task, id, value) => this.#tell(task, id, value),
+      spawn: () => job.spawn({ entry }),
+      change: () => this.change(),
+      isPaused: () => this.isPaused,
+    });
+    this.tracedJob = tracedWith(job, () => this.pages?.lanes ?? []);
     void this.#pump();
   }
 
@@ -94,6 +107,11 @@ export class TankJob {
   #listen(context) {
     const slotOf = (/** @type {number} */ task) => this.slots.find((slot) => slot.task === task);
     context.dispatch(told(ids.HERE), (/** @type {{ halo: number }} */ { halo }, task) => {
+      const guest = this.pages?.guestOf(task);
+      if (guest !== undefined) {
+        this.pages?.here(guest);
+        return;
+      }
       const slot = slotOf(task);
       // It is to leave before it has begun.
       if (slot === undefined) this.#tell(task, ids.PLAN, { members: [] });
@@ -103,10 +121,14 @@ export class TankJob {
       if (this.isPaused) this.#tell(task, ids.PAUSE, { isPaused: true });
       this.change();
     });
-    context.dispatch(told(ids.STOPPED), (/** @type {{ epoch: number }} */ { epoch }, task) => {
-      if (epoch === this.#epoch) this.#answered.add(task);
-      this.#look();
-    });
+    context.dispatch(
+      told(ids.STOPPED),
+      (/** @type {{ epoch: number, isLost?: boolean }} */ { epoch, isLost }, task) => {
+        if (epoch === this.#epoch) this.#answered.add(task);
+        if (epoch === this.#epoch && isLost === true) this.#lost.add(task);
+        this.#look();
+      },
+    );
     context.dispatch(told(ids.CAUGHT_UP), (/** @type {{ epoch: number, step: number }} */ { epoch, step }) => {
       if (epoch === this.#epoch) this.#caughtUp = step;
       this.#look();
@@ -152,7 +174,8 @@ export class TankJob {
     if (this.#isClosed) return;
     const slot = this.slots.find((each) => each.task === task);
     if (error !== undefined) this.events.failed(error);
-    if (slot === undefined) this.#gone.add(task);
+    if (this.pages?.ended(task)) this.change();
+    else if (slot === undefined) this.#gone.add(task);
     else {
       slot.state = "gone";
       this.change();
@@ -160,8 +183,9 @@ export class TankJob {
     this.#look();
   }
 
+  /** Those that have parts: workers from the top down, then bridges. @returns {{ task: number, halo: number }[]} */
   get #running() {
-    return this.slots.filter(({ state }) => state === "running");
+    return [...this.slots.filter(({ state }) => state === "running"), ...(this.pages?.running ?? [])];
   }
 
   /** Gives the rows to the workers that are there, when all have stopped. */
@@ -192,6 +216,7 @@ export class TankJob {
     const epoch = ++this.#epoch;
     const last = this.#plan;
     this.#answered.clear();
+    this.#lost.clear();
     const isThere = (/** @type {number} */ task) => this.#running.some((slot) => slot.task === task);
     const stopping = (last?.members ?? []).filter((task) => this.#isAlive(task));
     for (const task of stopping) this.#tell(task, ids.STOP, { epoch });
@@ -202,8 +227,10 @@ export class TankJob {
     if (last !== undefined && this.isShared) {
       this.#caughtUp = -1;
       const ratio = Math.sqrt(this.pace.pull / last.pace.pull);
-      const { firsts, pace } = last;
-      this.#tell(leader, ids.CATCH_UP, { epoch, firsts, pace, ratio, offset: this.offset });
+      const { firsts, pace, members } = last;
+      const isLost = (/** @type {number} */ task) => !this.#answered.has(task) || this.#lost.has(task);
+      const lost = members.flatMap((task, part) => (this.pages?.guestOf(task) && isLost(task) ? [part] : []));
+      this.#tell(leader, ids.CATCH_UP, { epoch, firsts, pace, ratio, offset: this.offset, lost });
       await this.#until(() => this.#caughtUp >= 0 || !isThere(leader));
       if (this.#caughtUp < 0) {
         this.#isToChange = true;
@@ -219,6 +246,7 @@ export class TankJob {
       step,
       members,
       halos: running.map(({ halo }) => halo),
+      workers: members.filter((task) => this.pages?.guestOf(task) === undefined).length,
       firsts: ids.partsOf(this.size, members.length),
       region: this.region.handle,
       offset: this.offset ?? 0,
@@ -231,6 +259,7 @@ export class TankJob {
 
   /** @param {number} task */
   #isAlive(task) {
+    if (this.pages?.guestOf(task) !== undefined) return this.pages.isAlive(task);
     const slot = this.slots.find((each) => each.task === task);
     return slot === undefined ? this.#leaving.has(task) && !this.#gone.has(task) : slot.state !== "gone";
   }
@@ -285,11 +314,12 @@ export class TankJob {
     for (const { task } of this.#running) this.#tell(task, ids.PUSH, where);
   }
 
-  /** First rows of the workers, and the end; by worker, those that have rows. */
+  /** The parts: first row, and the end; of which worker, or of which page. */
   get parts() {
     const plan = this.#plan;
     return (plan?.members ?? []).map((task, place) => ({
       worker: this.slots.findIndex((slot) => slot.task === task),
+      page: this.pages?.guestOf(task)?.number,
       first: plan?.firsts[place] ?? 0,
       end: plan?.firsts[place + 1] ?? 0,
     }));

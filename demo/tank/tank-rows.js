@@ -52,7 +52,7 @@ export function ownRows(heights, size, { first, count, pace, halo }) {
  * @param {import("./water.js").Pace} pace
  * @returns {number} the step
  */
-export function catchUp(views, firsts, pace) {
+function catchUp(views, firsts, pace) {
   const { steps, heights } = views;
   const count = firsts.length - 1;
   const still = new Float32Array(heights[0].length);
@@ -73,8 +73,28 @@ export function catchUp(views, firsts, pace) {
   }
 }
 
+/**
+ * What a plan begins with: all parts at one step. Parts whose rows are gone go on from their last picture, which is in both
+ * planes, without speed.
+ * @param {ReturnType<typeof viewsOf>} views @param {import("./layout.js").CatchUp} given @returns {number} the step
+ */
+export function toOneStep(views, { firsts, pace, ratio, lost }) {
+  const { steps, speeds } = views;
+  const kept = firsts
+    .slice(1)
+    .flatMap((_, part) => (lost.includes(part) && lost.length < firsts.length - 1 ? [] : [part]));
+  const foremost = Math.max(...kept.map((part) => Atomics.load(steps, part)));
+  for (const part of lost) {
+    Atomics.store(steps, part, foremost);
+    for (const plane of speeds) for (const row of plane.slice(firsts[part], firsts[part + 1])) row.fill(0);
+  }
+  const reached = catchUp(views, firsts, pace);
+  if (ratio !== 1) scale(speeds[reached & 1], ratio);
+  return reached;
+}
+
 /** A step is another time from now on: so is what the water moves in it. @param {Float32Array[]} speeds @param {number} ratio */
-export function scale(speeds, ratio) {
+function scale(speeds, ratio) {
   for (const row of speeds) for (let x = 0; x < row.length; x++) row[x] *= ratio;
 }
 

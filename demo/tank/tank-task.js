@@ -5,7 +5,7 @@ import { Gauge } from "./gauge.js";
 import { Halos } from "./halos.js";
 import * as ids from "./layout.js";
 import { Probe } from "./probe.js";
-import { catchUp, ownRows, pageOffset, scale, sharedRows } from "./tank-rows.js";
+import { ownRows, pageOffset, sharedRows, toOneStep } from "./tank-rows.js";
 import { push, stepRows } from "./water.js";
 
 /** @typedef {import("./layout.js").Plan} Plan */
@@ -91,9 +91,7 @@ context.dispatch(told(ids.STOP), (/** @type {{ epoch: number }} */ { epoch }) =>
 });
 context.dispatch(told(ids.CATCH_UP), (/** @type {import("./layout.js").CatchUp} */ given) => {
   views ??= ids.viewsOf(client.bytes.buffer, given.offset, size);
-  const reached = catchUp(views, given.firsts, given.pace);
-  if (given.ratio !== 1) scale(views.speeds[reached & 1], given.ratio);
-  tell(ids.CAUGHT_UP, { epoch: given.epoch, step: reached });
+  tell(ids.CAUGHT_UP, { epoch: given.epoch, step: toOneStep(views, given) });
 });
 context.dispatch(told(ids.PUSH), (/** @type {import("./water.js").Lift} */ where) => {
   if (plan === undefined) return;
@@ -146,7 +144,7 @@ async function go() {
   if (!isShared) show(step === stop || isPaused);
   if (gauge.isDue) {
     const peer = plan.members[1];
-    if (place === 0 && peer !== undefined) await probe.measure(peer, () => plan === undefined || isOver);
+    if (place === 0 && plan.workers > 1) await probe.measure(peer, () => plan === undefined || isOver);
     tell(ids.REPORT, { task: client.task, ...gauge.report(halos.puts + probe.balls) });
   }
   return true;

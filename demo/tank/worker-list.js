@@ -17,21 +17,21 @@ export class WorkerList {
 
   /**
    * @param {import("./tank-job.js").Slot[]} slots
-   * @param {{ worker: number, first: number, end: number }[]} parts
+   * @param {{ worker: number, page?: number, first: number, end: number }[]} parts
    * @param {number} size rows of the tank
    */
   show(slots, parts, size) {
-    const living = parts.filter(({ worker }) => slots[worker]?.state === "running");
+    const living = parts.filter(({ worker, page }) => page !== undefined || slots[worker]?.state === "running");
     const gone = [...slots.entries()].filter(([, { state }]) => state === "gone").map(([worker]) => worker);
     const text = JSON.stringify([living, gone, size]);
     if (text === this.#shown) return;
     this.#shown = text;
     const focused = /** @type {HTMLElement | null} */ (document.activeElement)?.dataset.worker;
     this.parts.replaceChildren(
-      ...living.map(({ worker, first, end }) => {
+      ...living.map(({ worker, page, first, end }) => {
         const item = document.createElement("li");
         item.style.flexGrow = String((end - first) / size);
-        item.append(this.#button(worker, "Kill", "kill"));
+        item.append(page === undefined ? this.#button(worker, "Kill", "kill") : `page ${page}`);
         return item;
       }),
     );
