@@ -21,7 +21,7 @@ let folder: string;
 beforeAll(async () => {
   browser = await openBrowser();
   folder = mkdtempSync(join(tmpdir(), "pamir-more-"));
-  await buildDemo(folder);
+  await buildDemo(folder, { hasClang: false });
   if (PICTURES !== undefined) mkdirSync(PICTURES, { recursive: true });
 });
 
