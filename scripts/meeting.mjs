@@ -25,6 +25,10 @@ function ownAddress() {
   return found.address;
 }
 
+/** Browsers isolate pages of this machine, and by HTTPS. At others they find fault with the headers. @param {import("node:http").IncomingMessage} request */
+const headersFor = ({ headers }) =>
+  /^(localhost|127\.|\[::1\])/.test(headers.host ?? "") || headers["x-forwarded-proto"] === "https" ? ISOLATION : {};
+
 /** @param {string} address */
 const bracketed = (address) => (address.includes(":") ? `[${address}]` : address);
 
@@ -89,7 +93,6 @@ export async function openMeeting(folder, { port: wanted, host: name = "localhos
   const isLocal = LOCAL.includes(name);
   const address = ANY.includes(name) ? ownAddress() : name;
   const jobs = new Jobs(bracketed(address));
-  const files = filesOf(folder, ISOLATION);
   /** @type {import("node:http").RequestListener} */
   const answer = (request, response) => {
     const { method, url = "/", headers } = request;
@@ -102,7 +105,7 @@ export async function openMeeting(folder, { port: wanted, host: name = "localhos
       }
       jobs.tickets().then(
         (tickets) => {
-          response.writeHead(200, { "content-type": "application/json", "cache-control": "no-store", ...ISOLATION });
+          response.writeHead(200, { "content-type": "application/json", "cache-control": "no-store" });
           response.end(JSON.stringify({ tickets, lifetime: LIFETIME }));
         },
         (error) => response.writeHead(500).end(error.message),
@@ -110,11 +113,11 @@ export async function openMeeting(folder, { port: wanted, host: name = "localhos
     } else if (pathname === "/" || pathname === "/index.html") {
       const meeting = { address: isLocal ? "./" : `http://${bracketed(address)}:${port}/`, isLocal, command };
       const text = JSON.stringify(meeting).replaceAll("&", "&amp;").replaceAll('"', "&quot;");
-      for (const [header, value] of Object.entries(ISOLATION)) response.setHeader(header, value);
+      for (const [header, value] of Object.entries(headersFor(request))) response.setHeader(header, value);
       response.setHeader("content-type", "text/html; charset=utf-8");
       const html = readFileSync(join(folder, "index.html"), "utf8");
       response.end(html.replace('<html lang="en"', () => `<html lang="en" data-meeting="${text}"`));
-    } else files(request, response);
+    } else filesOf(folder, headersFor(request))(request, response);
   };
   const servers = [createServer(answer)];
   // Threads of a page share memory if it comes from localhost, or by HTTPS: so it listens there in any case.

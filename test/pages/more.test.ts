@@ -2,7 +2,7 @@
 // painted on, closed under load, and comes again; tickets that are used, wrong or dead are answered in words.
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
-import { tmpdir } from "node:os";
+import { networkInterfaces, tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Browser, BrowserContextOptions, Page } from "playwright";
 import { afterAll, beforeAll, expect, it } from "vitest";
@@ -46,10 +46,10 @@ interface Room {
 async function room(
   query: string,
   body: (room: Room) => Promise<void>,
-  options: BrowserContextOptions = {},
+  { host, ...view }: BrowserContextOptions & { readonly host?: string } = {},
 ): Promise<void> {
-  const meeting = await openMeeting(folder, { port: await freePort(), command: "npm run demo" });
-  const context = await browser.newContext({ viewport: { width: 1000, height: 900 }, ...options });
+  const meeting = await openMeeting(folder, { port: await freePort(), host, command: "npm run demo" });
+  const context = await browser.newContext({ viewport: { width: 1000, height: 900 }, ...view });
   const wrong: string[] = [];
   const open = async (url: string) => {
     const page = await context.newPage();
@@ -256,6 +256,32 @@ it("a host that has gone: the page says so in words, and so does the button", as
     await Promise.all([meeting.close(), other.close()]);
   }
 });
+
+const hasNetwork = Object.values(networkInterfaces())
+  .flatMap((each) => each ?? [])
+  .some(({ family, internal }) => family === "IPv4" && !internal);
+
+it.skipIf(!hasNetwork)("a page by plain HTTP from another machine is not isolated: it says so, and has its rows", () =>
+  room(
+    "grid=64&workers=1&rate=1000",
+    async (given) => {
+      const { page } = given;
+      expect(await page.getByText("The server of this page listens on this machine alone").isVisible()).toBe(false);
+      const guest = await joined(given);
+      expect(new URL(guest.url()).hostname).not.toBe("localhost");
+      expect(await guest.evaluate("crossOriginIsolated")).toBe(false);
+      await guest.getByText("This page is not cross-origin isolated, as no page is that comes by plain HTTP").waitFor();
+      await goesOn(guest, 20);
+      await isRight(page, 64);
+      // The tank, from there: it takes no pages, and says why.
+      const other = await given.open(`${new URL("./", guest.url())}?grid=64&workers=1`);
+      await other.getByText("One worker runs the tank by pamir").waitFor(PATIENCE);
+      await other.getByRole("button", { name: "Invite a page" }).click();
+      await other.getByText("This page is not cross-origin isolated, and a tank without shared memory").waitFor();
+    },
+    { host: "0.0.0.0" },
+  ),
+);
 
 it("a static host: it says why no page can join, and how one could; nothing is offered that fails", () =>
   serve(filesOf(folder, ISOLATION), (url) =>
