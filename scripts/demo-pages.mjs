@@ -48,6 +48,14 @@ export const CODE = {
     ],
     ["more/bridge-task.js", "the page was closed: the others share its rows", "link.whenEnded("],
   ],
+  tree: [
+    [
+      "strip/tree-task.js",
+      "a task of an allreduce in a tree of messages",
+      "const { members }",
+      "context.sendImmediate(page, SUM",
+    ],
+  ],
   card: [["ping-pong.js", "half a round trip between two tasks", "export function pingPong(", "}"]],
   frames: [
     ["frames.js", "the engine is another thread, or not", "const options = { tasks: 2,", "const job = await launch("],

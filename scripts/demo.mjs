@@ -61,7 +61,7 @@ export async function buildDemo(folder, { address, hasClang = true } = {}) {
     entryPoints: Object.fromEntries(
       [
         ...scripts,
-        ...["tank/tank-task.js", "tank/tank-post-worker.js"],
+        ...["tank/tank-task.js", "tank/tank-post-worker.js", "strip/tree-task.js"],
         ...["c/rank-task.js", "c/compile-worker.js"],
         ...["more/more.js", "more/guest-worker.js", "more/bridge-task.js"],
       ].map((file) => [basename(file, ".js"), join(root, "demo", file)]),

@@ -44,6 +44,7 @@ export function makePanel(element) {
     fit: make("button", { type: "button" }, ["Show all"]),
     previous: button("⇤", "Previous message"),
     next: button("⇥", "Next message"),
+    tour: make("button", { type: "button" }, ["Step through an allreduce"]),
     save: make("button", { type: "button" }, ["Open in Perfetto"]),
   };
   const place = slider("Time");
@@ -68,8 +69,9 @@ export function makePanel(element) {
     LEGEND.map(([kind, text]) => make("li", {}, [make("i", { class: `strip-${kind}`, "aria-hidden": "true" }), text])),
   );
   const help = make("p", { class: "strip-note" }, [
-    "Drag to scrub, pinch or turn the wheel to zoom (after a click), click an arrow. Keys: ← → scrub, + − zoom, Home shows all, space holds, P and N go from message to message.",
+    "Drag to scrub, pinch or turn the wheel to zoom (after a click), click an arrow. Keys: ← → scrub, + − zoom, Home shows all, space holds, P and N go from message to message, and from round to round of an allreduce.",
   ]);
+  const tour = make("div", { class: "strip-tour", hidden: "" });
   const paused = make("div", { class: "strip-paused" }, [place.row, steps.row, stepsText]);
   element.classList.add("strip");
   const groups = [
@@ -77,6 +79,7 @@ export function makePanel(element) {
     [buttons.earlier, buttons.later],
     [buttons.zoomIn, buttons.zoomOut, buttons.fit],
     [buttons.previous, buttons.next],
+    [buttons.tour],
     [buttons.save],
   ].map((group) => make("div", { class: "strip-group" }, group));
   element.replaceChildren(
@@ -84,6 +87,7 @@ export function makePanel(element) {
     picture,
     legend,
     note,
+    tour,
     paused,
     chosen,
     perfetto,
@@ -100,6 +104,7 @@ export function makePanel(element) {
     chosen,
     note,
     perfetto,
+    tour,
     paused,
   };
 }

@@ -59,6 +59,8 @@ class Strip {
   #lastSummary = 0;
   #frame = 0;
   #isOver = false;
+  /** The walk through an allreduce that is shown. @type {import("./tour.js").Tour | undefined} */
+  tour;
 
   /** @param {HTMLElement} element @param {() => Job | undefined} getJob */
   constructor(element, getJob) {
@@ -79,6 +81,7 @@ class Strip {
       fit: () => this.#fit(),
       previous: () => this.#choose(-1),
       next: () => this.#choose(1),
+      tour: () => void this.#startTour(),
       save: () => void this.#save(),
     };
     for (const [name, button] of Object.entries(buttons)) {
@@ -95,8 +98,8 @@ class Strip {
       "-": act.zoomOut,
       Home: act.fit,
       " ": act.pause,
-      p: act.previous,
-      n: act.next,
+      p: () => (this.tour === undefined ? act.previous() : this.tour.step(-1)),
+      n: () => (this.tour === undefined ? act.next() : this.tour.step(1)),
       Escape: () => this.#select(undefined),
     };
     listen(picture, {
@@ -215,10 +218,60 @@ class Strip {
     }
   }
 
+  /** Runs an allreduce, and shows it round by round. */
+  async #startTour() {
+    const { buttons, tour } = this.panel;
+    this.isLive = false;
+    this.#endTour();
+    this.#showMode();
+    buttons.tour.disabled = true;
+    this.#note("Tasks start, and add up their numbers …");
+    try {
+      const { Tour } = await import("./tour.js");
+      const show = (/** @type {Trace} */ trace) => {
+        this.show(trace);
+        return this.model;
+      };
+      const walk = new Tour(tour, { show, highlight: (arrows) => this.#highlight(arrows), reader: this.reader });
+      tour.hidden = false;
+      await walk.run();
+      this.tour = walk;
+      this.#note("");
+    } catch (error) {
+      tour.hidden = true;
+      this.#note(`Nothing to see: ${/** @type {Error} */ (error).message}.`);
+    } finally {
+      buttons.tour.disabled = false;
+    }
+  }
+
+  #endTour() {
+    this.tour = undefined;
+    this.panel.tour.hidden = true;
+  }
+
+  /** Makes arrows stand out, where they are. @param {Arrow[]} arrows */
+  #highlight(arrows) {
+    const { model, range } = this;
+    range.fit();
+    if (arrows.length > 0) {
+      const times = arrows.flatMap(({ lane, place }) => {
+        const { send } = model.lanes[lane].tracks;
+        return [send.begin[place], model.lanes[send.peerLane(place)].tracks.handler.begin[send.peer(place)]];
+      });
+      const [from, to] = [Math.min(...times), Math.max(...times)];
+      // A third of the picture is what was before and comes after.
+      range.show(from - (to - from) / 4, to + (to - from) / 4);
+    }
+    this.#moved();
+    this.#steps = arrows;
+  }
+
   /** Reads the whole ring once, and stays with it. */
   async pause() {
     const job = this.getJob() ?? this.#job;
     this.isLive = false;
+    this.#endTour();
     this.#showMode();
     if (job === undefined) return;
     this.#follow(job);
@@ -241,6 +294,7 @@ class Strip {
 
   resume() {
     this.isLive = true;
+    this.#endTour();
     this.#span = undefined;
     this.#select(undefined);
     this.#showMode();
@@ -313,7 +367,7 @@ class Strip {
     place.disabled = room <= 0;
     this.#steps = [];
     const count = this.#count();
-    const found = this.#messages().length;
+    const found = this.#messages(count).length;
     steps.value = "0";
     steps.max = String(found);
     steps.disabled = found === 0;
@@ -329,10 +383,10 @@ class Strip {
     return model.lanes.reduce((sum, { tracks }) => sum + inLane(tracks.send), 0);
   }
 
-  /** The messages that are sent in the picture, in order; of too many, none. @returns {Arrow[]} */
-  #messages() {
+  /** The messages that are sent in the picture, in order; of too many, none. @param {number} count of them @returns {Arrow[]} */
+  #messages(count = this.#count()) {
     const { model, range } = this;
-    if (this.#count() > STEPS_MAX) return [];
+    if (count > STEPS_MAX) return [];
     /** @type {Arrow[]} */
     const found = [];
     for (const [lane, { tracks }] of model.lanes.entries()) {

@@ -26,8 +26,12 @@ beforeAll(async () => {
   const icon = '<link rel="icon" href="data:,"><title>strip</title>';
   writeFileSync(join(folder, "index.html"), `<!doctype html><html lang="en">${head}${icon}${links}${body}</html>`);
   await build({
-    entryPoints: ["strip-page", "strip-task"].map((name) => resolve("test/pages/programs", `${name}.ts`)),
+    entryPoints: [
+      ...["strip-page", "strip-task"].map((name) => resolve("test/pages/programs", `${name}.ts`)),
+      resolve("demo/strip/tree-task.js"),
+    ],
     outdir: folder,
+    entryNames: "[name]",
     bundle: true,
     format: "esm",
     logLevel: "error",
@@ -63,7 +67,7 @@ async function visit(view: View, body: (page: Page) => Promise<void>): Promise<v
       });
       page.on("pageerror", (error) => wrong.push(String(error)));
       await page.goto(url);
-      await page.waitForFunction("globalThis.strip !== undefined");
+      await page.waitForFunction("globalThis.strip.model !== undefined");
       await body(page);
       expect(wrong).toEqual([]);
     } finally {
@@ -295,6 +299,48 @@ it("a trace of a million events is there, and is scrubbed and zoomed", () =>
     await page.getByRole("button", { name: "Show all" }).click();
     if (PICTURES !== undefined) await page.screenshot({ path: join(PICTURES, "strip-million.png"), fullPage: true });
   }));
+
+it.each([{ width: 1000 }, { width: 390, headers: {} }])("steps through an allreduce as a tree, at %o", (view) =>
+  visit(view, async (page) => {
+    await page.getByRole("button", { name: "Step through an allreduce" }).click();
+    await page.waitForFunction("strip.tour !== undefined");
+    // The sums that the tasks got by the operation, and what the messages of its trace add up to.
+    expect(await page.evaluate("[strip.tour.sums, strip.tour.sum]")).toEqual([Array(8).fill(36), 36]);
+    expect(await page.evaluate("[strip.model.lanes.length, strip.model.arrows]")).toEqual([8, 14]);
+    const texts = () => page.locator(".strip-tour li").allInnerTexts();
+    expect((await texts())[0]).toMatch(/^8 tasks add up their numbers, .*: 14 messages in 6 rounds\.$/);
+    // By keyboard: the button that goes on has the focus.
+    const rounds: string[][] = [];
+    for (let round = 1; round <= 6; round++) {
+      await page.keyboard.press("Enter");
+      await page.getByRole("heading", { name: `Round ${round} of 6` }).waitFor();
+      rounds.push(await texts());
+      const seen = await page.evaluate(`(() => {
+        const { rounds } = strip.tour, { range, model } = strip;
+        const sends = rounds[${round - 1}].arrows.map(({ lane, place }) => [model.lanes[lane].tracks.send, place]);
+        return sends.every(([send, at]) => send.begin[at] >= range.from && send.arrival[at] <= range.to);
+      })()`);
+      expect(seen).toBe(true);
+    }
+    expect(rounds[0]!.toSorted()).toEqual([
+      "task 2 sends its number, 2, to task 1, which has 3 now.",
+      "task 4 sends its number, 4, to task 3, which has 7 now.",
+      "task 6 sends its number, 6, to task 5, which has 11 now.",
+      "task 8 sends its number, 8, to task 7, which has 15 now.",
+    ]);
+    expect(rounds.flat().filter((text) => text.includes("the sum of all, 36,"))).toHaveLength(7);
+    expect(rounds[5]!.at(-1)).toBe("Now each task has 36.");
+    await picture(page).focus();
+    await page.keyboard.press("p");
+    await page.getByRole("heading", { name: "Round 5 of 6" }).waitFor();
+    expect(await texts()).toEqual(rounds[4]);
+    expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(view.width);
+    if (PICTURES !== undefined)
+      await page.screenshot({ path: join(PICTURES, `tree-${view.width}.png`), fullPage: true });
+    await page.getByRole("button", { name: "Live" }).click();
+    expect(await page.locator(".strip-tour").isVisible()).toBe(false);
+  }),
+);
 
 it("with reduced motion nothing moves before it is asked for", () =>
   visit({ reducedMotion: "reduce" }, async (page) => {
