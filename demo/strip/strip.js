@@ -52,6 +52,8 @@ class Strip {
   #ended = new Map();
   /** A span that was chosen while live, in microseconds. @type {number | undefined} */
   #span;
+  /** Tasks of the job when it was first seen: later ones were spawned. */
+  #began = 0;
   #isReading = false;
   #isDrawn = false;
   #lastRead = 0;
@@ -141,6 +143,8 @@ class Strip {
     if (this.#isOver) return;
     this.#frame = requestAnimationFrame(this.#tick);
     const now = performance.now();
+    const job = this.getJob();
+    if (this.isLive && job !== undefined) this.#follow(job);
     const { top, bottom } = this.panel.canvas.getBoundingClientRect();
     const isSeen = bottom > 0 && top < innerHeight;
     if (this.isLive && isSeen && now - this.#lastRead >= LIVE_MS) {
@@ -155,7 +159,6 @@ class Strip {
   async #readLive() {
     const job = this.getJob();
     if (job === undefined || this.#isReading) return;
-    this.#follow(job);
     this.#isReading = true;
     try {
       const given = this.reader.live(job);
@@ -173,6 +176,7 @@ class Strip {
   #follow(job) {
     if (job === this.#job) return;
     this.#job = job;
+    this.#began = job.tasks;
     this.#ended.clear();
   }
 
@@ -202,8 +206,9 @@ class Strip {
     this.#steps = [];
   }
 
-  /** Lanes of tasks that have ended, end: with the last of their events, if no other task's event says when. @param {Job} job */
+  /** Lanes of spawned tasks say so. Lanes of tasks that have ended, end: with the last of their events, if no other task's event says when. @param {Job} job */
   #findEnds(job) {
+    for (const lane of this.model.lanes) if (lane.task >= this.#began) lane.name = `task ${lane.task}, spawned`;
     const now = performance.now();
     if (now - this.#lastEnded > ENDED_MS) {
       this.#lastEnded = now;

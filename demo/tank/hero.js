@@ -216,7 +216,12 @@ export class Hero {
     if (tank === undefined) return;
     const isLast = tank.slots.filter(({ state }) => state === "running").length <= 1;
     if (tank.by === "pamir") {
-      this.#say(`Worker ${worker + 1} is killed${isLast ? ": none is left, and the water stands still" : ""}.`);
+      const still = this.#isStill
+        ? " The tank is paused: the others get its rows, and go on from there once it runs."
+        : "";
+      this.#say(
+        `Worker ${worker + 1} is killed${isLast ? ": none is left, and the water stands still." : `.${still}`}`,
+      );
     } else {
       const lost = "its rows are lost, no neighbor hears of it, and each would wait for ever";
       this.#say(`Worker ${worker + 1} is killed: ${lost}. The page knows, and has begun again with still water.`);

@@ -1,12 +1,12 @@
 // The space-time strip, on a page of its own: by pointer, wheel, touch and keyboard, live and paused, a task killed, a trace of
 // many events, without isolation.
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
-import { build } from "esbuild";
+import { mkdirSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
 import type { Browser, Page } from "playwright";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { faultsOfTrace } from "../support/trace-format.js";
+import { buildStrip, HAS_LANES, ROUNDS } from "./strip-folder.js";
 import { filesOf, ISOLATION, openBrowser, serve } from "./support.js";
 
 /** Where a machine that keeps pictures wants them. */
@@ -15,34 +15,17 @@ const PATIENCE = 60_000;
 
 let browser: Browser;
 let folder: string;
+let remove: (() => void) | undefined;
 
 beforeAll(async () => {
   browser = await openBrowser();
-  folder = mkdtempSync(join(tmpdir(), "pamir-strip-"));
-  for (const name of ["style.css", "strip.css"]) cpSync(resolve("demo", name), join(folder, name));
-  const head = '<meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark">';
-  const links = ["style.css", "strip.css"].map((name) => `<link rel="stylesheet" href="${name}">`).join("");
-  const body = '<main><h1>Strip</h1><div id="strip"></div></main><script type="module" src="strip-page.js"></script>';
-  const icon = '<link rel="icon" href="data:,"><title>strip</title>';
-  writeFileSync(join(folder, "index.html"), `<!doctype html><html lang="en">${head}${icon}${links}${body}</html>`);
-  await build({
-    entryPoints: [
-      ...["strip-page", "strip-task"].map((name) => resolve("test/pages/programs", `${name}.ts`)),
-      resolve("demo/strip/tree-task.js"),
-    ],
-    outdir: folder,
-    entryNames: "[name]",
-    bundle: true,
-    format: "esm",
-    logLevel: "error",
-    alias: { pamir: resolve("dist/index.js") },
-  });
+  ({ folder, remove } = await buildStrip());
   if (PICTURES !== undefined) mkdirSync(PICTURES, { recursive: true });
 });
 
 afterAll(async () => {
   await browser?.close();
-  rmSync(folder, { recursive: true, force: true });
+  remove?.();
 });
 
 interface View {
@@ -76,7 +59,6 @@ async function visit(view: View, body: (page: Page) => Promise<void>): Promise<v
   });
 }
 
-const ROUNDS = 100_000;
 const label = (page: Page) => page.locator("canvas").getAttribute("aria-label");
 const range = (page: Page) =>
   page.evaluate("({ from: strip.range.from, to: strip.range.to, span: strip.range.span })") as Promise<{
@@ -86,13 +68,17 @@ const range = (page: Page) =>
   }>;
 const startJob = async (page: Page) => {
   await page.evaluate(`start(${ROUNDS})`);
-  await page.waitForFunction(
-    "strip.model.lanes.filter(({ tracks }) => tracks.handler.size > 0).length === 4 && strip.model.arrows > 10",
-  );
+  await page.waitForFunction(HAS_LANES);
 };
 const pause = async (page: Page) => {
   await page.getByRole("button", { name: "Hold" }).click();
   await page.waitForFunction("!strip.isLive && strip.panel.note.textContent === ''");
+};
+/** What axe finds. */
+const faults = async (page: Page) => {
+  await page.evaluate(readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8"));
+  const { violations } = await page.evaluate<{ violations: { id: string; nodes: { html: string }[] }[] }>("axe.run()");
+  return violations.map(({ id, nodes }) => [id, ...nodes.map(({ html }) => html)]);
 };
 const picture = (page: Page) => page.getByRole("group", { name: "Picture" });
 
@@ -121,6 +107,7 @@ it.each([
     expect(Math.max(0, handler! - send!)).toBeCloseTo(lane!, 3);
     expect(runs).toBeGreaterThan(0);
     expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(view.width);
+    expect(await faults(page)).toEqual([]);
     if (PICTURES !== undefined) {
       const name = `strip-${view.width}-${view.colorScheme}.png`;
       await page.screenshot({ path: join(PICTURES, name), fullPage: true });
@@ -269,6 +256,13 @@ it("the lane of a task that is killed ends; the others go on; the next job has l
     await page.getByRole("button", { name: "Live" }).click();
     await startJob(page);
     expect(await page.evaluate("strip.model.lanes.some(({ ended }) => Number.isFinite(ended))")).toBe(false);
+    // A task that comes later says so.
+    await page.evaluate("spawn()");
+    await page.waitForFunction("strip.model.lanes.length === 6");
+    expect(await page.evaluate("strip.model.lanes.map(({ name }) => name).slice(4)")).toEqual([
+      "task 4",
+      "task 5, spawned",
+    ]);
   }));
 
 it("a trace of a million events is there, and is scrubbed and zoomed", () =>
@@ -334,6 +328,7 @@ it.each([{ width: 1000 }, { width: 390, headers: {} }])("steps through an allred
     await page.keyboard.press("p");
     await page.getByRole("heading", { name: "Round 5 of 6" }).waitFor();
     expect(await texts()).toEqual(rounds[4]);
+    expect(await faults(page)).toEqual([]);
     expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(view.width);
     if (PICTURES !== undefined)
       await page.screenshot({ path: join(PICTURES, `tree-${view.width}.png`), fullPage: true });

@@ -189,6 +189,20 @@ it("a worker is killed: the others hear SHUTDOWN, share its rows, and it comes b
     await isRight(page, 64);
   }));
 
+it("a worker is killed while the tank is paused: the page says so, and the others go on once it runs", () =>
+  visit({ query: "grid=64&workers=3&rate=1000" }, async (page) => {
+    await reaches(page, 20);
+    const step = await page.evaluate("tank.still()");
+    await page.getByRole("button", { name: "Kill worker 2" }).click();
+    await page.getByText("Worker 2 is killed. The tank is paused: the others get its rows").waitFor();
+    await expect.poll(() => workers(page).count(), PATIENCE).toBe(2);
+    expect(await page.evaluate("tank.still()")).toBe(step);
+    await page.getByRole("button", { name: "Run" }).click();
+    await page.getByText(/^Worker 2 is gone\. The others/).waitFor(PATIENCE);
+    await goesOn(page);
+    await isRight(page, 64);
+  }));
+
 it("all workers are killed, by keys: the water stands still, and goes on from there", () =>
   visit({ query: "grid=64&workers=2&rate=1000" }, async (page) => {
     await reaches(page, 20);

@@ -9,7 +9,14 @@ const WORKERS = 4;
 
 async function start(rounds: number): Promise<void> {
   await job?.terminate();
-  const options = { tasks: WORKERS + 1, join: true, trace: true, args: { rounds }, heapBytes: 2 ** 23 } as const;
+  const options = {
+    tasks: WORKERS + 1,
+    maxTasks: WORKERS + 2,
+    join: true,
+    trace: true,
+    args: { rounds },
+    heapBytes: 2 ** 23,
+  } as const;
   job = await launch(new URL("./strip-task.js", import.meta.url), { ...options, onError: "ignore" });
   job.client?.createContext();
 }
@@ -37,6 +44,7 @@ Object.assign(globalThis, {
   strip,
   start,
   showSynthetic: (tasks: number, messages: number) => strip.show(synthetic(tasks, messages)),
+  spawn: () => job?.spawn(),
   kill: (task: number) => job?.terminate(task),
   text: () => String(job?.trace()),
 });
