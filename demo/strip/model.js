@@ -30,6 +30,10 @@ export class Lane {
   }
 }
 
+/** Milliseconds of a slice in which a long trace is taken up; events between two looks at the clock. */
+const SLICE_MS = 8;
+const SLICE_EVENTS = 256;
+
 export class StripModel {
   /** @type {Lane[]} */
   lanes = [];
@@ -48,6 +52,25 @@ export class StripModel {
     const builder = new Builder(this, (origin - base) * 1000);
     for (const event of traceEvents) builder.add(event);
     builder.finish();
+  }
+
+  /**
+   * As the constructor, of a long trace: in slices, between which the page does other things.
+   * @param {Pick<Trace, "traceEvents" | "origin">} trace
+   * @param {number} [base]
+   */
+  static async inSlices({ traceEvents, origin }, base = origin) {
+    const model = new StripModel({ traceEvents: [], origin }, base);
+    const builder = new Builder(model, (origin - base) * 1000);
+    let start = performance.now();
+    for (const [place, event] of traceEvents.entries()) {
+      builder.add(event);
+      if (place % SLICE_EVENTS > 0 || performance.now() - start < SLICE_MS) continue;
+      await new Promise((resolve) => setTimeout(resolve));
+      start = performance.now();
+    }
+    builder.finish();
+    return model;
   }
 
   /** The lane of a task. @param {number} task */

@@ -197,11 +197,16 @@ class Strip {
     this.redraw();
   }
 
-  /** Takes over a trace; all times lie on one axis. @param {Trace} trace */
-  #take(trace) {
-    if (trace.origin > 0) this.#base ??= trace.origin;
+  /** All times lie on one axis. @param {Trace} trace */
+  #baseOf({ origin }) {
+    if (origin > 0) this.#base ??= origin;
+    return this.#base ?? origin;
+  }
+
+  /** Takes over a trace. @param {Trace} trace @param {StripModel} [model] of it */
+  #take(trace, model = new StripModel(trace, this.#baseOf(trace))) {
     this.#trace = trace;
-    this.model = new StripModel(trace, this.#base ?? trace.origin);
+    this.model = model;
     this.#chosen = undefined;
     this.#steps = [];
   }
@@ -272,7 +277,7 @@ class Strip {
     this.#steps = arrows;
   }
 
-  /** Reads the whole ring once, and stays with it. */
+  /** Reads the rings once, as far back as a moment allows, and stays with that. */
   async pause() {
     const job = this.getJob() ?? this.#job;
     this.isLive = false;
@@ -280,13 +285,16 @@ class Strip {
     this.#showMode();
     if (job === undefined) return;
     this.#follow(job);
-    this.#note("Reading all events …");
+    this.#note("Reading the events …");
     // The page shows the button and the note first.
     await new Promise((resolve) => setTimeout(resolve, 30));
     try {
       const { from, to } = this.range;
       const had = this.model.events > 0;
-      this.show(await this.reader.all(job));
+      const trace = await this.reader.all(job);
+      const model = await StripModel.inSlices(trace, this.#baseOf(trace));
+      if (this.isLive) return;
+      this.show(trace, model);
       this.#lastEnded = 0;
       this.#findEnds(job);
       if (had) this.range.show(from, to);
@@ -305,10 +313,10 @@ class Strip {
     this.#showMode();
   }
 
-  /** Shows a trace, of this job or from a file, and stops following. @param {Trace} trace */
-  show(trace) {
+  /** Shows a trace, of this job or from a file, and stops following. @param {Trace} trace @param {StripModel} [model] of it */
+  show(trace, model) {
     this.isLive = false;
-    this.#take(trace);
+    this.#take(trace, model);
     const { begin, end } = this.model;
     this.range.limit(begin, end);
     this.range.fit();

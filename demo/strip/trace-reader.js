@@ -7,6 +7,8 @@ import { tickOf } from "../times.js";
 
 /** Milliseconds that a reading may keep the page: a frame has 16, and others need them, too. */
 const READ_MS = 2.5;
+/** Milliseconds that a reading may keep the page when it is asked for. */
+const HOLD_MS = 100;
 const EVENTS_MIN = 24;
 const EVENTS_MAX = 1000;
 /** Without shared memory each task is asked by a message: milliseconds to wait for it. */
@@ -32,9 +34,10 @@ export class TraceReader {
     return trace;
   }
 
-  /** All events of all rings. @param {Job} job @returns {Promise<Trace>} */
+  /** The events of all rings, if that takes a moment, else the last of them. @param {Job} job @returns {Promise<Trace>} */
   async all(job) {
-    return this.isShared ? job.trace() : await job.traceAll({ timeout: ANSWER_MS });
+    if (!this.isShared) return await job.traceAll({ timeout: ANSWER_MS });
+    return job.trace({ events: Math.round((this.#events * HOLD_MS) / READ_MS) });
   }
 
   /** Tasks that have ended. @param {Job} job @returns {ReadonlySet<number>} */

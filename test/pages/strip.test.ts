@@ -294,6 +294,21 @@ it("a trace of a million events is there, and is scrubbed and zoomed", () =>
     if (PICTURES !== undefined) await page.screenshot({ path: join(PICTURES, "strip-million.png"), fullPage: true });
   }));
 
+it("a long trace that is taken up in slices has the same lanes and arrows", () =>
+  visit({}, async (page) => {
+    const [isSame, turns, arrows] = (await page.evaluate(`(async () => {
+      let turns = 0, isOver = false;
+      const turn = () => { turns++; if (!isOver) setTimeout(turn); };
+      setTimeout(turn);
+      const [whole, sliced] = await inSlices(5, 100_000);
+      isOver = true;
+      return [JSON.stringify(whole) === JSON.stringify(sliced), turns, sliced.arrows];
+    })()`)) as [boolean, number, number];
+    expect([isSame, arrows]).toEqual([true, 100_000]);
+    // The page had its turn in between.
+    expect(turns).toBeGreaterThan(2);
+  }));
+
 it.each([{ width: 1000 }, { width: 390, headers: {} }])("steps through an allreduce as a tree, at %o", (view) =>
   visit(view, async (page) => {
     await page.getByRole("button", { name: "Step through an allreduce" }).click();

@@ -1,5 +1,6 @@
 // A page with a strip alone: four tasks that exchange halos, or a trace that the test has made.
 import { type Job, launch, type Trace } from "pamir";
+import { StripModel } from "../../../demo/strip/model.js";
 import { mountStrip } from "../../../demo/strip/strip.js";
 
 let job: Job | undefined;
@@ -44,6 +45,10 @@ Object.assign(globalThis, {
   strip,
   start,
   showSynthetic: (tasks: number, messages: number) => strip.show(synthetic(tasks, messages)),
+  inSlices: async (tasks: number, messages: number) => {
+    const trace = synthetic(tasks, messages);
+    return [new StripModel(trace), await StripModel.inSlices(trace)];
+  },
   spawn: () => job?.spawn(),
   kill: (task: number) => job?.terminate(task),
   text: () => String(job?.trace()),
