@@ -92,12 +92,14 @@ describe.each(["index.html", "frames.html"] as const)("%s", (name) => {
         const boxes: [string, Box][] = [];
         for (const part of PARTS[name]) boxes.push([part, (await page.locator(part).first().boundingBox()) as Box]);
         lieApart(boxes);
-        const places = Object.fromEntries(boxes.map(([part, box]) => [part, [box.x, box.width].map(Math.round)]));
+        const places: Facts[string] = Object.fromEntries(
+          boxes.map(([part, box]) => [part, [Math.round(box.x), Math.round(box.width)] as const]),
+        );
         const key = `${name} ${width}`;
-        if (isWriting) written[key] = places as Facts[string];
+        if (isWriting) written[key] = places;
         else {
           expect(Object.keys(places)).toEqual(Object.keys(known[key] ?? {}));
-          for (const [part, [x = 0, wide = 0]] of Object.entries(places)) {
+          for (const [part, [x, wide]] of Object.entries(places)) {
             const [knownX, knownWidth] = known[key]?.[part] ?? [0, 0];
             expect(Math.abs(x - knownX), `${part} begins at ${x}, not at ${knownX}`).toBeLessThanOrEqual(TOLERANCE);
             expect(
