@@ -7,8 +7,10 @@ import { createServer } from "vite";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { sequential } from "../../demo/tank/water.js";
 import { buildDemo } from "../../scripts/demo.mjs";
+import { openMeeting } from "../../scripts/meeting.mjs";
 import type { Outcome } from "../browser/isolated/conformance/vitest.js";
 import { ALIAS, DEPENDENCIES, ENVIRONMENT, ISOLATION, shims } from "../browser/shims.js";
+import { freePort } from "../support/free-port.js";
 import { isFirefoxSkipped, openFirefox } from "./firefox.js";
 import { filesOf, serve } from "./support.js";
 import { type AnyPage, buildPages, hosted, talk } from "./web-hosted.js";
@@ -124,6 +126,35 @@ describe.skipIf(isFirefoxSkipped())("Firefox", () => {
         await page.close();
       });
     } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+
+  it("more machines: a page joins the tank by a ticket, is closed, and the numbers are those of the sequential program", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "pamir-more-"));
+    await buildDemo(folder, { hasClang: false });
+    const meeting = await openMeeting(folder, { port: await freePort(), command: "npm run demo" });
+    const patience = { timeout: 60_000 };
+    try {
+      const page = await browser.newPage();
+      await page.goto(`${meeting.urls[0]}?grid=64&workers=2&rate=1000`);
+      await page.waitForFunction("globalThis.tank?.tank?.step > 20", patience);
+      await page.evaluate("document.getElementById('invite').click()");
+      await page.waitForFunction("/is ready/.test(document.getElementById('more-status').textContent)", patience);
+      const guest = await browser.newPage();
+      await guest.goto((await page.evaluate("document.getElementById('link').value")) as string);
+      await guest.waitForFunction(
+        "Number(document.getElementById('step').textContent.replace(',', '')) > 100",
+        patience,
+      );
+      const step = (await page.evaluate("tank.still()")) as number;
+      const water = (await page.evaluate("Array.from(tank.water())")) as number[];
+      expect(Float32Array.from(water)).toEqual(sequential(64, step));
+      await guest.close();
+      await page.waitForFunction("tank.pages.running.length === 0", patience);
+      await page.close();
+    } finally {
+      await meeting.close();
       rmSync(folder, { recursive: true });
     }
   });
