@@ -6,7 +6,7 @@ import { ASLEEP, CAME, FIELDS, STEP, WENT } from "./marks.js";
 /** Lanes of pages stand behind those of tasks. */
 const FIRST_LANE = 1000;
 /** Marks of a page that are kept. */
-const KEPT = 40_000;
+const KEPT = 20_000;
 /** Ids of arrows: the trace's own are below. */
 const ARROWS = 2 ** 40;
 /** Messages back have this side. */
@@ -42,12 +42,17 @@ export class PageLane {
   add(marks, offset) {
     for (let at = 1; at < marks.length; at += FIELDS) marks[at] -= offset;
     this.#marks.push(...marks);
-    const over = this.#marks.length - KEPT * FIELDS;
-    if (over > 0) this.#marks.splice(0, over);
+    // Now and then: it moves all the others.
+    if (this.#marks.length > 2 * KEPT * FIELDS) this.#marks.splice(0, this.#marks.length - KEPT * FIELDS);
   }
 
-  /** The events since a time. @param {number} origin time of the trace's 0, in ms @returns {TraceEvent[]} */
-  events(origin) {
+  /**
+   * The events since a time.
+   * @param {number} origin time of the trace's 0, in ms
+   * @param {number} [most] marks that are read: a live picture has little time
+   * @returns {TraceEvent[]}
+   */
+  events(origin, most = 2 * KEPT) {
     const tid = FIRST_LANE + this.number;
     const page = `page ${this.number}`;
     /** @type {TraceEvent[]} */
@@ -56,9 +61,10 @@ export class PageLane {
       { ph: "M", name: "thread_name", ts: 0, pid: 1, tid: this.task, args: { name: `task ${this.task}, to ${page}` } },
     ];
     const marks = this.#marks;
-    for (let at = 0; at < marks.length; at += FIELDS) {
+    for (let at = Math.max(0, marks.length - most * FIELDS); at < marks.length; at += FIELDS) {
+      if (marks[at + 1] < origin) continue;
       const [kind, time, took, message, isBridge] = marks.slice(at, at + FIELDS);
-      if (time >= origin) this.#add(events, { kind, message, ts: micros(time - origin), dur: micros(took), isBridge });
+      this.#add(events, { kind, message, ts: micros(time - origin), dur: micros(took), isBridge });
     }
     return events;
   }
@@ -88,17 +94,19 @@ export class PageLane {
 
 /**
  * A trace with the lanes of pages.
- * @param {Trace} trace @param {PageLane[]} lanes @returns {Trace}
+ * @param {Trace} trace @param {PageLane[]} lanes @param {number | undefined} events of each lane at most @returns {Trace}
  */
-function withLanes(trace, lanes) {
-  const given = lanes.flatMap((lane) => lane.events(trace.origin));
+function withLanes(trace, lanes, events) {
+  const given = lanes.flatMap((lane) => lane.events(trace.origin, events));
   if (given.length === 0 || trace.origin === 0) return trace;
+  // Viewers report arrows that lack an end.
+  const idsOf = (/** @type {string} */ end) => new Set(given.filter(({ ph }) => ph === end).map(({ id }) => id));
+  const [begins, ends] = [idsOf("s"), idsOf("f")];
+  /** @param {TraceEvent} event */
+  const isWhole = ({ ph, id }) => (ph === "s" ? ends.has(id) : ph === "f" ? begins.has(id) : ph !== "M");
   // Names come last: a bridge has another one here. Events of one lane are in order; both ends of an arrow follow their event.
-  const names = given.filter(({ ph }) => ph === "M");
-  const events = [...trace.traceEvents, ...given.filter(({ ph }) => ph !== "M")].sort(
-    (one, other) => one.ts - other.ts,
-  );
-  const traceEvents = [...events, ...names];
+  const all = [...trace.traceEvents, ...given.filter(isWhole)].sort((one, other) => one.ts - other.ts);
+  const traceEvents = [...all, ...given.filter(({ ph }) => ph === "M")];
   const { displayTimeUnit, origin } = trace;
   return { traceEvents, displayTimeUnit, origin, toString: () => JSON.stringify({ traceEvents, displayTimeUnit }) };
 }
@@ -110,8 +118,8 @@ function withLanes(trace, lanes) {
 export function tracedWith(job, lanesOf) {
   /** @type {Pick<Job, "trace" | "traceAll" | "dump">} */
   const traced = {
-    trace: (options) => withLanes(job.trace(options), lanesOf()),
-    traceAll: async (options) => withLanes(await job.traceAll(options), lanesOf()),
+    trace: (options) => withLanes(job.trace(options), lanesOf(), options?.events),
+    traceAll: async (options) => withLanes(await job.traceAll(options), lanesOf(), options?.events),
     dump: () => job.dump(),
   };
   return /** @type {Job} */ (traced);

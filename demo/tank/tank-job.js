@@ -95,7 +95,10 @@ export class TankJob {
     this.pages = new Pages({
       hear: (id, hear) => void this.context?.dispatch(told(id), hear),
       tell: (task, id, value) => this.#tell(task, id, value),
-      spawn: () => job.spawn({ entry }),
+      spawn: () => {
+        if (job.tasks >= TASKS_MAX) throw new Error(`this tank has had its ${TASKS_MAX} tasks: reload the page`);
+        return job.spawn({ entry });
+      },
       change: () => this.change(),
       isPaused: () => this.isPaused,
     });
