@@ -239,14 +239,17 @@ class Strip {
     try {
       const { Tour } = await import("./tour.js");
       const show = (/** @type {Trace} */ trace) => {
+        if (this.isLive) return undefined;
         this.show(trace);
         return this.model;
       };
       const walk = new Tour(tour, { show, highlight: (arrows) => this.#highlight(arrows), reader: this.reader });
-      tour.hidden = false;
-      await walk.run();
-      this.tour = walk;
+      const isShown = await walk.run();
       this.#note("");
+      if (!isShown) return;
+      this.tour = walk;
+      tour.hidden = false;
+      walk.next.focus();
     } catch (error) {
       tour.hidden = true;
       this.#note(`Nothing to see: ${/** @type {Error} */ (error).message}.`);

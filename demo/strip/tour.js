@@ -12,7 +12,7 @@ const TASKS = 8;
 
 /**
  * @typedef {object} Stage what shows the rounds
- * @property {(trace: import("pamir").Trace) => import("./model.js").StripModel} show
+ * @property {(trace: import("pamir").Trace) => import("./model.js").StripModel | undefined} show undefined: it was left meanwhile
  * @property {(arrows: Arrow[]) => void} highlight of none: all of the picture
  * @property {import("./trace-reader.js").TraceReader} reader
  */
@@ -43,13 +43,15 @@ export class Tour {
     element.replaceChildren(make("div", { class: "strip-group" }, [this.previous, this.next]), live);
   }
 
-  /** Runs the job, and begins. */
+  /** Runs the job, and begins. @returns {Promise<boolean>} false: the stage was left meanwhile */
   async run() {
     const { trace, sums } = await runTree(TASKS, this.stage.reader);
-    const { rounds, sum } = roundsOf(trace, this.stage.show(trace));
+    const model = this.stage.show(trace);
+    if (model === undefined) return false;
+    const { rounds, sum } = roundsOf(trace, model);
     Object.assign(this, { rounds, sum, sums });
     this.go(0);
-    this.next.focus();
+    return true;
   }
 
   /** @param {number} by rounds, forward or back */

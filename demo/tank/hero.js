@@ -45,6 +45,8 @@ export class Hero {
   #pages = 0;
   onChange = () => {};
   #isStale = false;
+  /** Whether the tank stood still when a worker was killed: then the others take no step until it runs. */
+  #wasStill = false;
   #pause = /** @type {HTMLButtonElement} */ (element("pause"));
   #count = /** @type {HTMLInputElement} */ (element("workers"));
   #switch = /** @type {HTMLInputElement} */ (element("by-post"));
@@ -214,6 +216,7 @@ export class Hero {
   #kill(worker) {
     const { tank } = this;
     if (tank === undefined) return;
+    this.#wasStill = this.#isStill;
     const isLast = tank.slots.filter(({ state }) => state === "running").length <= 1;
     if (tank.by === "pamir") {
       const still = this.#isStill
@@ -243,9 +246,10 @@ export class Hero {
       this.#say(`Worker ${worker + 1} is gone. ${lost}, and all had made their next step after ${ms(wentOn)}.`);
       return;
     }
+    const goneOn = this.#wasStill ? "went on once the tank ran" : `all had made their next step after ${ms(wentOn)}`;
     const others =
       heard > 0 ? `The others heard SHUTDOWN after ${ms(heard)}, shared its rows` : "The others shared its rows";
-    this.#say(`Worker ${worker + 1} is gone. ${others}, and all had made their next step after ${ms(wentOn)}.`);
+    this.#say(`Worker ${worker + 1} is gone. ${others}, and ${goneOn}.`);
   }
 
   /** Pauses, with all rows at one step, by pamir in one memory. @returns {Promise<number>} the step */

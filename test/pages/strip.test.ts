@@ -349,6 +349,15 @@ it.each([{ width: 1000 }, { width: 390, headers: {} }])("steps through an allred
       await page.screenshot({ path: join(PICTURES, `tree-${view.width}.png`), fullPage: true });
     await page.getByRole("button", { name: "Live" }).click();
     expect(await page.locator(".strip-tour").isVisible()).toBe(false);
+    // Left before its tasks are there.
+    const walk = page.getByRole("button", { name: "Step through an allreduce" });
+    await page.evaluate("strip.panel.buttons.tour.click(), strip.panel.buttons.pause.click()");
+    await expect.poll(() => walk.isEnabled(), { timeout: PATIENCE }).toBe(true);
+    expect(await page.evaluate("[strip.isLive, strip.tour === undefined, strip.panel.tour.hidden]")).toEqual([
+      true,
+      true,
+      true,
+    ]);
   }),
 );
 
