@@ -6,12 +6,13 @@
 //   pamir.JOB.keys              the fingerprint KEY of each node's job key: nodes with another key never meet these, and say so
 //
 //   node → collector            { join: ID, nodes, tasks, spare, host, version }, twice a second: a node that falls silent is dropped
-//   collector → node            { to: ID, from: ID } and { wait, round }, { start: NODE, epoch }, { full }, { differs } or { moved }
+//   collector → node            { to: ID, from: ID } and { wait, round, within: MS }, { start: NODE, epoch }, { full },
+//                               { differs } or { moved }
 //   node → collector            { join: ID, ..., round }, at once: it is there. Of such nodes alone the job is made
 //   collector → collectors      { claim: ID }; to one with a greater ID { to: ID, from: ID, claim: ID, against: ID }
 //   node → collector            { has: ID }: it has its number; { leaves: ID }
 //
-// A node to which the server says that nothing listens (status 503) becomes a collector; so does one without an answer for some
+// A node to which the server says twice that nothing listens (status 503) becomes a collector; so does one without an answer for some
 // seconds, since a program that subscribes to all subjects counts as a listener. Two collectors hear of each other: the one
 // with the greater ID gives way, unless it has given out numbers. A node that has answered a round answers no other collector
 // for twice the time of a round, in which alone its collector counts on it: else two would give it numbers.
@@ -41,13 +42,22 @@ import { SealedMessages } from "./sealed-messages.js";
 const AGAIN_MS = 500;
 /** Milliseconds after which a node that has said nothing is dropped. */
 const SILENT_MS = 5000;
-/** Milliseconds for the answers to a round. Most networks answer within a third of a second. */
-const ROUND_MS = 2000;
 /**
- * Messages of a node without a sign of the collector whose round it has answered, until it answers another one, or
- * collects: twice the time of a round. Messages are counted, since a node whose thread stood still has not read what came meanwhile.
+ * Milliseconds for the answers to the first round: most networks answer within a third of a second. A round behind one that came
+ * to nothing has twice its time, up to the most: else a busy machine would never answer in time.
  */
-const FAITHFUL_TIMES = (2 * ROUND_MS) / AGAIN_MS;
+const ROUND_MS = 2000;
+const ROUND_MOST_MS = 16_000;
+/**
+ * For so many times a round's time, a node that has answered the round answers no other collector, and does not collect. The node
+ * counts its messages, AGAIN_MS apart, since a thread that stood still has not read what came meanwhile.
+ */
+const FAITH = 2;
+/**
+ * Milliseconds, at most, before a node that found no collector looks once more, and collects itself: of 200 nodes that begin at
+ * once, some collect, and not all, of which each answers all others.
+ */
+const SPREAD_MS = 100;
 /** Milliseconds for which the collector tells the nodes their numbers again. */
 const LINGER_MS = 10_000;
 const FULL =
@@ -100,6 +110,7 @@ type Said = Partial<Join> & {
   readonly to?: string;
   readonly from?: string;
   readonly round?: string;
+  readonly within?: number;
   readonly claim?: string;
   readonly against?: string;
   readonly has?: string;
@@ -136,11 +147,12 @@ class Attendance {
   readonly #ends: (() => void)[] = [];
   #came: readonly string[] = [];
   #heardAt = systemClock.now();
+  #hasFoundNone = false;
   /** Milliseconds without an answer after which this node collects: seldom those of another node. */
   readonly #patience = ROUND_MS * (1 + randomWords()() / 2 ** 32);
-  /** The collector whose round this node has answered, and messages to it since then. */
+  /** The collector whose round this node has answered, and messages until this node may answer another one. */
   #from = "";
-  #unanswered = 0;
+  #faithfulFor = 0;
   #collector: Collector | undefined;
   #settled: Promise<void> | undefined;
   /** Ends the collector of this node. */
@@ -203,23 +215,24 @@ class Attendance {
       this.#collect(settle);
       return;
     }
-    this.#unanswered++;
+    this.#faithfulFor--;
     this.#tell(this.#subject, this.#join);
   }
 
   /** Whether a collector counts on this node: its start may be on the way. */
   get #isFaithful(): boolean {
-    return this.#from !== "" && this.#unanswered < FAITHFUL_TIMES;
+    return this.#from !== "" && this.#faithfulFor > 0;
   }
 
   #hear(message: NatsMessage, settle: (result: Met | PamiError) => void): void {
     if (hasNoListener(message)) {
-      if (!this.#isFaithful) this.#collect(settle);
+      if (!this.#isFaithful) this.#findNone(settle);
       return;
     }
     const said = this.#messages.open(message.data) as Said | undefined;
     if (typeof said !== "object" || said === null || said.to !== this.#join.join) return;
     this.#heardAt = systemClock.now();
+    this.#hasFoundNone = false;
     if (said.claim !== undefined) {
       this.#collector?.hear(said);
       return;
@@ -230,14 +243,24 @@ class Attendance {
     else if (said.full) settle(new BegunError("PAMIR_BOOTSTRAP", `job ${job}: ${FULL}`));
     else if (said.differs !== undefined) refuse(said.differs);
     else if (said.moved) this.#release(said.from);
-    else if (said.wait !== undefined && said.from !== undefined) this.#answer(said.from, said.wait, said.round);
+    else if (said.wait !== undefined && said.from !== undefined) this.#answer(said.from, said.wait, said);
+  }
+
+  /** Nothing listens. */
+  #findNone(settle: (result: Met | PamiError) => void): void {
+    if (this.#hasFoundNone) {
+      this.#collect(settle);
+      return;
+    }
+    this.#hasFoundNone = true;
+    this.#ends.push(after((SPREAD_MS * randomWords()()) / 2 ** 32, () => this.#ask(settle)));
   }
 
   /** Two collectors that begin at once both hear this node: the one that is heard first may count it. */
-  #answer(from: string, came: readonly string[], round: string | undefined): void {
+  #answer(from: string, came: readonly string[], { round, within = ROUND_MS }: Said): void {
     if (this.#collector !== undefined || (this.#isFaithful && this.#from !== from)) return;
     this.#from = round === undefined ? "" : from;
-    this.#unanswered = 0;
+    this.#faithfulFor = Math.ceil((FAITH * Math.min(within, ROUND_MOST_MS)) / AGAIN_MS);
     this.#came = came;
     if (round !== undefined) this.#tell(this.#subject, { ...this.#join, round });
   }
@@ -247,7 +270,7 @@ class Attendance {
     if (this.#from === collector) this.#from = "";
   }
 
-  /** Nothing listens: this node becomes the collector. */
+  /** This node becomes the collector. */
   #collect(settle: (result: Met | PamiError) => void): void {
     if (this.#collector !== undefined) return;
     const { join: from } = this.#join;
@@ -341,6 +364,7 @@ class Collector {
   /** Undefined: fewer nodes than the job has were there. */
   #round: string | undefined;
   #roundAt = 0;
+  #roundMs = ROUND_MS;
   /** By id, once all have come. */
   #numbers: ReadonlyMap<string, number> | undefined;
   #epoch = "";
@@ -417,7 +441,7 @@ class Collector {
 
   #ask(id: string): void {
     const wait = this.#hosts;
-    this.#tell(id, this.#round === undefined ? { wait } : { wait, round: this.#round });
+    this.#tell(id, this.#round === undefined ? { wait } : { wait, round: this.#round, within: this.#roundMs });
   }
 
   get #hosts(): string[] {
@@ -452,7 +476,9 @@ class Collector {
       this.#round = undefined;
       return;
     }
-    if (this.#round === undefined || systemClock.now() - this.#roundAt >= ROUND_MS) this.#askAll();
+    const isLate = this.#round !== undefined && systemClock.now() - this.#roundAt >= this.#roundMs;
+    if (isLate) this.#roundMs = Math.min(2 * this.#roundMs, ROUND_MOST_MS);
+    if (isLate || this.#round === undefined) this.#askAll();
     const answered = [...this.#comers].filter(([id, { round }]) => id === own || round === this.#round);
     if (answered.length >= nodes) this.#start(answered.slice(0, nodes));
   }
