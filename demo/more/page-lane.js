@@ -116,8 +116,11 @@ function withLanes(trace, lanes, events) {
  * @param {Job} job @param {() => PageLane[]} lanesOf
  */
 export function tracedWith(job, lanesOf) {
-  /** @type {Pick<Job, "trace" | "traceAll" | "dump">} */
+  /** @type {Pick<Job, "tasks" | "trace" | "traceAll" | "dump">} */
   const traced = {
+    get tasks() {
+      return job.tasks;
+    },
     trace: (options) => withLanes(job.trace(options), lanesOf(), options?.events),
     traceAll: async (options) => withLanes(await job.traceAll(options), lanesOf(), options?.events),
     dump: () => job.dump(),

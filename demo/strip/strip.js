@@ -213,7 +213,10 @@ class Strip {
 
   /** Lanes of spawned tasks say so. Lanes of tasks that have ended, end: with the last of their events, if no other task's event says when. @param {Job} job */
   #findEnds(job) {
-    for (const lane of this.model.lanes) if (lane.task >= this.#began) lane.name = `task ${lane.task}, spawned`;
+    for (const lane of this.model.lanes) {
+      // Others have a name of their own.
+      if (lane.task >= this.#began && lane.name === `task ${lane.task}`) lane.name += ", spawned";
+    }
     const now = performance.now();
     if (now - this.#lastEnded > ENDED_MS) {
       this.#lastEnded = now;

@@ -309,6 +309,12 @@ it("the strip has a lane of the page, with arrows to and from its bridge", () =>
     const strip = page.locator("#strip canvas");
     await strip.scrollIntoViewIfNeeded();
     await expect.poll(() => strip.getAttribute("aria-label"), PATIENCE).toMatch(/task 2, to page 2, page 2\./);
+    // A worker that is started again says so, beside them.
+    await page.getByRole("button", { name: "Kill worker 1" }).click();
+    await page.getByRole("button", { name: "Start worker 1 again" }).click();
+    await strip.scrollIntoViewIfNeeded();
+    await expect.poll(() => strip.getAttribute("aria-label"), PATIENCE).toMatch(/task 3, spawned/);
+    await goesOn(guest, 20);
     const trace = await page.evaluate<{ ph: string; tid: number; id?: number }[]>("tank.tracedJob.trace().traceEvents");
     const arrows = (ph: string, isGuest: boolean) =>
       new Set(trace.filter((event) => event.ph === ph && event.tid >= 1000 === isGuest).map(({ id }) => id));
