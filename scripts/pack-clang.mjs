@@ -79,5 +79,7 @@ export function packClang(folder) {
     gzipSync(sysroot(readFileSync(join(clang, "gen", RESOURCES))), { level: 9 }),
   );
   cpSync(join(clang, "gen", "bundle.js"), join(folder, "bundle.js"));
+  // Where its license stands.
+  cpSync(join(clang, "README.md"), join(folder, "README.md"));
   return [...CORES, RESOURCES].reduce((sum, name) => sum + statSync(join(folder, `${name}.bin`)).size, 0);
 }

@@ -32,9 +32,9 @@ class Section {
     this.form = new Form(place, { ranks: Math.min(RANKS_MAX, Math.max(2, CORES)), max: RANKS_MAX, clangBytes });
     this.lines = new LineList(this.form.output, this.form.outputNote);
     this.compiler = new Compiler((bytes) => {
-      const isThere = bytes >= clangBytes;
-      const how = isThere ? "is there, and is made ready: this takes some seconds" : "is loaded";
-      this.form.say(`clang ${how}: ${megabytes(bytes)} of ${megabytes(clangBytes)}.`);
+      this.form.showLoaded(bytes, clangBytes);
+      if (bytes >= clangBytes)
+        this.form.say("clang is there, and the browser makes it ready: this takes some seconds.");
     });
     this.form.on({ run: () => void this.#run(), stop: () => this.#running?.abort(), changed: () => this.#changed() });
   }
@@ -70,6 +70,7 @@ class Section {
     } finally {
       this.tank.rest(false);
       lines.show();
+      form.showLoaded(0, 0);
       form.setRunning(false);
       this.#changed();
     }
@@ -81,7 +82,8 @@ class Section {
     const { source, fileName } = form;
     if (this.#built?.source === source) return this.#built.program;
     const start = performance.now();
-    form.say(`clang compiles ${fileName}.`);
+    const { isLoaded } = this.compiler;
+    form.say(isLoaded ? `clang compiles ${fileName}.` : `clang is being loaded: ${megabytes(clangBytes)}.`);
     const { program, text } = await this.compiler.compile(fileName, source, signal);
     const diagnostics = diagnosticsOf(fileName, text);
     form.showDiagnostics(diagnostics, text);

@@ -19,7 +19,7 @@ export class Compiler {
 
   /**
    * @param {string} file @param {string} source
-   * @param {AbortSignal} signal ends it; the next call loads clang again, from the browser's cache
+   * @param {AbortSignal} signal ends it; the next call loads clang again
    * @returns {Promise<Compiled>}
    */
   async compile(file, source, signal) {

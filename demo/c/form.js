@@ -16,6 +16,8 @@ function make(tag, properties = {}, ...children) {
   return made;
 }
 
+const YOWASP = make("a", { href: "https://yowasp.org/", textContent: "YoWASP" });
+
 export class Form {
   runButton = make("button", { type: "button", textContent: "Run", className: "c-run" });
   output = make("div", { className: "c-output", tabIndex: 0 });
@@ -34,8 +36,10 @@ export class Form {
   #reset = make("button", { type: "button", textContent: "Take back the changes", disabled: true });
   #stop = make("button", { type: "button", textContent: "Stop", disabled: true });
   #status = make("p", { className: "status" });
+  #progress = make("progress", { hidden: true });
   #diagnostics = make("ul", { className: "c-diagnostics" });
-  #clang = make("pre", { hidden: true });
+  #clangText = make("pre");
+  #clang = make("details", { hidden: true }, make("summary", { textContent: "All that clang says" }), this.#clangText);
   #changed = () => {};
 
   /** @param {HTMLElement} place @param {{ ranks: number, max: number, clangBytes: number }} options */
@@ -52,6 +56,7 @@ export class Form {
     this.output.setAttribute("role", "region");
     this.output.setAttribute("aria-label", "What the ranks write");
     this.#diagnostics.setAttribute("aria-label", "What clang says");
+    this.#progress.setAttribute("aria-label", "Bytes of clang that are loaded");
     bindTab(this.#editor);
     const hint =
       clangBytes > 0
@@ -69,8 +74,10 @@ export class Form {
       make("label", { htmlFor: "c-source" }, "Source"),
       this.#editor,
       make("p", { className: "note", id: "c-source-hint" }, hint, this.#command),
+      ...(clangBytes > 0 ? [make("p", { className: "note" }, "The page's clang: ", YOWASP, ", LLVM 22.")] : []),
       make("div", { className: "controls" }, this.runButton, this.#stop, ...(clangBytes > 0 ? [this.#reset] : [])),
       this.#status,
+      this.#progress,
       this.#diagnostics,
       this.#clang,
       this.output,
@@ -173,6 +180,13 @@ export class Form {
     this.#status.textContent = text;
   }
 
+  /** @param {number} bytes @param {number} all of which as many are there; 0: nothing is loaded */
+  showLoaded(bytes, all) {
+    this.#progress.hidden = all === 0;
+    this.#progress.max = Math.max(1, all);
+    this.#progress.value = bytes;
+  }
+
   /** @param {readonly Diagnostic[]} diagnostics @param {string} text all that clang says */
   showDiagnostics(diagnostics, text) {
     this.#diagnostics.replaceChildren(
@@ -183,7 +197,7 @@ export class Form {
       }),
     );
     this.#diagnostics.hidden = diagnostics.length === 0;
-    this.#clang.textContent = text;
+    this.#clangText.textContent = text;
     this.#clang.hidden = text === "";
   }
 

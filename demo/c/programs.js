@@ -21,7 +21,7 @@ export const PROGRAMS = [
     folder: "demo/c/programs",
     title: "Faults: a rank goes wrong",
     args: "abort",
-    hint: "exit, abort, MPI_Abort, trap, rank, loop, lines or flood",
+    hint: "exit, abort, MPI_Abort, trap, rank, loop, lines, long or flood",
   },
 ];
 

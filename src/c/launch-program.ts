@@ -152,9 +152,13 @@ class Lines {
     const key = `${rank} ${stream}`;
     const open = this.#open.get(key) ?? { decoder: new TextDecoder(), text: "" };
     this.#open.set(key, open);
-    const lines = (open.text + open.decoder.decode(bytes, { stream: true })).split("\n");
-    open.text = lines.pop() as string;
-    for (const text of lines) this.#told({ rank, stream, text });
+    // The part that came is divided, not the whole: the parts of a line without an end may be many.
+    const [end = "", ...lines] = open.decoder.decode(bytes, { stream: true }).split("\n");
+    open.text += end;
+    for (const begin of lines) {
+      this.#told({ rank, stream, text: open.text });
+      open.text = begin;
+    }
   }
 
   /** A rank writes no more. */

@@ -45,6 +45,11 @@ const PAGES_MAX = 65_535;
 const ADDRESSES = 2 ** 31;
 /** The part of a node's heap that programs take; the rest is for lanes, buffers and stored messages. */
 const HEAP_SHARE = 0.75;
+/**
+ * Bytes of a rank's share that are left for the engine of MPI, an eighth at most: a quarter of the heap is kept for lanes, and of
+ * many ranks the last ones would find nothing else.
+ */
+const ENGINE_BYTES = 2 ** 21;
 /** Bytes at the top of a program's stack that MPI takes: the shortest stack that linkers make by themselves has 64 KiB. */
 const KEPT_BYTES = 8192;
 const NO_ROOM = -1;
@@ -146,7 +151,8 @@ function growBy(memory: WebAssembly.Memory, bytes: number): number {
 /** The region of a program: its stack and data, then its heap. */
 function arenaOf(client: Client, bytes: number, heapBytes: number | undefined): MemRegion {
   const share = (client.query("CLIENT_MEM_SIZE") * 2 ** 20 * HEAP_SHARE) / client.localTasks.length;
-  const whole = heapBytes === undefined ? Math.floor(share / PAGE) * PAGE : bytes + heapBytes;
+  const own = share - Math.min(ENGINE_BYTES, share / 8);
+  const whole = heapBytes === undefined ? Math.floor(own / PAGE) * PAGE : bytes + heapBytes;
   if (whole < bytes + PAGE) {
     const text = `the program needs ${bytes} bytes and a heap, and its task's part of the memory has ${whole}: give the job more heapBytes`;
     throw new PamiError("PAMIR_NO_MEMORY", text);

@@ -188,6 +188,15 @@ describe("a rank that ends", () => {
     },
   );
 
+  // A quarter of the memory is kept for lanes: the shares of all ranks leave MPI some of the rest.
+  it("finds its share of the memory as one of many ranks", () => {
+    const { status, stdout, stderr } = run("-n", "32", "--heap-bytes", String(2 ** 30), "--no-labels", built("hello"));
+    expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+    expect(stdout.trim().split("\n").sort()).toEqual(
+      Array.from({ length: 32 }, (_, rank) => `rank ${rank} of 32, sum 496`).sort(),
+    );
+  });
+
   it("gets NULL from malloc() beyond its heap", () => {
     const { status, stdout } = ends("heap");
     expect({ status, stdout }).toEqual({ status: 0, stdout: "NULL\n" });

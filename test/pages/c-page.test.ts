@@ -135,6 +135,16 @@ it("hello.c and token.c: the lines of all ranks, with their labels, and again", 
     expect((await run(page)).said).toMatch(/^token\.c: 1 rank ended with code 0/);
   }));
 
+it("as many ranks as the page starts", () =>
+  visit({}, async (page) => {
+    const tasks = Number(await ranks(page).getAttribute("max"));
+    expect(tasks).toBeGreaterThanOrEqual(32);
+    await choose(page, { program: "hello", tasks });
+    const { said, lines } = await run(page);
+    expect(said).toMatch(new RegExp(`^hello\\.c: ${tasks} ranks ended with code 0 after`));
+    expect(lines).toHaveLength(tasks);
+  }));
+
 it.each([
   ["exit", "code 3", "Rank 1: it has exited with code 3."],
   ["abort", "code 134", "Rank 1: the program called abort()."],
@@ -182,6 +192,14 @@ it("of many lines the last ones are shown; a flood is ended", () =>
     expect(lines).toHaveLength(500);
     expect(lines.at(-1)).toMatch(/^\[1\] line (19999|20000) of a flood$/);
     await section(page).getByText("The last 500 of 20,000 lines.").waitFor();
+  }));
+
+it("a line of 16 MB comes, and its first part is shown", () =>
+  visit({}, async (page) => {
+    await choose(page, { program: "faults", args: "long", tasks: 2 });
+    const { said, lines } = await run(page);
+    expect(said).toMatch(/^faults\.c: 2 ranks ended with code 0/);
+    expect(lines.at(-1)).toMatch(/^\[1\] (0123456789)+ … \(16,000,000 characters\)$/);
   }));
 
 it.each([

@@ -21,6 +21,7 @@ int main(int argc, char **argv) {
     if (strcmp(how, "rank") == 0) MPI_Send(&rank, 1, MPI_INT, size, 0, MPI_COMM_WORLD);
     if (strcmp(how, "loop") == 0) while (zero == 0) number++;
     if (strcmp(how, "lines") == 0) for (int i = 1; i <= 100000; i++) printf("line %d of 100000\n", i);
+    if (strcmp(how, "long") == 0) for (int i = 0; i < 1600000; i++) fputs("0123456789", stdout);
     if (strcmp(how, "flood") == 0) while (zero == 0) printf("line %d of a flood\n", number++);
   }
   MPI_Barrier(MPI_COMM_WORLD);
