@@ -140,10 +140,11 @@ describe("links", () => {
 
   it("are a member's once it has confirmed a ticket: its greeting proves nothing, nor does a node that is refused", async () => {
     const { proofs } = await joined(1000, 1);
-    expect(proofs.map(([kind, isProof]) => [kind === HELLO, isProof])).toEqual([
-      [true, false],
-      [false, true],
-    ]);
+    // A busy page greets again.
+    const said = proofs.map(([kind, isProof]) => [kind === HELLO, isProof]);
+    expect(said[0]).toEqual([true, false]);
+    expect(said.at(-1)).toEqual([false, true]);
+    expect(said.filter(([isHello, isProof]) => isHello === isProof)).toEqual([]);
     const other = await joined(1000, 2);
     expect(other.refused).toBe("version");
     expect(other.proofs.filter(([, isProof]) => isProof)).toEqual([]);

@@ -168,7 +168,7 @@ it.runIf(process.platform === "linux").each([WHOLE_MAX, 3000, 60])(
   },
 );
 
-describe.runIf(process.platform === "linux")("several hosts", () => {
+describe.runIf(process.platform === "linux")("several hosts", { timeout: 60_000 }, () => {
   it("behind a task whose output is not read, those of its host go on: attach(), messages, errors, ends", async () => {
     const flood = fileURLToPath(new URL("programs/flood.js", import.meta.url));
     const args = [cli, "run", "--hosts", "a:2,b:2", "--rsh", rsh, flood];

@@ -17,9 +17,9 @@ const ALL = Number.POSITIVE_INFINITY;
 const DEAR: readonly { readonly file: RegExp; readonly quick: number; readonly normal: number }[] = [
   { file: /^test\/interleaving\/interleaving/, quick: ALL, normal: ALL },
   {
-    file: /^test\/(api\/(namespaces|links|joined|restart|processes-link|agent-thread|close)|docs\/machines)/,
+    file: /^test\/(api\/(namespaces|nats-namespaces|links|joined|restart|processes-link|agent-thread|close)|docs\/machines)/,
     quick: 2,
-    normal: 4,
+    normal: 3,
   },
   { file: /^test\/(interleaving\/mutants|property\/mpi-mutants|hosts)/, quick: 1, normal: ALL },
   { file: /^test\/cjs-bundles/, quick: 1, normal: 2 },
@@ -29,6 +29,15 @@ const DEAR: readonly { readonly file: RegExp; readonly quick: number; readonly n
   { file: /^test\/(api|conformance\/(api|network))/, quick: 3, normal: 5 },
   { file: /^test\/conformance\/processes/, quick: 3, normal: 10 },
   { file: /^test\/conformance\/chains/, quick: 15, normal: 15 },
+  { file: /^test\/c\/(mpi|examples)\.test/, quick: 2, normal: 8 },
+  { file: /^test\/docs\/(cluster|collectives|tutorial)/, quick: 2, normal: 6 },
+  { file: /^test\/simulation\/(moves|schedules|refusals|authentication|inputs)/, quick: 3, normal: 8 },
+  { file: /^test\/property\/(hostile|liars)|^test\/differential\/sealing/, quick: 5, normal: 15 },
+  {
+    file: /^test\/boundary\/(nats-|shared-wakes|broken-off|udp-link|websocket-link|far-lanes|ahead|recycle|packages)/,
+    quick: 2,
+    normal: 6,
+  },
   { file: /^test\/docs\/blocks/, quick: 3, normal: 6 },
   { file: /^test\/pages\/(demo|bundles|lifecycle|frames|firefox)/, quick: 1, normal: 1 },
   { file: /^test\/pages\/api\.test/, quick: 1, normal: 5 },
