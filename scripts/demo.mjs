@@ -9,7 +9,7 @@ import { parseArgs } from "node:util";
 import { build } from "esbuild";
 import { PROGRAMS } from "../demo/c/programs.js";
 import { addressOf, documentsOf, withAddress, withCode } from "./demo-pages.mjs";
-import { announce, openMeeting } from "./meeting.mjs";
+import { serveMeeting } from "./meeting.mjs";
 import { packClang } from "./pack-clang.mjs";
 import { failOnWarnings, noted, silent } from "./warnings.mjs";
 
@@ -101,7 +101,6 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   await buildDemo(folder, { address });
   failOnWarnings();
   if (values.build === undefined) {
-    const port = Number(values.port);
-    announce(await openMeeting(folder, { port, host: values.host, command: "npm run demo" }), port);
+    await serveMeeting(folder, { port: Number(values.port), host: values.host, command: "npm run demo" });
   } else console.log(`the demo is in ${folder}`);
 }

@@ -142,10 +142,17 @@ export async function openMeeting(folder, { port: wanted, host: name = "localhos
   };
 }
 
-/** Says where it listens. @param {{ port: number, urls: string[] }} meeting @param {number} wanted */
-export function announce({ port, urls }, wanted) {
-  const [own, other] = urls;
-  console.log(`${own}${port === wanted ? "" : `  (port ${wanted} is taken)`}`);
+/**
+ * Serves a folder, and says where; or why it can't, and ends.
+ * @param {string} folder @param {Parameters<typeof openMeeting>[1]} options
+ */
+export async function serveMeeting(folder, options) {
+  const meeting = await openMeeting(folder, options).catch((error) => {
+    console.error(`${options.command}: ${error.message}`);
+    process.exit(2);
+  });
+  const [own, other] = meeting.urls;
+  console.log(`${own}${meeting.port === options.port ? "" : `  (port ${options.port} is taken)`}`);
   if (other === undefined) console.log("  for this machine alone; --host 0.0.0.0 lets phones and other machines join");
   else console.log(`  other machines join by ${other}: open the first address here, since it alone shares memory`);
 }

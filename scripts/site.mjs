@@ -12,7 +12,7 @@ import { build } from "vitepress";
 import { benchmarksPage } from "../site/benchmarks.mjs";
 import { buildDemo } from "./demo.mjs";
 import { addressOf } from "./demo-pages.mjs";
-import { announce, openMeeting } from "./meeting.mjs";
+import { serveMeeting } from "./meeting.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const site = join(root, "site");
@@ -122,7 +122,6 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const folder = values.build ?? join(site, "dist", "site");
   await buildSite(folder, base, address);
   if (values.build === undefined) {
-    const port = Number(values.port);
-    announce(await openMeeting(folder, { port, host: values.host, command: "npm run site" }), port);
+    await serveMeeting(folder, { port: Number(values.port), host: values.host, command: "npm run site" });
   } else console.log(`the site is in ${folder}`);
 }
