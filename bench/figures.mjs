@@ -23,12 +23,12 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 const file = join(root, "bench/figures.json");
 const FOLDERS = ["bench", "demo", "docs", "examples", "src", "test"];
 
-/** All documents of the project: paths from its root. */
+/** All documents of the project, without copies that were made for sites: paths from its root. */
 export const documents = () => [
   ...readdirSync(root).filter((name) => name.endsWith(".md")),
   ...FOLDERS.filter((folder) => existsSync(join(root, folder))).flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
-      .filter((name) => name.endsWith(".md") && !name.includes("node_modules"))
+      .filter((name) => name.endsWith(".md") && !/(^|\/)(node_modules|dist)\//.test(name))
       .map((name) => `${folder}/${name}`)
       .sort(),
   ),

@@ -2,9 +2,10 @@
 // several under one heading that begin with a comment of their file's name (`// task.js`) are one, of which main.js, or
 // the first, is started. It prints what its comments promise (`// prints "…" and "…"`), in any order, and nothing else.
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { documents } from "../../bench/figures.mjs";
 
 /** Documents, or a heading of one, whose blocks are no programs for Node, and the tests that run them by their headings instead. */
 const RUN_ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
@@ -70,25 +71,16 @@ function promised(files: ReadonlyMap<string, string>): string[] {
   return comments.flatMap(([, said]) => [...(said as string).matchAll(/"([^"]*)"/g)].map(([, line]) => line as string));
 }
 
-/** Without those that are made: the site's are written meanwhile by another test. */
-const folders = readdirSync(".", { withFileTypes: true })
-  .filter((entry) => entry.isDirectory() && !/^(\.|node_modules$)/.test(entry.name))
-  .map(({ name }) => name);
-const documents = [
-  ...readdirSync("."),
-  ...folders.flatMap((folder) =>
-    readdirSync(folder, { recursive: true, encoding: "utf8" }).map((path) => join(folder, path)),
-  ),
-].filter((path) => path.endsWith(".md") && !/(^|\/)(node_modules|dist)\//.test(path));
+const paths = documents();
 /** Languages of blocks that a test could run: whoever writes one writes js. */
 const CODE = /^(js|ts|jsx|tsx|mjs|cjs|javascript|typescript)$/;
 
 it("finds the documents", () => {
-  expect(documents).toEqual(expect.arrayContaining(["README.md", "docs/guarantees.md", "src/README.md"]));
+  expect(paths).toEqual(expect.arrayContaining(["README.md", "docs/guarantees.md", "src/README.md"]));
 });
 
 it("no block that is a program goes by another name than js; docs/api has signatures", () => {
-  const others = documents
+  const others = paths
     .filter((path) => !path.startsWith("docs/api/"))
     .flatMap((path) => blocks(path).map(({ language, heading }) => ({ path, language, heading })))
     .filter(({ language }) => CODE.test(language) && language !== "js");
@@ -108,7 +100,7 @@ describe.each(Object.entries(RUN_ELSEWHERE))("%s", (where, tests) => {
   });
 });
 
-for (const path of documents) {
+for (const path of paths) {
   const found = programs(path);
   if (found.length === 0) continue;
   describe(path, () => {
