@@ -14,10 +14,11 @@ function browserOf(agent) {
 
 /**
  * @param {{ pamir: string, mode: string, userAgent: string, hardwareThreads: number,
- *   results: { by: string, p50_ns: number, p99_ns: number, messages_per_s: number }[] }} result
+ *   results: { by: string, p50_ns: number, p99_ns: number, messages_per_s: number }[],
+ *   everyday: import("./everyday/everyday.js").Row[] }} result
  * @returns {Promise<Blob>} a PNG
  */
-export function pictureOf({ pamir, mode, userAgent, hardwareThreads, results }) {
+export function pictureOf({ pamir, mode, userAgent, hardwareThreads, results, everyday }) {
   const canvas = document.createElement("canvas");
   [canvas.width, canvas.height] = [WIDTH, HEIGHT];
   const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
@@ -28,12 +29,12 @@ export function pictureOf({ pamir, mode, userAgent, hardwareThreads, results }) 
   };
   context.fillStyle = "#0d1b24";
   context.fillRect(0, 0, WIDTH, HEIGHT);
-  write("pamir", [64, 108, 64]);
-  write("8 bytes from one worker of a page to another", [64, 156, 28], "#a3abb5");
+  write("pamir", [64, 92, 56]);
+  write("8 bytes from one worker of a page to another", [64, 140, 28], "#a3abb5");
   const colors = ["#3fc1b0", "#9a9df5", "#f0935a"];
   const most = Math.max(...results.map(({ p50_ns }) => p50_ns));
   for (const [i, { by, p50_ns, p99_ns, messages_per_s }] of results.entries()) {
-    const y = 236 + 112 * i;
+    const y = 206 + 84 * i;
     write(by, [64, y, 28]);
     const figures = `p50 ${timeText(p50_ns)}   p99 ${timeText(p99_ns)}   ${(messages_per_s / 1e6).toPrecision(3)} M messages/s`;
     context.textAlign = "right";
@@ -44,8 +45,14 @@ export function pictureOf({ pamir, mode, userAgent, hardwareThreads, results }) 
     context.fillStyle = colors[i % colors.length] ?? "#e9eaec";
     context.fillRect(64, y + 20, part * (WIDTH - 128), 20);
   }
+  for (const [i, { what, unit, pamir: own, usual, by }] of everyday.entries()) {
+    const y = 462 + 34 * i;
+    write(what, [64, y, 24]);
+    write(`${own} ${unit}`, [560, y, 24], colors[0]);
+    write(`${usual} ${unit} by ${by}`, [780, y, 24], colors[2]);
+  }
   const where = `${browserOf(userAgent)}, ${hardwareThreads} hardware threads, ${mode === "shared" ? "shared memory" : "messages"}`;
-  write(`${where}, pamir ${pamir}. Bars: the median time.`, [64, 586, 22], "#a3abb5");
+  write(`${where}, pamir ${pamir}. Bars: the median time.`, [64, 592, 22], "#a3abb5");
   return new Promise((resolve, reject) => {
     canvas.toBlob(
       (blob) => (blob === null ? reject(new Error("no picture could be made")) : resolve(blob)),

@@ -159,6 +159,25 @@ async function runOne(lane, runner, busy) {
 /** Whether some hand-offs took much longer than most: another program had the core. @param {Lane} lane */
 const isBusy = ({ histogram }) => histogram.percentile(0.99) > 20 * histogram.percentile(0.5);
 
+/** Measures what else there is, and shows it as rows of a table. */
+async function runEveryday() {
+  const table = element("everyday");
+  table.replaceChildren();
+  // The pool and Comlink are loaded for this alone.
+  const { measureEveryday } = await import("./everyday/everyday.js");
+  const rows = await measureEveryday(MILLISECONDS / 3);
+  for (const { what, unit, pamir, usual, by } of rows) {
+    const head = make("th", what);
+    head.setAttribute("scope", "row");
+    const better = unit === "µs" ? "µs, less is better" : "MB/s, more is better";
+    const cells = [better, pamir.toLocaleString("en"), `${usual.toLocaleString("en")} by ${by}`];
+    const row = make("tr");
+    row.append(head, ...cells.map((text) => make("td", text)));
+    table.append(row);
+  }
+  return rows;
+}
+
 async function race() {
   runButton.disabled = true;
   killButton.disabled = false;
@@ -173,6 +192,8 @@ async function race() {
       status.textContent = `Running: ${runner.name}.`;
       await runOne(/** @type {Lane} */ (lanes[i]), runner, busy);
     }
+    status.textContent = "Running: calls, blocks and barriers, each beside the usual way.";
+    const everyday = await runEveryday();
     const { version, mode, hardwareThreads } = info();
     const [first, , last] = /** @type {[Lane, Lane, Lane]} */ (lanes);
     const times = last.histogram.percentile(0.5) / first.histogram.percentile(0.5);
@@ -183,6 +204,7 @@ async function race() {
       userAgent: navigator.userAgent,
       hardwareThreads,
       results: lanes.map((lane) => lane.result()),
+      everyday,
       page_ms_a_frame: { p50: round(percentile(busy, 0.5)), p99: round(percentile(busy, 0.99)), frames: busy.length },
     };
     element("json").textContent = JSON.stringify(result, null, 2);

@@ -18,7 +18,6 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 const PAGES = ["index.html", "frames.html", "more.html"];
 
 /**
-/**
  * The programs in C of the page, their binaries, and clang, in the folder `c`.
  * @param {string} folder @param {boolean} hasClang
  * @returns {number} bytes of clang; 0: it is not there
@@ -63,6 +62,7 @@ export async function buildDemo(folder, { address, hasClang = true } = {}) {
         ...scripts,
         ...["tank/tank-task.js", "tank/tank-post-worker.js", "strip/tree-task.js"],
         ...["c/rank-task.js", "c/compile-worker.js"],
+        ...["blocks-task", "blocks-post", "call-pamir", "call-comlink"].map((name) => `everyday/${name}.js`),
         ...["more/more.js", "more/guest-worker.js", "more/bridge-task.js"],
       ].map((file) => [basename(file, ".js"), join(root, "demo", file)]),
     ),
@@ -76,6 +76,7 @@ export async function buildDemo(folder, { address, hasClang = true } = {}) {
     alias: {
       pamir: join(root, "dist", "index.js"),
       "pamir/c": join(root, "dist", "c.js"),
+      "pamir/pool": join(root, "dist", "pool.js"),
       "pamir/web": join(root, "dist", "web.js"),
     },
     define: { "globalThis.CLANG_BYTES": String(buildPrograms(join(folder, "c"), hasClang)) },

@@ -62,8 +62,19 @@ async function resultOf(page: Page) {
   return JSON.parse((await page.locator("#json").textContent()) ?? "") as {
     mode: string;
     results: { by: string; p50_ns: number; p999_ns: number; messages_per_s: number }[];
+    everyday: { what: string; unit: string; pamir: number; usual: number; by: string }[];
     page_ms_a_frame: { frames: number };
   };
+}
+
+/** Each figure is there, beside that of the usual way. */
+function expectEveryday(rows: Awaited<ReturnType<typeof resultOf>>["everyday"]): void {
+  expect(rows.map(({ what, unit, by }) => `${what}: ${unit}, ${by}`)).toEqual([
+    "A call by name, with an object: µs, Comlink",
+    "Blocks of 1 MiB, copied: MB/s, postMessage",
+    "A barrier of two workers: µs, postMessage",
+  ]);
+  for (const { pamir, usual } of rows) expect(Math.min(pamir, usual)).toBeGreaterThan(0);
 }
 
 it.each([
@@ -72,8 +83,9 @@ it.each([
 ] as const)("a race, by pointer, at %o", (view) =>
   visit(view, async (page) => {
     await page.getByRole("button", { name: "Start the race" }).click();
-    const { mode, results, page_ms_a_frame } = await resultOf(page);
+    const { mode, results, everyday, page_ms_a_frame } = await resultOf(page);
     expect(mode).toBe("shared");
+    expectEveryday(everyday);
     expect(results.map(({ by }) => by)).toEqual(["pamir, WebAssembly", "pamir, TypeScript twin", "postMessage"]);
     for (const { p50_ns, p999_ns, messages_per_s } of results) {
       expect(p50_ns).toBeGreaterThan(10);
@@ -85,7 +97,7 @@ it.each([
     const rights = await page
       .locator("tr > *")
       .evaluateAll((all) => all.map((cell) => cell.getBoundingClientRect().right));
-    expect(rights).toHaveLength(24);
+    expect(rights).toHaveLength(24 + 16);
     expect(Math.max(...rights)).toBeLessThanOrEqual(view.width);
     expect(await page.locator(".wasm").getByRole("img").getAttribute("aria-label")).toMatch(
       /WebAssembly: median .*s, p99/,
@@ -156,5 +168,7 @@ it("not isolated at all: it says what is missing, and runs by messages", () =>
   visit({ headers: {}, query: "milliseconds=300&not-isolated" }, async (page) => {
     await page.getByText(/not cross-origin isolated.*Cross-Origin-Opener-Policy/).waitFor();
     await page.getByRole("button", { name: "Start the race" }).click();
-    expect((await resultOf(page)).mode).toBe("messages");
+    const { mode, everyday } = await resultOf(page);
+    expect(mode).toBe("messages");
+    expectEveryday(everyday);
   }));

@@ -1,0 +1,5 @@
+// @ts-check
+import { expose } from "comlink";
+import { api } from "./call-api.js";
+
+expose(api);
