@@ -8,7 +8,7 @@ import { timeText } from "./times.js";
 
 const BARS = 60;
 /** Of each part of the race; the tests ask for less. */
-const MILLISECONDS = Number(new URLSearchParams(location.search).get("milliseconds") ?? 1500);
+const MILLISECONDS = Math.max(0, Number(new URLSearchParams(location.search).get("milliseconds"))) || 1500;
 
 /** Between two pictures. */
 const DRAW_MS = 100;
@@ -183,6 +183,7 @@ async function race() {
   killButton.disabled = false;
   copyButton.disabled = true;
   saveButton.disabled = true;
+  sayCores();
   element("card").hidden = false;
   /** @type {number[]} */
   const busy = [];
@@ -236,14 +237,24 @@ export function setUpCard(tank) {
   });
   killButton.addEventListener("click", () => killer.abort());
   copyButton.addEventListener("click", async () => {
-    await navigator.clipboard.writeText(element("json").textContent ?? "");
-    status.textContent = "Copied.";
+    try {
+      await navigator.clipboard.writeText(element("json").textContent ?? "");
+      status.textContent = "Copied.";
+    } catch {
+      getSelection()?.selectAllChildren(element("json"));
+      status.textContent = "The figures are selected: copy them by the keys of this machine.";
+    }
   });
   saveButton.addEventListener("click", () => void save());
+  sayCores();
+}
+
+/** What is known of the cores before a race. */
+function sayCores() {
   const cores = navigator.hardwareConcurrency;
+  element("busy").hidden = cores >= 3;
   if (cores >= 3) return;
   const few = cores === 1 ? "is one core" : `are ${cores} cores`;
-  element("busy").hidden = false;
   element("busy").textContent =
     `Here ${few} for two workers and this page: the figures are those of threads that take turns.`;
 }

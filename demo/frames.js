@@ -5,7 +5,7 @@ import { CHECKED, fill, PAYLOAD, READY } from "./frames-common.js";
 
 const MIB = 2 ** 20;
 /** The tests ask for less. */
-const WANTED = Number(new URLSearchParams(location.search).get("mebibytes") ?? 256) * MIB;
+const WANTED = (Math.max(0, Number(new URLSearchParams(location.search).get("mebibytes"))) || 256) * MIB;
 const PATIENCE_MS = 60_000;
 /** Of a page that nobody sees, which draws none. */
 const FRAME_MS = 16;
@@ -97,6 +97,10 @@ async function byPostMessage(bytes) {
   try {
     const heard = () =>
       new Promise((resolve, reject) => {
+        worker.onerror = (event) => {
+          event.preventDefault();
+          reject(new Error(event.message || "the worker of postMessage could not be loaded"));
+        };
         worker.onmessage = ({ data }) => resolve(data);
         worker.onmessageerror = () => reject(new RangeError("what was posted can't be read"));
       });

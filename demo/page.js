@@ -16,16 +16,28 @@ element("where").textContent = text;
 void hero.start();
 setUpCard(hero);
 mountStrip(element("strip"), () => hero.tracedJob);
-void import("./more/section.js").then(({ setUpMore }) => setUpMore(hero));
+/** A part of the page that is loaded late, and says so if it can't be. @param {HTMLElement} said @param {() => Promise<void>} part */
+async function load(said, part) {
+  try {
+    await part();
+  } catch (error) {
+    said.hidden = false;
+    said.textContent = `This part can't be loaded: ${/** @type {Error} */ (error).message}. Reload the page once its server answers.`;
+  }
+}
+
+void load(element("more-static"), async () => (await import("./more/section.js")).setUpMore(hero));
 
 // Loaded once it is about to be seen: most visitors see the tank alone.
 const place = element("c");
 const seen = new IntersectionObserver(
-  async (entries) => {
+  (entries) => {
     if (!entries.some(({ isIntersecting }) => isIntersecting)) return;
     seen.disconnect();
-    const { mountC } = await import("./c/c-section.js");
-    await mountC(place, hero);
+    void load(place, async () => {
+      const { mountC } = await import("./c/c-section.js");
+      await mountC(place, hero);
+    });
   },
   { rootMargin: "50%" },
 );

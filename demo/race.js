@@ -23,6 +23,7 @@ export async function racePamir(kernel, milliseconds, report, killed) {
   const entry = new URL("./task.js", import.meta.url);
   // The page says itself that a worker was killed.
   const options = { tasks: 3, join: true, kernel, heapBytes: 2 ** 24, args: { milliseconds }, onError: "ignore" };
+  const over = new AbortController();
   const job = await launch(entry, /** @type {import("pamir").LaunchOptions} */ (options));
   try {
     const context = job.client.createContext();
@@ -31,7 +32,9 @@ export async function racePamir(kernel, milliseconds, report, killed) {
     context.dispatch(RATE, ({ payload }) =>
       report.rate(/** @type {number} */ (new Float64Array(payload.slice().buffer)[0])),
     );
-    killed.addEventListener("abort", () => context.sendImmediate(other, KILL));
+    // It may have been pressed while the workers started.
+    if (killed.aborted) throw new Killed("a worker was killed");
+    killed.addEventListener("abort", () => context.sendImmediate(other, KILL), { signal: over.signal });
     while (context.resume([leader]) !== SHUTDOWN) {
       if (context.resume([other]) === SHUTDOWN) throw new Killed("a worker was killed");
       // A frame at a time: the page draws what has come, and what pamir costs it is seen.
@@ -41,6 +44,7 @@ export async function racePamir(kernel, milliseconds, report, killed) {
       report.busy(performance.now() - start);
     }
   } finally {
+    over.abort();
     await job.terminate();
   }
 }
@@ -62,6 +66,10 @@ export async function racePostMessage(milliseconds, report, killed) {
         other.terminate();
         reject(new Killed("a worker was killed"));
       });
+      leader.onerror = other.onerror = (event) => {
+        event.preventDefault();
+        reject(new Error(event.message || "a worker of postMessage could not be loaded"));
+      };
       leader.onmessage = ({ data }) => {
         if (data.latencies !== undefined) report.latencies(data.latencies);
         if (data.rate !== undefined) report.rate(data.rate);

@@ -12,8 +12,9 @@ const CORES = navigator.hardwareConcurrency || 1;
 const RANKS_MAX = Math.max(32, CORES);
 /** After so long the page says that a program still runs: it may loop for ever. */
 const LONG_MS = 5000;
-/** More lines are taken for a loop that writes for ever; the tests ask for less. */
-const LINES_MAX = Number(new URLSearchParams(location.search).get("lines")) || 200_000;
+/** More is taken for a loop that writes for ever; the tests ask for less. */
+const LINES_MAX = Math.max(0, Number(new URLSearchParams(location.search).get("lines"))) || 200_000;
+const CHARACTERS_MAX = 100 * LINES_MAX;
 
 const megabytes = (/** @type {number} */ bytes) => `${Math.round(bytes / 1e6)} MB`;
 
@@ -109,10 +110,11 @@ class Section {
     const since = () => performance.now() - start;
     form.say(`${ranksText(tasks)} of ${name} ${tasks === 1 ? "runs" : "run"}.`);
     const watch = setTimeout(() => {
-      const written = lines.total === 0 ? "and has written nothing" : `and has written ${lines.total} lines`;
+      const written = lines.total === 0 ? "and has written no line" : `and has written ${lines.total} lines`;
       form.say(`${name} still runs after ${secondsText(LONG_MS)}, ${written}. If it loops for ever, Stop ends it.`);
     }, LONG_MS);
     let isFlood = false;
+    let characters = 0;
     try {
       const end = await runRanks(program, {
         tasks,
@@ -122,7 +124,8 @@ class Section {
         onLine: (line) => {
           if (isFlood) return;
           lines.add(line);
-          isFlood = lines.total >= LINES_MAX;
+          characters += line.text.length;
+          isFlood = lines.total >= LINES_MAX || characters >= CHARACTERS_MAX;
           if (isFlood) running.abort();
         },
       });
@@ -130,10 +133,9 @@ class Section {
       else throw running.signal.reason;
     } catch (error) {
       if (!isFlood) throw error;
-      const count = LINES_MAX.toLocaleString("en");
-      form.say(
-        `${name} was ended after ${secondsText(since())}: it has written ${count} lines, and the page takes no more.`,
-      );
+      const isMany = lines.total >= LINES_MAX;
+      const much = `${(isMany ? lines.total : characters).toLocaleString("en")} ${isMany ? "lines" : "characters"}`;
+      form.say(`${name} was ended after ${secondsText(since())}: it has written ${much}, and the page takes no more.`);
     } finally {
       clearTimeout(watch);
     }

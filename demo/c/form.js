@@ -17,6 +17,9 @@ function make(tag, properties = {}, ...children) {
 }
 
 const YOWASP = make("a", { href: "https://yowasp.org/", textContent: "YoWASP" });
+/** Of what clang says, so much is shown: a source of a million characters may have warnings in each line. */
+const DIAGNOSTICS_MAX = 100;
+const TEXT_MAX = 20_000;
 
 export class Form {
   runButton = make("button", { type: "button", textContent: "Run", className: "c-run" });
@@ -190,14 +193,15 @@ export class Form {
   /** @param {readonly Diagnostic[]} diagnostics @param {string} text all that clang says */
   showDiagnostics(diagnostics, text) {
     this.#diagnostics.replaceChildren(
-      ...diagnostics.map(({ line, kind, message }) => {
+      ...diagnostics.slice(0, DIAGNOSTICS_MAX).map(({ line, kind, message }) => {
         const button = make("button", { type: "button", textContent: `Line ${line}: ${kind}: ${message}` });
         button.addEventListener("click", () => this.#showLine(line));
         return make("li", {}, button);
       }),
     );
     this.#diagnostics.hidden = diagnostics.length === 0;
-    this.#clangText.textContent = text;
+    this.#clangText.textContent =
+      text.length > TEXT_MAX ? `${text.slice(0, TEXT_MAX)} … (${text.length.toLocaleString("en")} characters)` : text;
     this.#clang.hidden = text === "";
   }
 

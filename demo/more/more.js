@@ -27,7 +27,7 @@ const REFUSALS = {
 /** Why it is over. @type {Record<string, string>} */
 const ENDS = {
   SHUTDOWN:
-    "The page with the tank or its server has gone, or this page slept for too long (SHUTDOWN). The water here stands still.",
+    "The tank or its server has ended, or this page slept for too long (SHUTDOWN). The water here stands still.",
   PAMIR_TIMEDOUT: `The page with the tank does not answer (PAMIR_TIMEDOUT). ${AGAIN}`,
   over: `This page has no part of the tank any more. ${AGAIN}`,
   silent: `This page did not answer for five seconds, and the tank went on without it. ${AGAIN}`,
@@ -170,3 +170,5 @@ const page = new GuestPage();
 // For a look from the console.
 Object.assign(globalThis, { page });
 page.join(location.hash.slice(1));
+// Another link in the same tab changes the part behind the # alone.
+addEventListener("hashchange", () => location.reload());

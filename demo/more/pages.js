@@ -127,6 +127,11 @@ export class Pages {
     this.tank.change();
   }
 
+  /** The tank has ended, and with it all bridges. */
+  close() {
+    for (const { met } of this.list) met({ node: -1, code: "SHUTDOWN", message: "the tank was started anew" });
+  }
+
   /** A task has ended. @param {number} task @returns {boolean} whether it was a bridge */
   ended(task) {
     const guest = this.#bridges.get(task);

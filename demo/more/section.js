@@ -49,9 +49,13 @@ class Section {
   /** The page that is invited. @type {number | undefined} */
   #invited;
   #expires = 0;
+  /** Those of the tank that was shown last. @type {Hero["pages"]} */
+  #pages;
   #shown = "";
   /** @type {object | undefined} */
   #farewell;
+  /** Whether pages had rows when this was shown last. */
+  #hadRows = false;
 
   /** @param {Hero} hero @param {Meeting} meeting */
   constructor(hero, meeting) {
@@ -150,6 +154,12 @@ class Section {
       this.#withdraw();
       this.#say("The tank runs anew, and the ticket is void: another one takes a moment.");
     }
+    if (this.#pages !== pages) {
+      if (this.#hadRows)
+        this.#say("The tank was started anew, without its other pages: they can come again, by tickets.");
+      this.#pages = pages;
+    }
+    this.#hadRows = rows.length > 0;
     const farewell = pages?.farewell;
     if (farewell !== this.#farewell && farewell !== undefined) {
       const isKept = KEPT.includes(farewell.why);

@@ -217,7 +217,11 @@ export class Hero {
     const { tank } = this;
     if (tank === undefined) return;
     this.#wasStill = this.#isStill;
-    const isLast = tank.slots.filter(({ state }) => state === "running").length <= 1;
+    // Others that were killed just now have not ended yet.
+    const others = tank.slots.filter(
+      ({ state, isKilled }, slot) => slot !== worker && state === "running" && !isKilled,
+    );
+    const isLast = others.length === 0 && (this.pages?.running.length ?? 0) === 0;
     if (tank.by === "pamir") {
       const still = this.#isStill
         ? " The tank is paused: the others get its rows, and go on from there once it runs."
@@ -227,7 +231,11 @@ export class Hero {
       );
     } else {
       const lost = "its rows are lost, no neighbor hears of it, and each would wait for ever";
-      this.#say(`Worker ${worker + 1} is killed: ${lost}. The page knows, and has begun again with still water.`);
+      this.#say(
+        isLast
+          ? `Worker ${worker + 1} is killed: none is left, and all rows are lost.`
+          : `Worker ${worker + 1} is killed: ${lost}. The page knows, and has begun again with still water.`,
+      );
     }
     tank.kill(worker);
   }

@@ -17,6 +17,7 @@ const told = (/** @type {number} */ id) => dispatchId(id, json);
  * @property {number} task
  * @property {"starting" | "running" | "gone"} state
  * @property {number} halo handle of its halos
+ * @property {boolean} [isKilled] it ends
  */
 /**
  * @typedef {object} TankEvents
@@ -225,6 +226,8 @@ export class TankJob {
     for (const task of stopping) this.#tell(task, ids.STOP, { epoch });
     await this.#until(() => stopping.every((task) => this.#answered.has(task) || !this.#isAlive(task)));
     const leader = this.#running[0]?.task;
+    // With none left, no recovery is to be told of once a worker starts again.
+    if (leader === undefined) this.#killed = undefined;
     if (leader === undefined || this.#isClosed || this.region === undefined) return;
     let step = 0;
     if (last !== undefined && this.isShared) {
@@ -281,6 +284,7 @@ export class TankJob {
   kill(worker) {
     const slot = this.slots[worker];
     if (slot === undefined || slot.state === "gone") return;
+    slot.isKilled = true;
     this.#killed = { worker, task: slot.task, at: performance.now(), heard: 0, waits: undefined };
     void this.job?.terminate(slot.task);
   }
@@ -292,6 +296,8 @@ export class TankJob {
     if (this.job.tasks >= TASKS_MAX) return false;
     slot.task = this.job.spawn();
     slot.state = "starting";
+    slot.isKilled = false;
+    if (this.#killed?.worker === worker) this.#killed = undefined;
     this.events.changed();
     return true;
   }
@@ -348,6 +354,7 @@ export class TankJob {
 
   async close() {
     this.#isClosed = true;
+    this.pages?.close();
     this.#look();
     await this.job?.terminate();
   }
