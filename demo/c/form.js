@@ -201,7 +201,9 @@ export class Form {
     );
     this.#diagnostics.hidden = diagnostics.length === 0;
     this.#clangText.textContent =
-      text.length > TEXT_MAX ? `${text.slice(0, TEXT_MAX)} … (${text.length.toLocaleString("en")} characters)` : text;
+      text.length > TEXT_MAX
+        ? `${text.slice(0, TEXT_MAX)} … (${text.length.toLocaleString("en")} characters; ${diagnostics.length.toLocaleString("en")} errors and warnings)`
+        : text;
     this.#clang.hidden = text === "";
   }
 

@@ -333,6 +333,35 @@ describe.skipIf(!HAS_CLANG)("with clang in the page", () => {
       expect(await runButton(page).textContent()).toBe("Run");
     }));
 
+  it("a line that never ends is shown in parts, and ended as a flood", () =>
+    visit({ query: "lines=20000" }, async (page) => {
+      await choose(page, { program: "hello", tasks: 2 });
+      await source(page).fill("#include <stdio.h>\nint main(void) { for (;;) putchar('a'); }");
+      expect((await run(page)).said).toMatch(
+        /^hello\.c was ended after [\d.]+ s: it has written 2,[\d,]+ characters, and the page takes no more\.$/,
+      );
+    }));
+
+  it("of many warnings the first ones are shown", () =>
+    visit({}, async (page) => {
+      await choose(page, { program: "hello", tasks: 1 });
+      const unused = Array.from({ length: 2000 }, (_, i) => `int unused${i};`).join("\n");
+      // A browser takes long to type so many lines.
+      await source(page).evaluate((editor, text) => {
+        (editor as unknown as { value: string }).value = text;
+        editor.dispatchEvent(new Event("input"));
+      }, `int main(void) {\n${unused}\nreturn 0; }`);
+      expect((await run(page)).said).toMatch(/ended with code 0/);
+      expect(
+        await section(page)
+          .getByRole("button", { name: /^Line \d+: warning/ })
+          .count(),
+      ).toBe(100);
+      await section(page)
+        .getByText(/ … \([\d,]+ characters; 2,000 errors and warnings\)$/)
+        .waitFor();
+    }));
+
   it("Tab makes an indent; Escape and Tab leave the editor", () =>
     visit({}, async (page) => {
       await choose(page, { program: "hello" });
