@@ -199,7 +199,7 @@ it("the page with the tank is closed: the other one says so", () =>
     const guest = await joined(given);
     await goesOn(guest, 5);
     await given.page.close();
-    await guest.getByText(/^The page with the tank or its server has gone.*\(SHUTDOWN\)/).waitFor(PATIENCE);
+    await guest.getByText(/^The tank or its server has ended.*\(SHUTDOWN\)/).waitFor(PATIENCE);
   }));
 
 it("a page that freezes: the tank goes on without it, and it hears so when it is back", () =>
