@@ -25,7 +25,8 @@ export interface LaunchProgramOptions {
   readonly input?: string | undefined;
   /**
    * Called with each line that a rank writes, without its end, while the program runs. Lines of a rank come in order; those of
-   * different ranks in any. A line of 65,536 characters or more comes in parts. Default: lines go to the console, with a label: `[3] text`.
+   * different ranks in any. A line of 16,777,216 characters or more comes in parts. Default: lines go to the console, with a
+   * label: `[3] text`.
    */
   readonly onLine?: ((line: ProgramLine) => void) | undefined;
   /** What becomes of the other ranks when one fails: they are ended (`abort`, the default), or go on (`report`). */
@@ -73,7 +74,7 @@ const HEAP_NODE = 2 ** 31;
 const HEAP_RANK = 2 ** 26;
 const HEAP_PAGE_MAX = 2 ** 30;
 /** Characters of a line without an end that are handed on: a loop may write one for ever. */
-const PART_MIN = 2 ** 16;
+const PART_MIN = 2 ** 24;
 
 /**
  * Runs a program of WebAssembly as the ranks of a job, each a thread, and resolves once all have ended. A page must be
