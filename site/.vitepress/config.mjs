@@ -22,6 +22,8 @@ export default defineConfig({
   title: "pamir",
   description: "Messages at memory speed between the threads, processes, machines and pages of a JavaScript program",
   srcDir: "dist/pages",
+  // Files as they are, the license of clang among them.
+  srcExclude: ["public/**"],
   cacheDir: "dist/.cache",
   lang: "en",
   head: [["link", { rel: "icon", href: "data:," }]],

@@ -825,7 +825,7 @@ export function apiSuite(suite: ApiSuite): void {
         ask(4);
         const wait = () => context.waitWordSync(own, 40, (word) => word === 4, TIMEOUT);
         if (client.capabilities.blockingWaits) expect(wait()).toBe(SUCCESS);
-        else expect(wait).toThrow(/Cross-Origin-Opener-Policy|must not block|share no memory/);
+        else expect(wait).toThrow(/Cross-Origin-Opener-Policy|must not block|shares? no memory/);
         expect(await context.waitWord(own, 40, (word) => word === 4, TIMEOUT)).toBe(4);
       }));
 
@@ -1078,7 +1078,7 @@ export function apiSuite(suite: ApiSuite): void {
       withJob(1, async ({ client, context }) => {
         const wait = () => context.advanceUntil(() => true);
         if (client.capabilities.blockingWaits) expect(wait()).toBe(SUCCESS);
-        else expect(wait).toThrow(/Cross-Origin-Opener-Policy|must not block|share no memory/);
+        else expect(wait).toThrow(/Cross-Origin-Opener-Policy|must not block|shares? no memory/);
       }));
 
     it("a task closes: what it sent before is delivered, then all to it is SHUTDOWN", () =>

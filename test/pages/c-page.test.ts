@@ -359,7 +359,7 @@ describe.skipIf(!HAS_CLANG)("with clang in the page", () => {
       ).toBe(100);
       await section(page)
         .getByText(/ … \([\d,]+ characters; 2,000 errors and warnings\)$/)
-        .waitFor();
+        .waitFor({ state: "attached" });
     }));
 
   it("Tab makes an indent; Escape and Tab leave the editor", () =>

@@ -162,7 +162,9 @@ it("numbers in the address that are none: the tank runs", async () => {
     await room(query, async ({ page }) => {
       if (!query.includes("stop")) await goesOn(page);
       expect(await page.evaluate("tank.water().every(Number.isFinite)")).toBe(true);
-      expect(await said(page)).toMatch(/^(\d+ workers run|One worker runs) the tank by pamir\.$/);
+      await expect
+        .poll(() => said(page), { timeout: 60_000 })
+        .toMatch(/^(\d+ workers run|One worker runs) the tank by pamir\.$/);
     });
   }
 });

@@ -331,12 +331,14 @@ it.each([{ width: 1000 }, { width: 390, headers: {} }])("steps through an allred
       })()`);
       expect(seen).toBe(true);
     }
-    expect(rounds[0]!.toSorted()).toEqual([
-      "task 2 sends its number, 2, to task 1, which has 3 now.",
-      "task 4 sends its number, 4, to task 3, which has 7 now.",
-      "task 6 sends its number, 6, to task 5, which has 11 now.",
-      "task 8 sends its number, 8, to task 7, which has 15 now.",
-    ]);
+    // Messages of later rounds may come first on a busy machine: task 1 gets three of them, and task 5 two.
+    const first = [
+      /^task 2 sends its number, 2, to task 1, which has (3|10|29|36) now\.$/,
+      /^task 4 sends its number, 4, to task 3, which has 7 now\.$/,
+      /^task 6 sends its number, 6, to task 5, which has (11|26) now\.$/,
+      /^task 8 sends its number, 8, to task 7, which has 15 now\.$/,
+    ];
+    expect(rounds[0]!.toSorted()).toEqual(first.map((text) => expect.stringMatching(text)));
     expect(rounds.flat().filter((text) => text.includes("the sum of all, 36,"))).toHaveLength(7);
     expect(rounds[5]!.at(-1)).toBe("Now each task has 36.");
     await picture(page).focus();
