@@ -1,6 +1,6 @@
 // @ts-check
 // The page: the tank, what is seen of it, and the card of the machine.
-import { setUpCard } from "./card.js";
+import { setUpCard } from "./card/card.js";
 import { mountStrip } from "./strip/strip.js";
 import { Hero, lacks, optionsOf } from "./tank/hero.js";
 

@@ -56,10 +56,15 @@ export const CODE = {
       "context.sendImmediate(page, SUM",
     ],
   ],
-  card: [["ping-pong.js", "half a round trip between two tasks", "export function pingPong(", "}"]],
+  card: [["card/ping-pong.js", "half a round trip between two tasks", "export function pingPong(", "}"]],
   frames: [
-    ["frames.js", "the engine is another thread, or not", "const options = { tasks: 2,", "const job = await launch("],
-    ["frames.js", "sends while it draws", "const stop = drawFrames();", "const figures = await stop();"],
+    [
+      "frames/frames.js",
+      "the engine is another thread, or not",
+      "const options = { tasks: 2,",
+      "const job = await launch(",
+    ],
+    ["frames/frames.js", "sends while it draws", "const stop = drawFrames();", "const figures = await stop();"],
   ],
 };
 

@@ -52,14 +52,18 @@ export async function buildDemo(folder, { address, hasClang = true } = {}) {
     writeFileSync(join(folder, name), html);
     for (const path of documentsOf(html)) cpSync(join(root, path), join(folder, path));
   }
-  const scripts = ["page", "task", "post-message", "frames", "frames-task", "frames-worker"].map(
-    (name) => `${name}.js`,
-  );
   const built = await build({
     ...silent,
     entryPoints: Object.fromEntries(
       [
-        ...scripts,
+        "page.js",
+        ...[
+          "card/task.js",
+          "card/post-message.js",
+          "frames/frames.js",
+          "frames/frames-task.js",
+          "frames/frames-worker.js",
+        ],
         ...["tank/tank-task.js", "tank/tank-post-worker.js", "strip/tree-task.js"],
         ...["c/rank-task.js", "c/compile-worker.js"],
         ...["blocks-task", "blocks-post", "call-pamir", "call-comlink"].map((name) => `everyday/${name}.js`),

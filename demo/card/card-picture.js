@@ -1,6 +1,6 @@
 // @ts-check
 // The card as a picture: what was measured, on what.
-import { timeText } from "./times.js";
+import { timeText } from "../times.js";
 
 const [WIDTH, HEIGHT] = [1200, 630];
 
@@ -15,7 +15,7 @@ function browserOf(agent) {
 /**
  * @param {{ pamir: string, mode: string, userAgent: string, hardwareThreads: number,
  *   results: { by: string, p50_ns: number, p99_ns: number, messages_per_s: number }[],
- *   everyday: import("./everyday/everyday.js").Row[] }} result
+ *   everyday: import("../everyday/everyday.js").Row[] }} result
  * @returns {Promise<Blob>} a PNG
  */
 export function pictureOf({ pamir, mode, userAgent, hardwareThreads, results, everyday }) {

@@ -1,10 +1,10 @@
 // @ts-check
 // The card of the machine: a race, histograms that grow, figures, the result as a table, as JSON and as a picture.
 import { info } from "pamir";
+import { timeText } from "../times.js";
 import { pictureOf } from "./card-picture.js";
 import { Histogram } from "./histogram.js";
 import { Killed, racePamir, racePostMessage } from "./race.js";
-import { timeText } from "./times.js";
 
 const BARS = 60;
 /** Of each part of the race; the tests ask for less. */
@@ -164,7 +164,7 @@ async function runEveryday() {
   const table = element("everyday");
   table.replaceChildren();
   // The pool and Comlink are loaded for this alone.
-  const { measureEveryday } = await import("./everyday/everyday.js");
+  const { measureEveryday } = await import("../everyday/everyday.js");
   const rows = await measureEveryday(MILLISECONDS / 3);
   for (const { what, unit, pamir, usual, by } of rows) {
     const head = make("th", what);
