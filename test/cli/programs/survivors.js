@@ -7,8 +7,8 @@ import { attach, SHUTDOWN, SUCCESS } from "pamir";
 const [size, order, waits] = process.argv.slice(2);
 const groupSize = Number(size);
 const dying = /** @type {string} */ (order).split(",").map(Number);
-/** Index of JOB.heapLock in the words of the memory (assembly/layout/job.ts). */
-const HEAP_LOCK = 64;
+/** Index of JOB.heapLock in the words of the memory: the map begins at 64 KiB (MAP_BASE in assembly/layout/job.ts). */
+const HEAP_LOCK = 65_536 / 4 + 64;
 const [CHECKED, NEVER] = [1, 2];
 const PATIENCE = 30_000;
 /** Milliseconds. */
