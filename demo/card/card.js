@@ -193,6 +193,8 @@ async function race() {
       status.textContent = `Running: ${runner.name}.`;
       await runOne(/** @type {Lane} */ (lanes[i]), runner, busy);
     }
+    // What follows goes on without a worker to kill.
+    killButton.disabled = true;
     status.textContent = "Running: calls, blocks and barriers, each beside the usual way.";
     const everyday = await runEveryday();
     const { version, mode, hardwareThreads } = info();

@@ -18,6 +18,17 @@ import { MEASURED } from "./sizes.js";
 
 const WARM_CALLS = 100;
 
+/** Rejects if one of these workers fails. @param {Worker[]} workers @returns {Promise<never>} */
+const failureOf = (...workers) =>
+  new Promise((_, reject) => {
+    for (const worker of workers) {
+      worker.onerror = (event) => {
+        event.preventDefault();
+        reject(new Error(event.message || "a worker could not be loaded"));
+      };
+    }
+  });
+
 /**
  * @param {number} milliseconds of each measurement
  * @returns {Promise<Row[]>}
@@ -66,7 +77,7 @@ async function callByComlink(milliseconds) {
   const worker = new Worker(new URL("./call-comlink.js", import.meta.url), { type: "module" });
   try {
     const remote = /** @type {import("comlink").Remote<Api>} */ (wrap(worker));
-    return await timeCalls((order) => remote.accept(order), milliseconds);
+    return await Promise.race([timeCalls((order) => remote.accept(order), milliseconds), failureOf(worker)]);
   } finally {
     worker.terminate();
   }
@@ -111,7 +122,7 @@ async function blocksByPost(milliseconds) {
     );
     leader.postMessage({ port: port1, leads: true, milliseconds }, [port1]);
     other.postMessage({ port: port2, leads: false, milliseconds }, [port2]);
-    return await measured;
+    return await Promise.race([measured, failureOf(leader, other)]);
   } finally {
     leader.terminate();
     other.terminate();
