@@ -58,9 +58,9 @@ it.each(["throw", "later"])(
 it.each([
   ["reject", 1, /^pamir: task 1 failed:\nError: a top-level await\n {4}at .*failing\.js:\d+/],
   ["unhandled", 1, /^pamir: task 1 failed:\nError: handled by none\n {4}at .*failing\.js:\d+/],
-  ["nothing", 1, /^pamir: task 1 failed:\nundefined\n$/],
-  ["null", 1, /^pamir: task 1 failed:\nnull\n$/],
-  ["odd", 1, /^pamir: task 1 failed:\n\{ name: 3, message: 5, code: 7, stack: \{\} \}\n$/],
+  ["nothing", 1, /^pamir: task 1 failed: undefined\n$/],
+  ["null", 1, /^pamir: task 1 failed: null\n$/],
+  ["odd", 1, /^pamir: task 1 failed: \{ name: 3, message: 5, code: 7, stack: \{\} \}\n$/],
   ["code", 1, /^pamir: task 1 failed:\nError: a long code\n {4}at .*failing\.js:\d+/],
   ["exit", 3, /^pamir: task 1 exited with code 3\n$/],
   ["exitCode", 4, /^pamir: task 1 exited with code 4\n$/],

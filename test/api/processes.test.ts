@@ -493,7 +493,7 @@ function suite(): void {
       ],
       ["exit", "launch", "report", 3, /^pamir: task 1 exited with code 3\n$/],
       ["exitCode", "launch", "report", 4, /^pamir: task 1 exited with code 4\n$/],
-      ["null", "launch", "report", 1, /^pamir: task 1 failed:\nnull\n$/],
+      ["null", "launch", "report", 1, /^pamir: task 1 failed: null\n$/],
       ["code", "launch", "report", 1, /^pamir: task 1 failed:\nError: a long code\n/],
       ["throw", "launch", "ignore", 0, /^$/],
       ["throw", "abort", "abort", 1, /^pamir: task 1 failed, the job ends:\nRangeError/],

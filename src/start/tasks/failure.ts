@@ -21,13 +21,16 @@ export function isFailure({ cause, code }: TaskExit): boolean {
 }
 
 /**
- * The text that is printed of a failed task, without a line end.
+ * The text that is printed of a failed task, without a line end: one line, unless the error has a stack.
  * @param shown the error with its stack, if the caller has more of it than `exit`
  */
 export function failureText(exit: TaskExit, onError: OnError, shown = withStack(exit)): string {
   const { task, code, cause, error } = exit;
   const end = onError === "abort" ? ", the job ends" : "";
-  if (cause === "error") return `pamir: task ${task} failed${end}:\n${shown.slice(0, SHOWN_MAX)}`;
+  if (cause === "error") {
+    const text = shown.slice(0, SHOWN_MAX);
+    return `pamir: task ${task} failed${end}:${text.includes("\n") ? "\n" : " "}${text}`;
+  }
   if (cause === "memory") return `pamir: task ${task} ran out of memory${end}: ${error}`;
   return error === undefined
     ? `pamir: task ${task} exited with code ${code}${unsettledText(code)}${end}`
