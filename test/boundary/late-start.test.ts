@@ -9,7 +9,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-const WHY = "its module may not call attach(), may still be loading, or may wait in a top-level await";
+const WHY = "its module may not call attach(), may be loading, or may wait in a top-level await";
 const SEVERAL = WHY.replace("its module", "their modules");
 
 it.each([

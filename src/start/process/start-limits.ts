@@ -1,7 +1,7 @@
 // Limits of this system that forbid another process, which Node reports as "EMFILE" and "EAGAIN". Without imports: where this
 // process has no descriptor left, the next file might not be opened.
 
-const DESCRIPTORS_CODE = "PAMIR_DESCRIPTORS";
+export const DESCRIPTORS_CODE = "PAMIR_DESCRIPTORS";
 const PROCESSES_CODE = "PAMIR_NO_PROCESSES";
 
 /** Descriptors of this process, and processes and threads of its user: numbers, or "unlimited". */

@@ -27,10 +27,8 @@ export function isFailure({ cause, code }: TaskExit): boolean {
 export function failureText(exit: TaskExit, onError: OnError, shown = withStack(exit)): string {
   const { task, code, cause, error } = exit;
   const end = onError === "abort" ? ", the job ends" : "";
-  if (cause === "error") {
-    const text = shown.slice(0, SHOWN_MAX);
-    return `pamir: task ${task} failed${end}:${text.includes("\n") ? "\n" : " "}${text}`;
-  }
+  const gap = shown.includes("\n") ? "\n" : " ";
+  if (cause === "error") return `pamir: task ${task} failed${end}:${gap}${shown.slice(0, SHOWN_MAX)}`;
   if (cause === "memory") return `pamir: task ${task} ran out of memory${end}: ${error}`;
   return error === undefined
     ? `pamir: task ${task} exited with code ${code}${unsettledText(code)}${end}`

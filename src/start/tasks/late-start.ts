@@ -33,6 +33,6 @@ function lateText(tasks: readonly number[]): string {
   const more = tasks.length > SHOWN_MAX ? ` and ${tasks.length - SHOWN_MAX} more` : "";
   const [late, modules] =
     tasks.length === 1 ? [`task ${shown} has`, "its module"] : [`tasks ${shown}${more} have`, "their modules"];
-  const why = `${modules} may not call attach(), may still be loading, or may wait in a top-level await`;
+  const why = `${modules} may not call attach(), may be loading, or may wait in a top-level await`;
   return `pamir: ${late} not attached ${LATE_MS / 1000} s after the start: ${why}`;
 }

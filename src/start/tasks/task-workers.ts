@@ -7,7 +7,7 @@ import { systemClock } from "../../support/clock.js";
 import { type NodePort, type NodeWorker, nodeModule } from "../../support/host.js";
 import { after } from "../../support/timers.js";
 import { type Labels, labelLines } from "../output/labels.js";
-import { codeIn, descriptorsText } from "../process/start-limits.js";
+import { DESCRIPTORS_CODE, descriptorsText } from "../process/start-limits.js";
 import { BOOTSTRAP, type StartMessage } from "../start-message.js";
 import type { Lifecycle } from "./lifecycle.js";
 import type { MonitorOrders } from "./monitor.js";
@@ -126,7 +126,7 @@ export class TaskWorkers {
     // Node's own error of a thread, or of a module.
     if (cause === "error" && /\bEMFILE\b/.test(plain) && this.#isUnattached(slot)) {
       const why = `the thread can't be started: ${descriptorsText("tasks")}`;
-      this.#lifecycle.end({ task, code, cause, error: why, errorCode: codeIn(why) }, why);
+      this.#lifecycle.end({ task, code, cause, error: why, errorCode: DESCRIPTORS_CODE }, why);
       return;
     }
     const hint = outOfMemory ? MORE_MEMORY : this.#noTypeScript(entry, slot, error) ? NO_TYPESCRIPT : "";
