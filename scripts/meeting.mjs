@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { host } from "../dist/web.js";
-import { filesOf, ISOLATION, listenFrom } from "./serve.mjs";
+import { filesOf, ISOLATION, listenFrom, pathOf } from "./serve.mjs";
 
 /** Nodes of one job, those that have left included: the job behind it takes the next ones. */
 const NODES = 64;
@@ -28,6 +28,9 @@ function ownAddress() {
 /** Browsers isolate pages of this machine, and by HTTPS. At others they find fault with the headers. @param {import("node:http").IncomingMessage} request */
 const headersFor = ({ headers }) =>
   /^(localhost|127\.|\[::1\])/.test(headers.host ?? "") || headers["x-forwarded-proto"] === "https" ? ISOLATION : {};
+
+/** The host of an origin; a page in a sandbox has "null" as its origin, and no host. @param {string} origin */
+const hostOf = (origin) => (URL.canParse(origin) ? new URL(origin).host : undefined);
 
 /** @param {string} address */
 const bracketed = (address) => (address.includes(":") ? `[${address}]` : address);
@@ -95,11 +98,11 @@ export async function openMeeting(folder, { port: wanted, host: name = "localhos
   const jobs = new Jobs(bracketed(address));
   /** @type {import("node:http").RequestListener} */
   const answer = (request, response) => {
-    const { method, url = "/", headers } = request;
-    const { pathname } = new URL(url, "http://localhost");
-    if (pathname.endsWith("/tickets") && method === "POST") {
+    const { method, headers } = request;
+    const path = pathOf(request.url);
+    if (path?.endsWith("/tickets") && method === "POST") {
       // A page of another origin can't read the answer, and shall not use up tickets either.
-      if (headers.origin !== undefined && new URL(headers.origin).host !== headers.host) {
+      if (headers.origin !== undefined && hostOf(headers.origin) !== headers.host) {
         response.writeHead(403).end("for pages of this server alone");
         return;
       }
@@ -110,7 +113,7 @@ export async function openMeeting(folder, { port: wanted, host: name = "localhos
         },
         (error) => response.writeHead(500).end(error.message),
       );
-    } else if (pathname === "/" || pathname === "/index.html") {
+    } else if (path === "/" || path === "/index.html") {
       const meeting = { address: isLocal ? "./" : `http://${bracketed(address)}:${port}/`, isLocal, command };
       const text = JSON.stringify(meeting).replaceAll("&", "&amp;").replaceAll('"', "&quot;");
       for (const [header, value] of Object.entries(headersFor(request))) response.setHeader(header, value);

@@ -20,6 +20,11 @@ export const ISOLATION = {
   "Cross-Origin-Embedder-Policy": "require-corp",
 };
 
+/** The path of a request. A stranger may ask for "//", which no URL has: undefined. @param {string | undefined} url */
+export function pathOf(url = "/") {
+  return URL.canParse(url, "http://localhost") ? new URL(url, "http://localhost").pathname : undefined;
+}
+
 /**
  * Answers with the files of a folder.
  * @param {string} folder
@@ -27,11 +32,12 @@ export const ISOLATION = {
  * @returns {import("node:http").RequestListener}
  */
 export function filesOf(folder, headers = {}) {
-  return ({ url = "/" }, response) => {
-    const { pathname } = new URL(url, "http://localhost");
-    const file = pathname.endsWith("/") ? `${pathname}index.html` : pathname;
+  return ({ url }, response) => {
+    const path = pathOf(url);
+    const file = path?.endsWith("/") ? `${path}index.html` : path;
     for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
     try {
+      if (file === undefined) throw new Error("no path");
       const body = readFileSync(join(folder, file));
       response.setHeader("content-type", `${TYPES[extname(file)] ?? "text/plain"}; charset=utf-8`);
       response.end(body);

@@ -1,7 +1,7 @@
 // The server of `npm run demo`.
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer, type Server } from "node:http";
+import { createServer, type IncomingMessage, request, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join as joinPath } from "node:path";
@@ -63,6 +63,16 @@ it("says on its page that pages can meet here, and gives two tickets of one job,
     const [first, second] = await Promise.all(tickets.map((ticket: string) => join(ticket, { insecure: true })));
     expect([first.task, second.task].sort()).toEqual([1, 2]);
     for (const client of [first, second]) client.close();
+  }));
+
+it("a path that is none, and an origin without a host, are refused, and it goes on", () =>
+  meeting(undefined, async (url) => {
+    const { hostname, port } = new URL(url);
+    const asked = request({ hostname, port, path: "//" }).end();
+    const [answer] = (await once(asked, "response")) as [IncomingMessage];
+    expect(answer.resume().statusCode).toBe(404);
+    expect((await ticketsOf(url, { origin: "null" })).status).toBe(403);
+    expect((await ticketsOf(url)).status).toBe(200);
   }));
 
 it("goes on with another job once one has had all its nodes", () =>
