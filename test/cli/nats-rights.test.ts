@@ -1,13 +1,13 @@
 // What a NATS server may refuse, and how jobs go on beside its settings: rights, credentials, TLS, the length of messages, an end
 // in good order.
-import { execFileSync, spawnSync } from "node:child_process";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { nkeys } from "@nats-io/nats-core";
 import { afterAll, describe, expect, inject, it } from "vitest";
 import { keyFile, linesOf, newJob, said, startLauncher, startProgram } from "../support/nats-launcher.js";
+import { certificates, credentialsBy, OPENSSL, serverOfAccount, tlsPart } from "../support/nats-secrets.js";
 import { NATS_SERVER, NatsServer, natsCluster } from "../support/nats-server.js";
 
 const programOf = (name: string): string => fileURLToPath(new URL(`programs/${name}.js`, import.meta.url));
@@ -167,101 +167,40 @@ describe.skipIf(!hasServer)(
 );
 
 describe.skipIf(!hasServer)("credentials", { timeout: 60_000, concurrent: true }, () => {
-  /** A token as NATS has them. */
-  function tokenOf(issuer: nkeys.KeyPair, subject: nkeys.KeyPair, nats: object): string {
-    const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString("base64url");
-    const claims = {
-      jti: "1",
-      iat: 1_700_000_000,
-      iss: issuer.getPublicKey(),
-      name: "test",
-      sub: subject.getPublicKey(),
-    };
-    const text = `${part({ typ: "JWT", alg: "ed25519-nkey" })}.${part({ ...claims, nats: { version: 2, ...nats } })}`;
-    return `${text}.${Buffer.from(issuer.sign(Buffer.from(text))).toString("base64url")}`;
-  }
-  const all = { subs: -1, data: -1, payload: -1 };
-  const operator = nkeys.createOperator();
   const account = nkeys.createAccount();
-
   /** A file of credentials. */
-  function credentials(name: string, issuer: nkeys.KeyPair, mode = 0o400): string {
-    const user = nkeys.createUser();
-    const token = tokenOf(issuer, user, { type: "user", pub: {}, sub: {}, ...all });
-    const seed = new TextDecoder().decode(user.getSeed());
+  function fileOf(name: string, issuer: nkeys.KeyPair, mode = 0o400): string {
     const path = join(inject("folder"), `${name}.creds`);
-    const lines = ["-----BEGIN NATS USER JWT-----", token, "------END NATS USER JWT------", ""];
-    lines.push("-----BEGIN USER NKEY SEED-----", seed, "------END USER NKEY SEED------", "");
-    writeFileSync(path, lines.join("\n"), { mode });
+    writeFileSync(path, credentialsBy(issuer), { mode });
     return path;
   }
-
-  const limits = { ...all, imports: -1, exports: -1, wildcards: true, conn: -1, leaf: -1 };
-  const server = hasServer
-    ? serverWith(
-        [
-          `operator: ${tokenOf(operator, operator, { type: "operator" })}`,
-          "resolver: MEMORY",
-          `resolver_preload { ${account.getPublicKey()}: ${tokenOf(operator, account, { type: "account", limits })} }`,
-        ].join("\n"),
-      )
-    : undefined;
+  const server = hasServer ? serverWith(serverOfAccount(account)) : undefined;
 
   it("of an account that the server knows", async () => {
     const { url } = (await server) as NatsServer;
-    await succeeds(url, { PAMIR_NATS_CREDS: credentials("right", account) });
+    await succeeds(url, { PAMIR_NATS_CREDS: fileOf("right", account) });
   });
 
   it.each(["of another account", "none"])("%s: refused", async (which) => {
     const { url } = (await server) as NatsServer;
-    const env = which === "none" ? {} : { PAMIR_NATS_CREDS: credentials("other", nkeys.createAccount()) };
+    const env = which === "none" ? {} : { PAMIR_NATS_CREDS: fileOf("other", nkeys.createAccount()) };
     const text = "the server refuses this process's user, token or credentials: PAMIR_NATS and PAMIR_NATS_CREDS";
     expect(await refused(url, env)).toMatch(new RegExp(`^pamir: NATS at [\\d.:]+: ${text} \\(PAMIR_NATS\\)\\n$`));
   });
 
   it("a file that other users may read", async () => {
     const { url } = (await server) as NatsServer;
-    const err = await refused(url, { PAMIR_NATS_CREDS: credentials("open", account, 0o644) });
+    const err = await refused(url, { PAMIR_NATS_CREDS: fileOf("open", account, 0o644) });
     expect(err).toContain("has mode 0644: other users may use it; make it 0600 or 0400 (PAMIR_NATS)");
   });
 });
 
-const OPENSSL = spawnSync("openssl", ["version"]).status === 0;
-if (!OPENSSL) console.log("not run: TLS, for which this machine lacks openssl");
-
 describe.skipIf(!hasServer || !OPENSSL)("TLS", { timeout: 60_000, concurrent: true }, () => {
-  /** An authority, and a certificate by it. @param name what the certificate names @returns the paths of all */
-  function certificates(folder: string, name: string): { ca: string; cert: string; key: string } {
-    const at = join(inject("folder"), folder);
-    mkdirSync(at, { recursive: true });
-    const openssl = (...args: string[]): void => {
-      execFileSync("openssl", args, { cwd: at, stdio: "ignore" });
-    };
-    const ec = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
-    openssl(
-      "req",
-      "-x509",
-      ...ec,
-      "-keyout",
-      "ca.key",
-      "-out",
-      "ca.pem",
-      "-days",
-      "2",
-      "-subj",
-      `/CN=authority ${folder}`,
-    );
-    openssl("req", ...ec, "-keyout", "key.pem", "-out", "request", "-subj", "/CN=server");
-    writeFileSync(join(at, "extensions"), `subjectAltName=${name}\n`);
-    const by = ["-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-extfile", "extensions"];
-    openssl("x509", "-req", "-in", "request", ...by, "-days", "2", "-out", "cert.pem");
-    return { ca: join(at, "ca.pem"), cert: join(at, "cert.pem"), key: join(at, "key.pem") };
-  }
-
-  const own = hasServer && OPENSSL ? certificates("tls-own", "IP:127.0.0.1") : { ca: "", cert: "", key: "" };
-  const tls = ({ cert, key }: typeof own, more = ""): string =>
-    `tls { cert_file: ${JSON.stringify(cert)}, key_file: ${JSON.stringify(key)}, timeout: 10, ${more} }`;
-  const server = hasServer && OPENSSL ? serverWith(tls(own)) : undefined;
+  const own =
+    hasServer && OPENSSL
+      ? certificates(join(inject("folder"), "tls-own"), "IP:127.0.0.1")
+      : { ca: "", cert: "", key: "" };
+  const server = hasServer && OPENSSL ? serverWith(tlsPart(own)) : undefined;
   const urlOf = async (scheme: string): Promise<string> =>
     ((await server) as NatsServer).url.replace(/^\w+:/, `${scheme}:`);
 
@@ -276,21 +215,21 @@ describe.skipIf(!hasServer || !OPENSSL)("TLS", { timeout: 60_000, concurrent: tr
   });
 
   it("another authority", async () => {
-    const { ca } = certificates("tls-other", "IP:127.0.0.1");
+    const { ca } = certificates(join(inject("folder"), "tls-other"), "IP:127.0.0.1");
     expect(await refused(await urlOf("tls"), { PAMIR_NATS_CA: ca })).toMatch(
       /the server's certificate is not trusted \(/,
     );
   });
 
   it("a certificate of another host", async () => {
-    const elsewhere = certificates("tls-elsewhere", "DNS:nats.example.org");
-    const { url } = await serverWith(tls(elsewhere));
+    const elsewhere = certificates(join(inject("folder"), "tls-elsewhere"), "DNS:nats.example.org");
+    const { url } = await serverWith(tlsPart(elsewhere));
     const err = await refused(url.replace(/^\w+:/, "tls:"), { PAMIR_NATS_CA: elsewhere.ca });
     expect(err).toMatch(/the server's certificate is not trusted \(.*127\.0\.0\.1.*\)/);
   });
 
   it("a server that wants a certificate of each client", async () => {
-    const { url } = await serverWith(tls(own, `verify: true, ca_file: ${JSON.stringify(own.ca)}`));
+    const { url } = await serverWith(tlsPart(own, `verify: true, ca_file: ${JSON.stringify(own.ca)}`));
     const err = await refused(url.replace(/^\w+:/, "tls:"), { PAMIR_NATS_CA: own.ca });
     expect(err).toMatch(
       /^pamir: NATS at [\d.:]+: the server wants a certificate of each client \(verify\), and .* \(PAMIR_NATS\)\n$/,

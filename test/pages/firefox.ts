@@ -28,6 +28,8 @@ export function isFirefoxSkipped(): boolean {
   return true;
 }
 
-export function openFirefox(): Promise<Browser> {
-  return puppeteer.launch({ browser: "firefox", headless: true, executablePath: executablePath as string });
+/** @param acceptInsecureCerts whether it trusts any certificate */
+export function openFirefox(acceptInsecureCerts = false): Promise<Browser> {
+  const path = executablePath as string;
+  return puppeteer.launch({ browser: "firefox", headless: true, executablePath: path, acceptInsecureCerts });
 }

@@ -4,4 +4,4 @@ import { NATS_SERVER } from "../support/nats-server.js";
 import { isFirefoxSkipped, openFirefox } from "./firefox.js";
 import { natsSuite } from "./nats-suite.js";
 
-describe.skipIf(isFirefoxSkipped() || NATS_SERVER === undefined)("Firefox", () => natsSuite(openFirefox));
+describe.skipIf(isFirefoxSkipped() || NATS_SERVER === undefined)("Firefox", () => natsSuite(() => openFirefox(true)));

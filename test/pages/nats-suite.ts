@@ -5,12 +5,14 @@ import { createServer, type Server } from "node:http";
 import { type AddressInfo, createServer as createTcpServer } from "node:net";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { nkeys } from "@nats-io/nats-core";
 import { build } from "esbuild";
 import { type Context, SHUTDOWN, SUCCESS } from "pamir";
 import { join as joinJob, natsInviter } from "pamir/web";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { freePort } from "../support/free-port.js";
 import { type Launched, newJob, said, startProgram } from "../support/nats-launcher.js";
+import { certificates, credentialsBy, OPENSSL, serverOfAccount, tlsPart } from "../support/nats-secrets.js";
 import { NatsServer } from "../support/nats-server.js";
 import { cli } from "../support/run-command.js";
 import type { GivenJob, NatsPage } from "./programs/nats-page.js";
@@ -41,6 +43,17 @@ interface Rig {
   open(): Promise<{ readonly page: AnyPage; readonly calls: Calls }>;
   /** A page that has joined. */
   enter(given?: GivenJob): Promise<{ readonly page: AnyPage; readonly calls: Calls }>;
+}
+
+interface RigOptions {
+  readonly spare?: number;
+  /** Of the server. */
+  readonly config?: string;
+  readonly silence?: number;
+  /** Of the port for pages. */
+  readonly tls?: string;
+  /** Of the nodes. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** The js blocks under a heading of docs/cluster.md, by the file's name in their first line. */
@@ -99,18 +112,15 @@ export function natsSuite(
   /** Runs a body with a server, and a job of two nodes there. */
   async function running(
     body: (rig: Rig) => Promise<void>,
-    {
-      spare = 4,
-      config = "",
-      silence = 3_600_000,
-    }: { readonly spare?: number; readonly config?: string; readonly silence?: number } = {},
+    { spare = 4, config = "", silence = 3_600_000, tls = "no_tls: true", env: more = {} }: RigOptions = {},
   ): Promise<void> {
     // One that starts again has the same port.
-    const websocket = `websocket { listen: "127.0.0.1:${await freePort()}", no_tls: true }`;
+    const websocket = `websocket { listen: "127.0.0.1:${await freePort()}", ${tls} }`;
     const server = await NatsServer.start({ config: `${websocket}\n${config}` });
     const job = newJob();
     const pages: AnyPage[] = [];
     const env = {
+      ...more,
       PAMIR_KEY_FILE: join(folder, "job.key"),
       PAMIR_OPTIONS: JSON.stringify({ heapBytes: 2 ** 24, silence }),
     };
@@ -344,6 +354,42 @@ export function natsSuite(
         tickets.kill();
       }
     }));
+
+  it.runIf(OPENSSL)("over wss: with credentials, by the key and by a ticket; others are refused", async () => {
+    const account = nkeys.createAccount();
+    const credentials = credentialsBy(account);
+    const file = join(folder, "job.creds");
+    writeFileSync(file, credentials, { mode: 0o400 });
+    const tls = tlsPart(certificates(join(folder, "tls"), "IP:127.0.0.1"));
+    await running(
+      async ({ server, job, given, open }) => {
+        expect(server.websocket).toMatch(/^wss:/);
+        const [first, second] = [await open(), await open()];
+        await first.calls.enter(given, { credentials, insecure: false });
+        const inviting = { nats: server.url, job, key: Uint8Array.from(KEY), address: server.websocket };
+        await expect(natsInviter(inviting)).rejects.toThrow(/token or credentials: .*PAMIR_NATS_CREDS/);
+        // Its tickets name no credentials: a page has its own.
+        process.env.PAMIR_NATS_CREDS = file;
+        const inviter = await natsInviter(inviting).finally(() => {
+          delete process.env.PAMIR_NATS_CREDS;
+        });
+        try {
+          const { ticket, joined } = await inviter.invite();
+          await second.calls.enter(ticket, { credentials, insecure: false });
+          expect([await first.calls.task(), await second.calls.task(), await joined]).toEqual([2, 3, 3]);
+          for (const to of [0, 1, 3]) expect(await first.calls.double(to, 20 + to)).toBe(40 + 2 * to);
+          const text = `PAMIR_NATS NATS at ${server.websocket}: the server refuses this page's user, password, token or credentials`;
+          const { calls } = await open();
+          expect(await calls.refuse(given)).toBe(text);
+          const others = credentialsBy(nkeys.createAccount());
+          expect(await calls.refuse(given, { credentials: others })).toBe(text);
+        } finally {
+          await inviter.close();
+        }
+      },
+      { tls, config: serverOfAccount(account), env: { PAMIR_NATS_CREDS: file } },
+    );
+  });
 
   it("what keeps a page out is said in words", () =>
     running(

@@ -16,4 +16,10 @@ async function freeze(page: AnyPage): Promise<() => Promise<unknown>> {
   return () => session.send("Debugger.disable");
 }
 
-describe.skipIf(NATS_SERVER === undefined)("Chromium", () => natsSuite(openBrowser, freeze));
+/** Its pages trust any certificate. */
+async function openTrusting() {
+  const browser = await openBrowser();
+  return { newPage: () => browser.newPage({ ignoreHTTPSErrors: true }), close: () => browser.close() };
+}
+
+describe.skipIf(NATS_SERVER === undefined)("Chromium", () => natsSuite(openTrusting, freeze));

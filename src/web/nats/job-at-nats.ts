@@ -4,6 +4,7 @@ import { checkKeys, type Keys } from "../../core/check.js";
 import { PamiError, show } from "../../core/error.js";
 import { connectNats, type NatsConnection } from "../../nats/connection.js";
 import { natsPlace } from "../../nats/place.js";
+import { natsVariables } from "../../nats/variables.js";
 import { isNode } from "../../support/host.js";
 import { checkSecure } from "../secure.js";
 import { connectByWeb, type NatsConnect, webPlace } from "./web-connection.js";
@@ -12,7 +13,8 @@ import { connectByWeb, type NatsConnect, webPlace } from "./web-connection.js";
 export interface JobAtNats {
   /**
    * The WebSocket port of the server: `wss://HOST:PORT`, or those of several servers of one cluster with commas. `USER:PASSWORD@` or
-   * `TOKEN@` may stand before the host. In Node, without `connect`: `nats://HOST:PORT` or `tls://HOST:PORT`.
+   * `TOKEN@` may stand before the host. In Node, without `connect`: `nats://HOST:PORT` or `tls://HOST:PORT`, with the credentials and
+   * authorities of PAMIR_NATS_CREDS and PAMIR_NATS_CA.
    */
   readonly nats: string;
   /** The job's name: 1 to 64 letters, digits, "_" and "-". */
@@ -55,8 +57,7 @@ export function connectTo(
 ): Promise<NatsConnection> {
   if (connect !== undefined) return connectByWeb(webPlace(nats, job, `nats of ${call}`), connect, opening);
   const isWeb = typeof nats === "string" && /^\s*wss?:/i.test(nats);
-  if (isNode() && !isWeb) return connectNats(natsPlace({ nats, job }), opening);
-  const where = isNode() ? "at the WebSocket port of a NATS server" : "of a page at a NATS server";
-  const text = `${call} ${where} needs connect: wsconnect, which the package @nats-io/nats-core exports`;
+  if (isNode() && !isWeb) return connectNats(natsPlace({ ...natsVariables(), nats, job }), opening);
+  const text = `${call} at the WebSocket port of a NATS server needs connect: wsconnect of @nats-io/nats-core`;
   throw new PamiError("PAMIR_INVAL", `${text}; it is ${show(connect)}`);
 }

@@ -99,7 +99,7 @@ async function inTime(connecting: Promise<object>, timeout: number): Promise<obj
 function checkedConnection(connection: unknown): NatsConnection {
   const { publish, subscribe } = (connection ?? {}) as Partial<NatsConnection>;
   if (typeof publish === "function" && typeof subscribe === "function") return connection as NatsConnection;
-  const text = `connect of join() gave ${show(connection)}, not a connection as wsconnect() of @nats-io/nats-core gives it`;
+  const text = `connect of join() gave ${show(connection)}, not a connection of wsconnect()`;
   throw new PamiError("PAMIR_INVAL", text);
 }
 
