@@ -13,6 +13,7 @@
 import { COLLECTIVE_ACTIVE } from "../../assembly/layout.js";
 import { PamiError, show, textOf } from "../core/error.js";
 import { CANCELED, type Callback, ENOMEM, ERROR, type Result, SHUTDOWN, SUCCESS } from "../core/result.js";
+import { asOne } from "../protocol/context-core.js";
 import type { Arrival } from "../protocol/late-handler.js";
 import { isPromised, promised } from "../support/promise.js";
 import { type CollectiveOperation, PlainOperation } from "./operation.js";
@@ -163,9 +164,7 @@ export class ActiveMessages {
 
   /** Throws the errors that handlers have thrown. */
   rethrow(): void {
-    const errors = this.#errors.splice(0);
-    if (errors.length === 1) throw errors[0];
-    if (errors.length > 1) throw new AggregateError(errors, `${errors.length} handlers threw`);
+    if (this.#errors.length > 0) throw asOne(this.#errors.splice(0));
   }
 
   /**

@@ -1024,7 +1024,7 @@ export class Context {
    * rounds without one.
    * @returns the number of events processed
    * @throws PAMIR_REENTRANT within a handler or callback; an error that a handler or callback threw, once the round is
-   *   over (several errors: an AggregateError, in order)
+   *   over (several errors: an AggregateError, in order; its text has the first)
    */
   advance(max = 1): number {
     if (this.#core.isAdvancing || this.#closed || !isCount(max)) this.#checkAdvance(max);

@@ -15,7 +15,7 @@ import {
 } from "../../assembly/layout.js";
 import type { CompletionQueue } from "../core/completion.js";
 import { type Endpoint, endpointOf, nameOf, taskOf } from "../core/endpoint.js";
-import { PamiError } from "../core/error.js";
+import { PamiError, textOf } from "../core/error.js";
 import { HandlerTable } from "../core/message/dispatch.js";
 import type { Pacing } from "../core/message/pacing.js";
 import { Activity, type ProgressSource } from "../core/progress.js";
@@ -56,9 +56,10 @@ export interface CoreOwner {
   closed(): void;
 }
 
-function asOne(errors: readonly unknown[]): unknown {
-  if (errors.length === 1) return errors[0];
-  return new AggregateError(errors, `${errors.length} handlers or callbacks threw in advance()`);
+/** What callbacks have thrown, as one error. Of a task that has ended, others see the text alone. */
+export function asOne(errors: readonly unknown[]): unknown {
+  const [first] = errors;
+  return errors.length > 1 ? new AggregateError(errors, `${errors.length} errors, the first: ${textOf(first)}`) : first;
 }
 
 /** The node's agent, if it has no thread of its own: each round gives the agent one turn. */
@@ -285,10 +286,11 @@ export class ContextCore {
     this.isAdvancing = false;
     this.events = (this.events + events) | 0;
     if (this.isClosed) this.#end();
-    if (errors.length === 0) return events;
-    const thrown = errors.splice(0);
-    if (!this.keepsErrors) throw asOne(thrown);
-    this.#kept.push(...thrown);
+    if (errors.length > 0) {
+      const thrown = errors.splice(0);
+      if (!this.keepsErrors) throw asOne(thrown);
+      this.#kept.push(...thrown);
+    }
     return events;
   }
 

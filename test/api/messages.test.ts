@@ -1041,7 +1041,7 @@ function messageSuite(variant: Variant): void {
           "message 5",
           "work",
         ]);
-        expect((error as Error).message).toBe("5 handlers or callbacks threw in advance()");
+        expect((error as Error).message).toBe("5 errors, the first: Error: local");
         expect([seen, posted]).toEqual([[3, 4, 5], 1]);
         expect(context.advance()).toBe(0);
         expect(send(6)).toBe(SUCCESS);
