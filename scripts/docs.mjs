@@ -77,7 +77,7 @@ const TOPICS = {
       "A job in a program's memory",
       ["pamirImports", "programRegion", "PamirImports", "PamirImportsOptions", "ProgramBytes"],
     ],
-    ["Programs", ["runProgram", "checkProgram", "ProgramOptions", "ProgramEnd"]],
+    ["Programs", ["runProgram", "checkProgram", "programLimits", "ProgramOptions", "ProgramEnd", "ProgramLimits"]],
     ["Files", ["hostFolder", "memoryFiles", "MemoryFiles", "MemoryTree", "Preopen", "Folder", "ProgramFile"]],
   ],
   "pamir/mpi": [

@@ -16,6 +16,7 @@ export {
 export { type MemoryFiles, memoryFiles } from "./memory-program-files.js";
 export { checkProgram, type ProgramEnd, type ProgramOptions, runProgram } from "./program.js";
 export type { ProgramSource, ResponseLike } from "./program-bytes.js";
+export { type ProgramLimits, programLimits } from "./program-limits.js";
 export { programTask } from "./program-task.js";
 export type { Folder, Preopen, ProgramFile } from "./wasi/files.js";
 export { hostFolder } from "./wasi/host-files.js";

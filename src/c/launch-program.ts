@@ -4,6 +4,7 @@ import { isNode } from "../support/host.js";
 import type { HostMessagePort, URLLike, WorkerLike } from "../support/like.js";
 import { checkProgram, checkShared, type ProgramEnd } from "./program.js";
 import { type ProgramSource, programBytes } from "./program-bytes.js";
+import { programLimits } from "./program-limits.js";
 import { hear, type NewsPort, type ProgramNews, type ProgramOrder } from "./program-news.js";
 import type { MemoryTree } from "./wasi/memory-files.js";
 
@@ -32,8 +33,8 @@ export interface LaunchProgramOptions {
   /** What becomes of the other ranks when one fails: they are ended (`abort`, the default), or go on (`report`). */
   readonly onError?: "abort" | "report" | undefined;
   /**
-   * Memory of the job in bytes, of which the ranks get three quarters. Default: 2 GiB in Node; 64 MiB for each rank in a page,
-   * 1 GiB at most.
+   * Memory of the job in bytes, of which the ranks get three quarters, of 2 GiB at most; messages have the rest. Default: in Node
+   * 2 GiB and 16 MiB for each rank, 3.5 GiB at most; in a page 64 MiB for each rank, 1 GiB at most.
    */
   readonly heapBytes?: number | undefined;
   /** Whether each rank gets a memory of its own, as for `runProgram()`. */
@@ -70,7 +71,6 @@ export interface ProgramJobEnd {
   readonly ranks: readonly RankEnd[];
 }
 
-const HEAP_NODE = 2 ** 31;
 const HEAP_RANK = 2 ** 26;
 const HEAP_PAGE_MAX = 2 ** 30;
 /** Characters of a line without an end that are handed on: a loop may write one for ever. */
@@ -101,11 +101,14 @@ export async function launchProgram(
     if (end.code !== 0) first ||= end.code;
   };
   const tasks = options.tasks ?? Math.max(2, info().hardwareThreads);
+  const limits = programLimits(program, tasks);
+  const heapBytes = isNode() ? limits.heapBytes : Math.min(tasks * HEAP_RANK, HEAP_PAGE_MAX);
   const job = await launch(entry, {
     tasks,
     ports: true,
     args: order,
-    heapBytes: options.heapBytes ?? (isNode() ? HEAP_NODE : Math.min(tasks * HEAP_RANK, HEAP_PAGE_MAX)),
+    contexts: limits.contexts,
+    heapBytes: options.heapBytes ?? heapBytes,
     onError: "ignore",
     signal,
     onExit({ task, code, cause, error = `the rank was ended: ${cause}` }) {

@@ -43,7 +43,7 @@ const PAGE = 65_536;
 const PAGES_MAX = 65_535;
 /** Pointers of a moved program are signed numbers in calls: beyond, they would be negative. */
 const ADDRESSES = 2 ** 31;
-/** The part of a node's heap that programs take; the rest is for lanes, buffers and stored messages. */
+/** The part of a node's heap that programs take, of its first ADDRESSES bytes; the rest is for lanes, buffers and stored messages. */
 const HEAP_SHARE = 0.75;
 /**
  * Bytes of a rank's share that are left for the engine of MPI, an eighth at most: a quarter of the heap is kept for lanes, and of
@@ -150,11 +150,12 @@ function growBy(memory: WebAssembly.Memory, bytes: number): number {
 
 /** The region of a program: its stack and data, then its heap. */
 function arenaOf(client: Client, bytes: number, heapBytes: number | undefined): MemRegion {
-  const share = (client.query("CLIENT_MEM_SIZE") * 2 ** 20 * HEAP_SHARE) / client.localTasks.length;
+  const tasks = client.localTasks.length;
+  const share = (Math.min(client.query("CLIENT_MEM_SIZE") * 2 ** 20, ADDRESSES) * HEAP_SHARE) / tasks;
   const own = share - Math.min(ENGINE_BYTES, share / 8);
   const whole = heapBytes === undefined ? Math.floor(own / PAGE) * PAGE : bytes + heapBytes;
   if (whole < bytes + PAGE) {
-    const text = `the program needs ${bytes} bytes and a heap, and its task's part of the memory has ${whole}: give the job more heapBytes`;
+    const text = `the program needs ${bytes} bytes and a heap, and each of ${tasks} tasks has ${whole}: give the job more heapBytes, up to ${ADDRESSES}, or a node fewer tasks`;
     throw new PamiError("PAMIR_NO_MEMORY", text);
   }
   const arena = client.createRegion(whole);

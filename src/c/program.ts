@@ -5,6 +5,7 @@ import { sleep } from "../kernel/atomics.js";
 import { systemClock } from "../support/clock.js";
 import { mayBlock } from "../support/host.js";
 import { isAbort, ProgramExit } from "./exit.js";
+import { causeOf } from "./mpi/failure.js";
 import { loadMpi, type MpiLoaded } from "./mpi/load.js";
 import { loadPami, type PamiLoaded } from "./pami/load.js";
 import { type ProgramPlace, placeApart, placeInJob } from "./place.js";
@@ -80,7 +81,7 @@ export async function runProgram(client: Client, binary: Uint8Array, options: Pr
   const wasi = wasiProgram({ ...hostOf(options), bytes: () => place.bytes() });
   const instance = new WebAssembly.Instance(module, importsOf(place, wasi, libraries));
   place.begin(instance);
-  const end = start(instance, libraries);
+  const end = start(instance, libraries, client);
   wasi.close();
   const error = place.damage(end.error);
   // What a damaged program gives as its code may be anything.
@@ -164,16 +165,28 @@ function importsOf(place: ProgramPlace, wasi: WasiProgram, { mpi, pami }: Librar
   return known;
 }
 
-function start(instance: WebAssembly.Instance, { mpi, pami }: Libraries): ProgramEnd {
+function start(instance: WebAssembly.Instance, { mpi, pami }: Libraries, client: Client): ProgramEnd {
   const { _start, __indirect_function_table: table } = instance.exports;
   for (const library of [mpi, pami]) library?.setTable(table as WebAssembly.Table | undefined);
   try {
     (_start as () => void)();
   } catch (error) {
     if (error instanceof ProgramExit) return { code: error.code, error: undefined };
-    return failureOf(error, mpi);
+    const cause = causeOf(error);
+    if (cause instanceof PamiError && cause.code === "PAMIR_NO_MEMORY")
+      return { code: 1, error: noMemory(cause, mpi, client) };
+    return failureOf(cause, mpi);
   }
   return { code: 0, error: undefined };
+}
+
+/** The error of a job that has no memory left, with what would help. */
+function noMemory(cause: PamiError, mpi: MpiLoaded | undefined, client: Client): PamiError {
+  const [messages, bytes] = mpi?.stored() ?? [0, 0];
+  const stored = messages > 0 ? `; ${messages} messages of ${bytes} bytes have no receive yet` : "";
+  const heapBytes = client.query("CLIENT_MEM_SIZE") * 2 ** 20;
+  const text = `${cause.message}${stored}; ${client.localTasks.length} tasks share heapBytes of ${heapBytes}: give them more, up to 4 GiB (pamir run --heap-bytes), or a node fewer tasks`;
+  return new PamiError("PAMIR_NO_MEMORY", text, { cause });
 }
 
 /** Why a program failed, in words that say what to do. */

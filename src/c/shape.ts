@@ -22,6 +22,8 @@ export interface ProgramShape {
   readonly imported: ImportedMemory | undefined;
   /** Whether it has a start function. */
   readonly starts: boolean;
+  /** Whether it calls PAMI. */
+  readonly usesPami: boolean;
   /** Its stack's pointer: the index of the global variable, and its value at first; undefined: it has none that is known. */
   readonly stack: { readonly global: number; readonly top: number } | undefined;
   /** Whether its stack lies below its data, so that the memory's low end is the stack's. */
@@ -42,7 +44,7 @@ export function shapeOf(bytes: Uint8Array): ProgramShape {
     const section = sections.find((one) => one.id === id);
     return section && new BinaryReader(bytes, section.start);
   };
-  const { memory: imported, globals, hasArena } = importsOf(find(SECTION.import));
+  const { memory: imported, globals, hasArena, usesPami } = importsOf(find(SECTION.import));
   const isLinked =
     sections.some(({ name }) => name === "linking") && sections.some(({ name }) => name.startsWith("reloc."));
   const stack = stackOf(find(SECTION.global), globals);
@@ -58,6 +60,7 @@ export function shapeOf(bytes: Uint8Array): ProgramShape {
     whyFixed,
     imported,
     starts: exportsOf(find(SECTION.export)).has("_start"),
+    usesPami,
     stack,
     stackFirst: stack !== undefined && stack.top <= lowestData(find(SECTION.data)),
   };
@@ -85,15 +88,17 @@ export function withStackExport(bytes: Uint8Array, { stack }: ProgramShape): Uin
   ]);
 }
 
-/** @returns the memory, how many global variables, and whether the program asks where its heap ends */
+/** @returns the memory, how many global variables, whether the program asks where its heap ends, and whether it calls PAMI */
 function importsOf(reader: BinaryReader | undefined): {
   memory: ImportedMemory | undefined;
   globals: number;
   hasArena: boolean;
+  usesPami: boolean;
 } {
   let memory: ImportedMemory | undefined;
   let globals = 0;
   let hasArena = false;
+  let usesPami = false;
   for (let left = reader?.u32() ?? 0; left > 0 && reader !== undefined; left--) {
     const from = reader.name();
     const name = reader.name();
@@ -101,6 +106,8 @@ function importsOf(reader: BinaryReader | undefined): {
     if (kind === KIND.function) {
       reader.u32();
       if (from === "pamir" && name === "arenaEnd") hasArena = true;
+      // From whatever module: not all compilers know a header's name of it.
+      if (name.startsWith("PAMI_")) usesPami = true;
     } else if (kind === KIND.global) {
       reader.at += 2;
       globals++;
@@ -111,7 +118,7 @@ function importsOf(reader: BinaryReader | undefined): {
       if (kind === KIND.memory) memory = { at, end: reader.at, pages, pagesMax, isShared };
     }
   }
-  return { memory, globals, hasArena };
+  return { memory, globals, hasArena, usesPami };
 }
 
 function limits(reader: BinaryReader): { pages: number; pagesMax: number | undefined; isShared: boolean } {

@@ -2,6 +2,7 @@
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { checkProgram, launchProgram, programLimits } from "pamir/c";
 import { describe, expect, inject, it } from "vitest";
 import { byEffort, sample } from "../support/effort.js";
 import { run } from "../support/run-command.js";
@@ -197,6 +198,51 @@ describe("a rank that ends", () => {
     );
   });
 
+  // A context that is never made keeps room for a lane to each other one: with four for each rank, nothing would be left here.
+  it("stores messages without a receive as one of many ranks", () => {
+    const way = ["-n", "32", "--heap-bytes", String(2 ** 29), "--no-labels"];
+    const { status, stdout, stderr } = run(...way, built("unexpected"), "1200", "1000");
+    expect({ status, stdout, stderr }).toEqual({ status: 0, stdout: "38400 of 38400\n", stderr: "" });
+  });
+
+  it("has more memory for messages than the default by --heap-bytes", () => {
+    const limits = programLimits(readFileSync(built("unexpected")), 2);
+    expect(limits).toEqual({ contexts: 1, heapBytes: 2 ** 31 + 2 ** 25 });
+    expect(programLimits(readFileSync(built("pami")), 1024)).toEqual({ contexts: undefined, heapBytes: 3.5 * 2 ** 30 });
+    const { status, stdout } = run(
+      "-n",
+      "2",
+      "--heap-bytes",
+      "4000000000",
+      "--no-labels",
+      built("unexpected"),
+      "9",
+      "9",
+    );
+    expect({ status, stdout }).toEqual({ status: 0, stdout: "18 of 18\n" });
+  });
+
+  it("that has no room for a message says what is stored, the limit and the remedy", () => {
+    const way = ["-n", "4", "--heap-bytes", String(2 ** 25), "--no-labels"];
+    const { status, stderr } = run(...way, built("unexpected"), "100000", "1000");
+    expect(stderr).toMatch(
+      /pamir: task \d: MPI_\w+: no 1048576 bytes in one piece: .* lanes; .*; \d+ messages of \d{6,} bytes have no receive yet; 4 tasks share heapBytes of 33554432: give them more, up to 4 GiB \(pamir run --heap-bytes\), or a node fewer tasks \(PAMIR_NO_MEMORY\)/,
+    );
+    expect(stderr).not.toMatch(/\d errors|AggregateError/);
+    expect(status).toBe(1);
+  });
+
+  it("without room is told by launchProgram(), too", async () => {
+    const entry = new URL("../../demo/c/rank-task.js", import.meta.url);
+    const program = readFileSync(built("unexpected"));
+    const { code, ranks } = await launchProgram(entry, {
+      ...{ program, tasks: 2, args: ["100000", "1000"], heapBytes: 2 ** 24, onLine: () => {} },
+    });
+    const failed = ranks.find(({ error }) => (error as { code?: string } | undefined)?.code === "PAMIR_NO_MEMORY");
+    expect(failed?.error?.message).toMatch(/^MPI_\w+: no .*; 2 tasks share heapBytes of 16777216: give them more/);
+    expect(code).toBe(1);
+  });
+
   it("gets NULL from malloc() beyond its heap", () => {
     const { status, stdout } = ends("heap");
     expect({ status, stdout }).toEqual({ status: 0, stdout: "NULL\n" });
@@ -213,10 +259,30 @@ describe("a rank that ends", () => {
     expect(status).toBe(1);
   });
 
-  it("has no memory beyond 2^31, where its pointers would be negative", () => {
-    const { status, stderr } = run("-n", "1", "--heap-bytes", "4000000000", built("ends"), "heap");
-    expect(stderr).toMatch(/would end at address \d+, the limit is 2147483648: .* \(PAMIR_NO_MEMORY\)/);
-    expect(status).toBe(2);
+  it("has no memory beyond 2^31, where its pointers would be negative; what MPI keeps may lie there", async () => {
+    const { launch } = await import("pamir");
+    const { runProgram } = await import("pamir/c");
+    const binary = readFileSync(built("messages"));
+    const job = await launch(null, { tasks: 1, join: true, contexts: 1, heapBytes: 3e9 });
+    const { client } = job;
+    let out = "";
+    const write = (_: 1 | 2, bytes: Uint8Array): void => {
+      out += new TextDecoder().decode(bytes);
+    };
+    const options = { args: ["messages"], env: {}, folders: [], write };
+    const heapBytes = 2 ** 22;
+    const arenaBytes = checkProgram(binary) + heapBytes;
+    const { bytes } = client.createRegion(1);
+    // Behind this one is room for the program alone.
+    client.createRegion(2 ** 31 - bytes.byteOffset - arenaBytes - 2 ** 17);
+    const { error } = await runProgram(client, binary, { ...options, heapBytes });
+    expect(error).toBe(undefined);
+    for (const line of out.trim().split("\n")) expect(line).toMatch(/: 1 of 1$/);
+    await expect(runProgram(client, binary, { ...options, heapBytes })).rejects.toMatchObject({
+      code: "PAMIR_NO_MEMORY",
+      message: expect.stringMatching(/would end at address \d+, the limit is 2147483648: /),
+    });
+    await job.terminate();
   });
 
   it("may call nothing but a few before MPI_Init()", () => {

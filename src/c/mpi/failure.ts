@@ -11,6 +11,16 @@ export class MpiFailure extends Error {
   }
 }
 
+/**
+ * Of several errors that one advance() has thrown, the one that says why: a failure that a program may handle hides no other. What
+ * is no AggregateError is its own cause.
+ */
+export function causeOf(error: unknown): unknown {
+  if (!(error instanceof AggregateError)) return error;
+  const { errors } = error as { errors: unknown[] };
+  return errors.find((one) => !(one instanceof MpiFailure)) ?? errors[0];
+}
+
 /** The name of an error class. */
 export function nameOfClass(errorClass: number): string {
   const name = Object.entries(ERR).find(([, number]) => number === errorClass)?.[0];

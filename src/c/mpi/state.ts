@@ -1,6 +1,6 @@
 // What MPI knows of one program: the objects behind its handles, and its memory.
 import { MPI_CALLS_GUARD as GUARD } from "../../../assembly/layout.js";
-import type { Client, Context, Geometry, MemRegion } from "../../index.js";
+import { type Client, type Context, type Geometry, type MemRegion, PamiError } from "../../index.js";
 import { type Communicator, Communicators } from "../../mpi/communicator.js";
 import { MessageEngine } from "../../mpi/engine.js";
 import { copyInto } from "../../support/copy.js";
@@ -15,7 +15,7 @@ import {
   GROUP_EMPTY,
   OPERATIONS,
 } from "./constants.js";
-import { MpiFailure } from "./failure.js";
+import { causeOf, MpiFailure } from "./failure.js";
 import { HandleTable } from "./handle-table.js";
 import { ProgramErrors } from "./objects/errors.js";
 import type { OpenRequest } from "./requests/open-request.js";
@@ -307,8 +307,11 @@ export class MpiState {
           throw new MpiFailure(ERR.REVOKED, "the communicator is revoked");
         return run(...given);
       } catch (error) {
-        if (!(error instanceof MpiFailure)) throw error;
-        return this.failed(name, at < 0 ? COMM_WORLD : (given[at] as number), error);
+        const cause = causeOf(error);
+        if (cause instanceof MpiFailure) return this.failed(name, at < 0 ? COMM_WORLD : (given[at] as number), cause);
+        // PAMIR_PROGRAM is about what the program did before, as far as the call can tell.
+        if (!(cause instanceof PamiError) || cause.code === "PAMIR_PROGRAM") throw cause;
+        throw new PamiError(cause.code, `${name}: ${cause.message}`, { cause });
       } finally {
         this.short?.open();
       }

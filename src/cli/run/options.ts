@@ -36,8 +36,9 @@ Usage: pamir run [OPTION]… APP [ARGUMENT]…
                         (default: PAMIR_START_TIMEOUT, else 300)
       --kernel NAME     wasm or ts (default: wasm where it is allowed)
       --engine thread   one more thread moves long transfers; not with --nodes and --hosts
-      --contexts C      contexts that a task may create (default 4)
-      --heap-bytes B    memory for lanes and regions (default 268435456)
+      --contexts C      contexts that a task may create (default 4; for a program of MPI in C 1)
+      --heap-bytes B    memory for lanes and regions (default 268435456; for a program in C 2 GiB, and 16 MiB for each task, up
+                        to 3.5 GiB)
       --on-error WHAT   report (default): the others go on when a task fails; abort: all end
       --timeout S       ends the job after S seconds, with exit code 124
       --restart N       starts a task that fails again, up to N times, with a new number; client.rank stays. With --nodes and

@@ -39,8 +39,6 @@ const WASM_TASK = fileURLToPath(new URL("./tasks/program.js", import.meta.url));
 /** The first argument of that task for --isolate, else "". */
 const ISOLATED = "isolated";
 const WASM_MAGIC = Buffer.from([0, 0x61, 0x73, 0x6d]);
-/** A program of MPI has nothing left to do once a rank has failed, and takes its heap from the job's. */
-const OF_WASM: Values = { "on-error": "abort", "heap-bytes": String(2 ** 31) };
 /** Name of the channel of standard input: it reaches the threads of one process. */
 const INPUT = "pamir run: standard input";
 const EXIT_SIGNALS = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
@@ -65,13 +63,13 @@ export async function run(args: string[]): Promise<number> {
   const path = resolve(app); // before --cwd changes the folder
   const isWasm = isWasmFile(path);
   const { isolate } = values;
-  if (isWasm) await checkWasm(path, isolate);
-  else if (isolate) throw new UsageError(`--isolate is for programs of WebAssembly, and ${app} is none`);
+  const ofWasm = isWasm ? await checkWasm(path, values) : {};
+  if (!isWasm && isolate) throw new UsageError(`--isolate is for programs of WebAssembly, and ${app} is none`);
   const early = holdSignals();
   let running: Running;
   try {
     running = isWasm
-      ? await way(WASM_TASK, [isolate ? ISOLATED : "", path, ...rest], { ...OF_WASM, ...values })
+      ? await way(WASM_TASK, [isolate ? ISOLATED : "", path, ...rest], { ...ofWasm, ...values })
       : await way(app, rest, values);
   } catch (error) {
     early();
@@ -130,11 +128,15 @@ function isWasmFile(path: string): boolean {
   }
 }
 
-/** @throws UsageError no task could run it */
-async function checkWasm(path: string, isolate: boolean | undefined): Promise<void> {
-  const { checkProgram } = await import("pamir/c");
+/** @returns options of its job, where the command line has none @throws UsageError no task could run it */
+async function checkWasm(path: string, { isolate, tasks }: Values): Promise<Values> {
+  const { checkProgram, programLimits } = await import("pamir/c");
   try {
-    checkProgram(readFileSync(path), isolate);
+    const binary = readFileSync(path);
+    checkProgram(binary, isolate);
+    const { contexts, heapBytes } = programLimits(binary, tasksOf(tasks));
+    // A program of MPI has nothing left to do once a rank has failed.
+    return { "on-error": "abort", "heap-bytes": `${heapBytes}`, ...(contexts && { contexts: `${contexts}` }) };
   } catch (error) {
     throw asUsageError(error);
   }
@@ -224,7 +226,7 @@ async function runThreads(app: string, argv: string[], values: Values): Promise<
   let isEnding = false;
   let job: Job | undefined;
   let end: Running["end"] = () => {};
-  const tasks = count("--tasks", values.tasks) ?? Math.max(2, info().hardwareThreads);
+  const tasks = tasksOf(values.tasks);
   const contexts = count("--contexts", values.contexts);
   const restarts = await restartsOf(values, tasks, contexts);
   if (values.detach && values.processes === undefined) throw new UsageError("--detach takes --processes");
@@ -278,6 +280,11 @@ async function runThreads(app: string, argv: string[], values: Values): Promise<
     // An option, the program, or something that this machine lacks.
     throw asUsageError(error);
   }
+}
+
+/** Number of tasks where nothing but --tasks says it. */
+function tasksOf(given: string | undefined): number {
+  return count("--tasks", given) ?? Math.max(2, info().hardwareThreads);
 }
 
 async function restartsOf(values: Values, tasks: number, contexts: number | undefined): Promise<Restarts> {

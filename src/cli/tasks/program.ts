@@ -47,8 +47,10 @@ try {
   });
   if (error !== undefined) {
     const { cause } = error as { cause?: unknown };
-    const stack = cause instanceof Error ? cause.stack : error.stack?.replace(/^.*\n/, "");
-    console.error(`pamir: task ${client.task}: ${error.message}${/wasm/.test(stack ?? "") ? `\n${stack}` : ""}`);
+    const { stack = "" } = cause instanceof Error ? cause : error;
+    const frames = stack.slice(stack.search(/\n {4}at |$/));
+    const code = error instanceof PamiError && error.code !== "PAMIR_PROGRAM" ? ` (${error.code})` : "";
+    console.error(`pamir: task ${client.task}: ${error.message}${code}${/wasm/.test(frames) ? frames : ""}`);
   }
   process.exitCode = code;
 } catch (error) {

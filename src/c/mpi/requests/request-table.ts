@@ -27,15 +27,17 @@ export class RequestTable extends HandleTable<OpenRequest> {
   }
 
   override get(handle: number): OpenRequest {
-    if (handle === this.sentAtOnce && handle !== 0) {
+    // A pointer from 2^31 on is negative in the program's calls.
+    const pointer = handle >>> 0;
+    if (pointer === this.sentAtOnce && pointer !== 0) {
       return { comm: this.#world, isReceive: false, peer: ANY_SOURCE, engine: 0, outcome: NO_MESSAGE };
     }
-    return this.#engine.isRequest(handle) ? this.#of(handle) : super.get(handle);
+    return this.#engine.isRequest(pointer) ? this.#of(pointer) : super.get(handle);
   }
 
   override remove(handle: number): void {
     // Those of the engine end with their results.
-    if (handle !== this.sentAtOnce && handle < L.MPI_CALLS_POINTER_MIN) super.remove(handle);
+    if (handle >>> 0 < L.MPI_CALLS_POINTER_MIN) super.remove(handle);
   }
 
   #of(pointer: number): OpenRequest {

@@ -119,9 +119,14 @@ export class WindowSet {
     } catch (error) {
       if ((error as { code?: string }).code !== "PAMIR_NO_MEMORY") throw error;
     }
-    if (region !== undefined && region.bytes.byteOffset + region.length <= ADDRESSES) return region;
+    const end = region && region.bytes.byteOffset + region.length;
+    if (region !== undefined && (end as number) <= ADDRESSES) return region;
     if (region !== undefined) this.state.engine.freeScratch(region);
-    throw new MpiFailure(ERR.NO_MEM, `no memory for a window of ${bytes} bytes: give the job more heapBytes`);
+    const why = end && `it would end at address ${end}, the limit is ${ADDRESSES}: use MPI_Win_create() and malloc()`;
+    throw new MpiFailure(
+      ERR.NO_MEM,
+      `no memory for a window of ${bytes} bytes: ${why ?? "give the job more heapBytes (--heap-bytes)"}`,
+    );
   }
 
   /** Frees a window. All its ranks call this together. */
