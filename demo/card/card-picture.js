@@ -14,7 +14,7 @@ function browserOf(agent) {
 
 /**
  * @param {{ pamir: string, mode: string, userAgent: string, hardwareThreads: number,
- *   results: { by: string, p50_ns: number, p99_ns: number, messages_per_s: number }[],
+ *   results: { by: string, failed?: string, p50_ns: number, p99_ns: number, messages_per_s: number }[],
  *   everyday: import("../everyday/everyday.js").Row[] }} result
  * @returns {Promise<Blob>} a PNG
  */
@@ -32,14 +32,15 @@ export function pictureOf({ pamir, mode, userAgent, hardwareThreads, results, ev
   write("pamir", [64, 92, 56]);
   write("8 bytes from one worker of a page to another", [64, 140, 28], "#a3abb5");
   const colors = ["#3fc1b0", "#9a9df5", "#f0935a"];
-  const most = Math.max(...results.map(({ p50_ns }) => p50_ns));
-  for (const [i, { by, p50_ns, p99_ns, messages_per_s }] of results.entries()) {
+  const most = Math.max(...results.map(({ failed, p50_ns }) => (failed === undefined ? p50_ns : 0)));
+  for (const [i, { by, failed, p50_ns, p99_ns, messages_per_s }] of results.entries()) {
     const y = 206 + 84 * i;
     write(by, [64, y, 28]);
     const figures = `p50 ${timeText(p50_ns)}   p99 ${timeText(p99_ns)}   ${(messages_per_s / 1e6).toPrecision(3)} M messages/s`;
     context.textAlign = "right";
-    write(figures, [WIDTH - 64, y, 26]);
+    write(failed === undefined ? figures : "not measured", [WIDTH - 64, y, 26]);
     context.textAlign = "left";
+    if (failed !== undefined) continue;
     // From 0: a bar half as long is half the time.
     const part = Math.max(0.004, p50_ns / most);
     context.fillStyle = colors[i % colors.length] ?? "#e9eaec";
@@ -48,8 +49,8 @@ export function pictureOf({ pamir, mode, userAgent, hardwareThreads, results, ev
   for (const [i, { what, unit, pamir: own, usual, by }] of everyday.entries()) {
     const y = 462 + 34 * i;
     write(what, [64, y, 24]);
-    write(`${own} ${unit}`, [560, y, 24], colors[0]);
-    write(`${usual} ${unit} by ${by}`, [780, y, 24], colors[2]);
+    write(`${own ?? "–"} ${unit}`, [560, y, 24], colors[0]);
+    write(`${usual ?? "–"} ${unit} by ${by}`, [780, y, 24], colors[2]);
   }
   const where = `${browserOf(userAgent)}, ${hardwareThreads} hardware threads, ${mode === "shared" ? "shared memory" : "messages"}`;
   write(`${where}, pamir ${pamir}. Bars: the median time.`, [64, 592, 22], "#a3abb5");

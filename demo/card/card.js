@@ -54,6 +54,8 @@ class Lane {
   histogram = new Histogram();
   /** @type {number[]} */
   rates = [];
+  /** Why it was not measured. @type {string | undefined} */
+  failed;
 
   /** @param {{ id: string, name: string }} runner */
   constructor({ id, name }) {
@@ -83,6 +85,14 @@ class Lane {
   clear() {
     this.histogram = new Histogram();
     this.rates = [];
+    this.failed = undefined;
+    this.draw();
+  }
+
+  /** What was measured so far is not the whole of it. @param {string} why */
+  fail(why) {
+    this.clear();
+    this.failed = why;
     this.draw();
   }
 
@@ -100,7 +110,7 @@ class Lane {
     }
     const known = histogram.total > 0;
     const times = PARTS.map((part) => (known ? timeText(histogram.percentile(part)) : "–"));
-    this.output.textContent = known ? `${times[0]} (median)` : "waits";
+    this.output.textContent = known ? `${times[0]} (median)` : this.failed === undefined ? "waits" : "failed";
     this.bars.setAttribute(
       "aria-label",
       `${this.name}: ${known ? `median ${times[0]}, p99 ${times[2]}` : "not yet measured"}`,
@@ -110,6 +120,7 @@ class Lane {
   }
 
   result() {
+    if (this.failed !== undefined) return { by: this.name, failed: this.failed };
     const [p50, p90, p99, p999] = PARTS.map((part) => Math.round(10 * this.histogram.percentile(part)) / 10);
     return {
       by: this.name,
@@ -153,11 +164,22 @@ async function runOne(lane, runner, busy) {
       lane.draw();
     }
   }
-  throw new Error("workers were killed again and again");
+  throw new Error("its workers were killed again and again");
 }
 
 /** Whether some hand-offs took much longer than most: another program had the core. @param {Lane} lane */
 const isBusy = ({ histogram }) => histogram.percentile(0.99) > 20 * histogram.percentile(0.5);
+
+/** What the race has shown, and what it has not. @param {string[]} failures of the other measurements */
+function doneText(failures) {
+  const [first, , last] = /** @type {[Lane, Lane, Lane]} */ (lanes);
+  const missing = lanes.flatMap(({ name, failed }) => (failed === undefined ? [] : [`${name} (${failed})`]));
+  const not = [...missing, ...failures];
+  const left = not.length === 0 ? "" : ` Not measured: ${not.join("; ")}.`;
+  if (first.failed !== undefined || last.failed !== undefined) return `Done, but for a part.${left}`;
+  const times = last.histogram.percentile(0.5) / first.histogram.percentile(0.5);
+  return `Done: a message by postMessage takes ${factor(times)} times as long as by pamir, which carries ${factor(first.rate / last.rate)} times as many.${left}`;
+}
 
 /** Measures what else there is, and shows it as rows of a table. */
 async function runEveryday() {
@@ -165,17 +187,18 @@ async function runEveryday() {
   table.replaceChildren();
   // The pool and Comlink are loaded for this alone.
   const { measureEveryday } = await import("../everyday/everyday.js");
-  const rows = await measureEveryday(MILLISECONDS / 3);
+  const { rows, failed } = await measureEveryday(MILLISECONDS / 3);
+  const text = (/** @type {number | null} */ figure) => figure?.toLocaleString("en") ?? "–";
   for (const { what, unit, pamir, usual, by } of rows) {
     const head = make("th", what);
     head.setAttribute("scope", "row");
     const better = unit === "µs" ? "µs, less is better" : "MB/s, more is better";
-    const cells = [better, pamir.toLocaleString("en"), `${usual.toLocaleString("en")} by ${by}`];
+    const cells = [better, text(pamir), `${text(usual)} by ${by}`];
     const row = make("tr");
     row.append(head, ...cells.map((text) => make("td", text)));
     table.append(row);
   }
-  return rows;
+  return { rows, failed };
 }
 
 async function race() {
@@ -191,16 +214,17 @@ async function race() {
     for (const lane of lanes) lane.clear();
     for (const [i, runner] of runners.entries()) {
       status.textContent = `Running: ${runner.name}.`;
-      await runOne(/** @type {Lane} */ (lanes[i]), runner, busy);
+      const lane = /** @type {Lane} */ (lanes[i]);
+      await runOne(lane, runner, busy).catch((error) => lane.fail(error.message));
     }
     // What follows goes on without a worker to kill.
     killButton.disabled = true;
+    if (lanes.every(({ failed }) => failed !== undefined)) throw new Error(lanes[0]?.failed);
     status.textContent = "Running: calls, blocks and barriers, each beside the usual way.";
-    const everyday = await runEveryday();
+    const { rows: everyday, failed } = await runEveryday();
     const { version, mode, hardwareThreads } = info();
-    const [first, , last] = /** @type {[Lane, Lane, Lane]} */ (lanes);
-    const times = last.histogram.percentile(0.5) / first.histogram.percentile(0.5);
-    status.textContent = `Done: a message by postMessage takes ${factor(times)} times as long as by pamir, which carries ${factor(first.rate / last.rate)} times as many.`;
+    const [first] = /** @type {[Lane]} */ (lanes);
+    status.textContent = doneText(failed);
     const result = {
       pamir: version,
       mode,
@@ -213,7 +237,7 @@ async function race() {
     element("json").textContent = JSON.stringify(result, null, 2);
     copyButton.disabled = false;
     saveButton.disabled = false;
-    if (isBusy(first)) {
+    if (first.failed === undefined && isBusy(first)) {
       element("busy").hidden = false;
       element("busy").textContent =
         `The cores seem to be busy: p99 is ${factor(first.histogram.percentile(0.99) / first.histogram.percentile(0.5))} times the median. Close what else runs, and race again.`;

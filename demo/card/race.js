@@ -13,6 +13,9 @@ import { KILL, LATENCIES, RATE } from "./ids.js";
 /** A worker was killed while the race ran. */
 export class Killed extends Error {}
 
+/** Why a task of a job has failed; undefined: none has. @param {readonly import("pamir").TaskExit[]} exits */
+export const failureIn = (exits) => exits.find(({ cause }) => cause === "error" || cause === "memory")?.error;
+
 /**
  * @param {"wasm" | "ts"} kernel
  * @param {number} milliseconds of each part
@@ -25,6 +28,9 @@ export async function racePamir(kernel, milliseconds, report, killed) {
   const options = { tasks: 3, join: true, kernel, heapBytes: 2 ** 24, args: { milliseconds }, onError: "ignore" };
   const over = new AbortController();
   const job = await launch(entry, /** @type {import("pamir").LaunchOptions} */ (options));
+  /** @type {readonly import("pamir").TaskExit[]} */
+  let exits = [];
+  let isLost = false;
   try {
     const context = job.client.createContext();
     const [leader, other] = [job.client.endpoint(1), job.client.endpoint(2)];
@@ -33,10 +39,10 @@ export async function racePamir(kernel, milliseconds, report, killed) {
       report.rate(/** @type {number} */ (new Float64Array(payload.slice().buffer)[0])),
     );
     // It may have been pressed while the workers started.
-    if (killed.aborted) throw new Killed("a worker was killed");
+    isLost = killed.aborted;
     killed.addEventListener("abort", () => context.sendImmediate(other, KILL), { signal: over.signal });
-    while (context.resume([leader]) !== SHUTDOWN) {
-      if (context.resume([other]) === SHUTDOWN) throw new Killed("a worker was killed");
+    while (!isLost && context.resume([leader]) !== SHUTDOWN) {
+      isLost = context.resume([other]) === SHUTDOWN;
       // A frame at a time: the page draws what has come, and what pamir costs it is seen.
       await new Promise((resolve) => requestAnimationFrame(resolve));
       const start = performance.now();
@@ -45,8 +51,12 @@ export async function racePamir(kernel, milliseconds, report, killed) {
     }
   } finally {
     over.abort();
-    await job.terminate();
+    exits = await job.terminate();
   }
+  // The leader may fail because the other one was killed.
+  if (isLost && killed.aborted) throw new Killed("a worker was killed");
+  const failure = failureIn(exits) ?? (isLost ? "a worker has ended" : undefined);
+  if (failure !== undefined) throw new Error(failure);
 }
 
 /**

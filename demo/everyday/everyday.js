@@ -3,6 +3,7 @@
 import { wrap } from "comlink";
 import { codecs, dispatchId, launch } from "pamir";
 import { pool } from "pamir/pool";
+import { failureIn } from "../card/race.js";
 import { ORDER } from "./call-api.js";
 import { MEASURED } from "./sizes.js";
 
@@ -11,8 +12,8 @@ import { MEASURED } from "./sizes.js";
  * @typedef {object} Row
  * @property {string} what
  * @property {"µs" | "MB/s"} unit µs: less is better; MB/s: more is
- * @property {number} pamir
- * @property {number} usual
+ * @property {number | null} pamir null: it has failed
+ * @property {number | null} usual
  * @property {string} by the usual way
  */
 
@@ -30,21 +31,37 @@ const failureOf = (...workers) =>
   });
 
 /**
+ * One measurement after the other: where one fails, the others go on.
  * @param {number} milliseconds of each measurement
- * @returns {Promise<Row[]>}
+ * @returns {Promise<{ rows: Row[], failed: string[] }>}
  */
 export async function measureEveryday(milliseconds) {
-  const [ownCall, comlinkCall] = [await callByPamir(milliseconds), await callByComlink(milliseconds)];
-  const [own, posted] = [await blocksByPamir(milliseconds), await blocksByPost(milliseconds)];
-  const round = (/** @type {number} */ value) => Number(value.toPrecision(3));
-  /** @type {(what: string, unit: Row["unit"], figures: [pamir: number, usual: number], by: string) => Row} */
+  /** @type {string[]} */
+  const failed = [];
+  /** @template T @param {string} what @param {(milliseconds: number) => Promise<T>} measure */
+  const attempt = async (what, measure) => {
+    try {
+      return await measure(milliseconds);
+    } catch (error) {
+      failed.push(`${what} (${/** @type {Error} */ (error).message})`);
+      return undefined;
+    }
+  };
+  const ownCall = await attempt("calls by pamir", callByPamir);
+  const comlinkCall = await attempt("calls by Comlink", callByComlink);
+  const own = await attempt("blocks and barriers by pamir", blocksByPamir);
+  const posted = await attempt("blocks and barriers by postMessage", blocksByPost);
+  const round = (/** @type {number | undefined} */ value) =>
+    value === undefined ? null : Number(value.toPrecision(3));
+  const rate = (/** @type {Measured | undefined} */ measured) => measured && measured.bytesPerSecond / 1e6;
+  /** @type {(what: string, unit: Row["unit"], figures: (number | undefined)[], by: string) => Row} */
   const row = (what, unit, [pamir, usual], by) => ({ what, unit, pamir: round(pamir), usual: round(usual), by });
-  const rates = /** @type {[number, number]} */ ([own, posted].map(({ bytesPerSecond }) => bytesPerSecond / 1e6));
-  return [
+  const rows = [
     row("A call by name, with an object", "µs", [ownCall, comlinkCall], "Comlink"),
-    row("Blocks of 1 MiB, copied", "MB/s", rates, "postMessage"),
-    row("A barrier of two workers", "µs", [own.barrierUs, posted.barrierUs], "postMessage"),
+    row("Blocks of 1 MiB, copied", "MB/s", [rate(own), rate(posted)], "postMessage"),
+    row("A barrier of two workers", "µs", [own?.barrierUs, posted?.barrierUs], "postMessage"),
   ];
+  return { rows, failed };
 }
 
 /**
@@ -86,13 +103,15 @@ async function callByComlink(milliseconds) {
 /** @param {number} milliseconds @returns {Promise<Measured>} */
 async function blocksByPamir(milliseconds) {
   const entry = new URL("./blocks-task.js", import.meta.url);
-  const options = { tasks: 3, join: true, heapBytes: 2 ** 24, args: { milliseconds } };
-  const job = await launch(entry, options);
+  const options = { tasks: 3, join: true, heapBytes: 2 ** 24, args: { milliseconds }, onError: "ignore" };
+  const job = await launch(entry, /** @type {import("pamir").LaunchOptions} */ (options));
+  /** @type {readonly import("pamir").TaskExit[]} */
+  let exits = [];
+  /** @type {Measured | undefined} */
+  let measured;
   try {
     const context = job.client.createContext();
     const json = /** @type {import("pamir").Codec<Measured>} */ (codecs.json());
-    /** @type {Measured | undefined} */
-    let measured;
     let isLost = false;
     context.dispatch(dispatchId(MEASURED, json), (given) => {
       measured = given;
@@ -102,11 +121,11 @@ async function blocksByPamir(milliseconds) {
       isLost = true;
     });
     while (measured === undefined && !isLost) await context.progress();
-    if (measured === undefined) throw new Error("a worker has ended while it measured");
-    return measured;
   } finally {
-    await job.terminate();
+    exits = await job.terminate();
   }
+  if (measured === undefined) throw new Error(failureIn(exits) ?? "a worker has ended while it measured");
+  return measured;
 }
 
 /** @param {number} milliseconds @returns {Promise<Measured>} */
