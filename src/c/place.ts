@@ -68,6 +68,8 @@ export function placeInJob(
   client.bytes.fill(0, base, base + shape.bytes);
   guardStack(client.bytes, base);
   const hasNull = hasNullGuard(client.bytes);
+  // The heap is taken in parts: of a libc that begins with what the linker left of the last page, this is all the rest.
+  let heapEnd = base + shape.bytes;
   return {
     module: new WebAssembly.Module(relocate(binary, base, shape)),
     imported: memory,
@@ -76,8 +78,13 @@ export function placeInJob(
     stackGuard: base,
     nullGuard: hasNull ? 0 : undefined,
     bytes: () => client.bytes,
-    arenaEnd: () => (base + length) | 0,
-    arenaGrow: () => NO_ROOM,
+    arenaEnd: () => heapEnd,
+    arenaGrow: (count) => {
+      const start = heapEnd;
+      if (count >>> 0 > base + length - start) return NO_ROOM;
+      heapEnd += count >>> 0;
+      return start;
+    },
     begin() {},
     damage(cause) {
       // The more probable cause first: a stack that has run over has not come to address 0.

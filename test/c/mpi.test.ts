@@ -92,6 +92,12 @@ it.each(drawn.map((way) => [way.join(" "), way] as const))(
   },
 );
 
+it("heap.c: a libc that asks for its heap in parts gets all of it", () => {
+  const lines = linesOf("heap", ["-n", "2"]);
+  expect(lines.length).toBe(8);
+  for (const line of lines) expect(line).toMatch(/: kept$/);
+});
+
 describe("a program with a memory of its own", () => {
   it("has buffers beyond 2 GiB, and grows while messages are under way", () => {
     const lines = linesOf("large", ["-n", "3", "--isolate"]);
