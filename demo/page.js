@@ -41,4 +41,5 @@ const seen = new IntersectionObserver(
   },
   { rootMargin: "50%" },
 );
-seen.observe(element("c-title"));
+// All of it: a visitor may come from below.
+seen.observe(/** @type {HTMLElement} */ (place.closest("section")));

@@ -6,11 +6,16 @@
 
 const FOLDER = new URL("./c/clang/", import.meta.url);
 const TARGET = "--target=wasm32-wasip1";
-/** As LINK_FLAGS of src/cli/cc.ts. */
+/** As LINK_FLAGS of src/cli/cc.ts, and one more. */
 const LINK_FLAGS = [
   ...["--import-memory", "--emit-relocs", "--stack-first", "-z", "stack-size=1048576", "--export-table"],
   ...["--allow-undefined", "--strip-debug"],
+  // Weak in libc, where programs open files: this lld emits no relocations of a weak function that nothing defines.
+  "--undefined=__wasilibc_find_relpath_alloc",
 ].flatMap((flag) => ["-Xlinker", flag]);
+
+/** Names of main() in an object. lld fails an assertion without it, as it is weak in libc. */
+const MAIN = /__main_(?:void|argc_argv)|\bmain\b/;
 
 let loaded = 0;
 const fetched = self.fetch;
@@ -55,6 +60,10 @@ async function run(runClang, args, files) {
   try {
     return { files: await runClang(["clang", TARGET, ...args], files, options), text };
   } catch (error) {
+    // A trap, as where its own memory is full.
+    if (error instanceof WebAssembly.RuntimeError) {
+      throw new Error(`clang itself has failed: ${text.trim() || error.message}`);
+    }
     // The compiler has ended with an error, of which it has told.
     if (/** @type {Exit} */ (error).files === undefined || text === "") throw error;
     return { files: {}, text };
@@ -68,6 +77,9 @@ async function compile(file, source) {
   const compiled = await run(runClang, ["-O2", "-Wall", "-c", file, "-o", "program.o"], { [file]: source });
   const object = compiled.files["program.o"];
   if (object === undefined) return { text: compiled.text };
+  if (!MAIN.test(new TextDecoder("latin1").decode(object))) {
+    return { text: `${compiled.text}${file}:1:1: error: this program has no function main()\n` };
+  }
   const objects = { "program.o": object, "arena.o": arena };
   const args = [...LINK_FLAGS, "program.o", "arena.o", "-lm", "-o", "program.wasm"];
   const linked = await run(runClang, args, objects);

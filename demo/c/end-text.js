@@ -18,6 +18,10 @@ export function endText({ code, ranks }, { name, milliseconds }) {
     rank.error?.message.startsWith("the rank was ended: ");
   const first = ranks.find((rank) => rank.code === code && !isEnded(rank)) ?? ranks.find((rank) => rank.code === code);
   const why = first?.error?.message ?? `it has exited with code ${code}`;
+  // A rank that has left by exit(0) is no failure of its own.
+  const awaited = ranks[Number(/task (\d+) has ended \(MPIX_ERR_PROC_FAILED\)/.exec(why)?.[1] ?? -1)];
+  const left =
+    awaited === undefined ? "" : ` It waited for rank ${awaited.rank}, which has ended with code ${awaited.code}.`;
   const others = ranks.some((rank) => rank !== first && isEnded(rank)) ? " So the other ranks were ended." : "";
-  return `${name} ended with code ${code} ${after}. Rank ${first?.rank}: ${why}.${others}`;
+  return `${name} ended with code ${code} ${after}. Rank ${first?.rank}: ${why}.${left}${others}`;
 }
