@@ -49,8 +49,9 @@ export interface Invitation {
   /** Text for `join`. It is a secret, and admits one node, once. It has no characters that a URL's fragment lacks. */
   readonly ticket: string;
   /**
-   * Resolves with the number of the task that has joined by the ticket. It rejects with PAMIR_TICKET_EXPIRED, or with
-   * PAMIR_CLOSED if the host is closed first; a program need not handle that.
+   * Resolves with the number of the task that has joined by the ticket. It rejects with PAMIR_TICKET_EXPIRED, with PAMIR_CLOSED if
+   * the host is closed first, or at a NATS server with PAMIR_TIMEDOUT: a page has used it, and has not joined; a program need not
+   * handle that.
    */
   readonly joined: Promise<number>;
 }

@@ -21,15 +21,18 @@ describe.skipIf(NATS_SERVER === undefined)("a ticket", { timeout: 60_000 }, () =
 
   async function holding(
     key: Uint8Array | undefined,
-    body: (holder: TicketHolder, connection: NatsConnection, close: () => Promise<void>) => Promise<void>,
+    body: (
+      holder: TicketHolder,
+      inviting: { connection: NatsConnection; joined: Promise<number>; close: () => Promise<void> },
+    ) => Promise<void>,
   ): Promise<void> {
     const place = { nats: server.url, job: "tickets", key, insecure: true };
     const inviter = await natsInviter({ ...place, address: "ws://127.0.0.1:1" });
     const connection = await connectNats(natsPlace(place), { name: "test" });
     try {
-      const { ticket } = await inviter.invite();
+      const { ticket, joined } = await inviter.invite();
       const holder = new TicketHolder(connection, parseNatsTicket(ticket), await selectAlgorithms());
-      await body(holder, connection, () => inviter.close());
+      await body(holder, { connection, joined, close: () => inviter.close() });
     } finally {
       await inviter.close();
       await connection.close();
@@ -57,12 +60,22 @@ describe.skipIf(NATS_SERVER === undefined)("a ticket", { timeout: 60_000 }, () =
     ["the job key", KEY],
     ["none, in a job without a key", undefined],
   ] as const)("hands over %s", (_, key) =>
-    holding(key, async (holder) => expect(await holder.key(NEVER)).toEqual(key)),
+    holding(key, async (holder) => expect(await holder.key(NEVER, 60_000)).toEqual(key)),
   );
 
+  it("that a page has used which then fails to join: the issuer hears of it", () =>
+    holding(KEY, async (holder, { joined }) => {
+      await holder.key(NEVER, 10);
+      holder.close();
+      await expect(joined).rejects.toMatchObject({
+        code: "PAMIR_TIMEDOUT",
+        message: "a page has used a ticket, and has not joined within 10 ms",
+      });
+    }));
+
   it("is no matter for a page that has closed its connection", () =>
-    holding(KEY, async (holder, connection, close) => {
-      await holder.key(NEVER);
+    holding(KEY, async (holder, { connection, close }) => {
+      await holder.key(NEVER, 60_000);
       await close();
       const told = holder.joined(1);
       await connection.close();

@@ -65,7 +65,7 @@ export async function joinAtNats(job: string | JobAtNats, options: NatsJoinOptio
     const [algorithms, kernels] = await Promise.all([selectAlgorithms(), loadKernels()]);
     void deniedSubject(connection, place.job).then(stop);
     const holder = ticket && new TicketHolder(connection, ticket, algorithms);
-    const key = holder === undefined ? place.key : await holder.key(stopped);
+    const key = holder === undefined ? place.key : await holder.key(stopped, timeout);
     const left = Math.max(1, until - systemClock.now());
     const joining = new NatsJoining(connection, { job: place.job, key, timeout: left, stopped, algorithms, kernels });
     const { client } = await joining.join();

@@ -41,7 +41,7 @@ export type TicketRefusal = "used" | "expired" | "version";
 
 /** What a page says, and what it is answered. */
 export type TicketAsked =
-  | { readonly use: string; readonly point: string; readonly version: string }
+  | { readonly use: string; readonly point: string; readonly version: string; readonly within: number }
   | { readonly use: string; readonly task: number };
 export type TicketAnswer = { readonly to: string } & (
   | { readonly point: string; readonly key: string }

@@ -56,12 +56,13 @@ export class TicketHolder {
   }
 
   /**
-   * Gets the job key; undefined: the job has none. @param stopped resolves with the error by which join() ends
+   * Gets the job key; undefined: the job has none.
+   * @param stopped resolves with the error by which join() ends @param within milliseconds in which it ends
    * @throws PAMIR_TICKET, PAMIR_TICKET_USED, PAMIR_TICKET_EXPIRED, PAMIR_VERSION, PAMIR_INSECURE, and that of `stopped`
    */
-  async key(stopped: Promise<PamiError>): Promise<Uint8Array | undefined> {
+  async key(stopped: Promise<PamiError>, within: number): Promise<Uint8Array | undefined> {
     const exchange = await KeyExchange.begin();
-    const said = { use: this.#instance, point: exchange.point, version: VERSION };
+    const said = { use: this.#instance, point: exchange.point, version: VERSION, within };
     const answer = await this.#until(said, (one) => "key" in one, stopped);
     const { point, key } = answer as TicketAnswer & { readonly point: string; readonly key: string };
     const messages = await exchange.messages(this.#ticket, point, this.#algorithms);

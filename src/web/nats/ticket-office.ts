@@ -1,7 +1,7 @@
 // natsInviter(): issues tickets for a job at a NATS server, and hands the job key to the page that uses one first.
 import type { SealedMessages } from "../../bootstrap/nats/sealed-messages.js";
 import { checkFlag, checkKeys, type Keys, NO_OPTIONS } from "../../core/check.js";
-import { PamiError, show } from "../../core/error.js";
+import { type ErrorCode, PamiError, show } from "../../core/error.js";
 import { VERSION } from "../../generated/version.js";
 import { checkRights, type NatsConnection, type NatsMessage } from "../../nats/connection.js";
 import { hexOf } from "../../nats/ids.js";
@@ -27,6 +27,8 @@ import {
 import { webPlace } from "./web-connection.js";
 
 const TIMEOUT_MS = 30_000;
+/** Milliseconds for a page to tell its task, once it has joined. */
+const TELL_MS = 3000;
 /** Tickets that were used or have expired, and are remembered: their use gets an error of its own. */
 const FORMER_MAX = 1024;
 
@@ -61,6 +63,8 @@ interface Issued {
   /** The use of the ticket, and what the page is answered. */
   use: { readonly instance: string; readonly answer: Promise<TicketAnswer> } | undefined;
   hasExpired: boolean;
+  /** A page has used the ticket, and has joined after so many milliseconds, or never will. */
+  readonly used: (within: number) => void;
   readonly joined: (task: number) => void;
   readonly failed: (error: PamiError) => void;
   readonly unsubscribe: () => void;
@@ -101,18 +105,24 @@ class TicketOffice implements NatsInviter {
       const subscription = this.#connection.subscribe(ticketSubject(ticket), {
         callback: (error, message) => void (error ?? this.#hear(issued, message)),
       });
-      const cancel = after(lifetime, () => {
-        issued.hasExpired = true;
-        // It joins yet.
-        if (issued.use !== undefined) return;
-        issued.failed(new PamiError("PAMIR_TICKET_EXPIRED", `a ticket was not used for ${lifetime} ms`));
+      const fail = (code: ErrorCode, text: string): void => {
+        issued.failed(new PamiError(code, text));
         this.#keep(issued);
+      };
+      let cancel = after(lifetime, () => {
+        issued.hasExpired = true;
+        fail("PAMIR_TICKET_EXPIRED", `a ticket was not used for ${lifetime} ms`);
       });
       const issued: Issued = {
         ticket,
         messages: ticketMessages(ticket, this.#algorithms),
         use: undefined,
         hasExpired: false,
+        used: (within) => {
+          cancel();
+          const text = `a page has used a ticket, and has not joined within ${Math.round(within)} ms`;
+          cancel = after(within + TELL_MS, () => fail("PAMIR_TIMEDOUT", text));
+        },
         joined: (task) => {
           cancel();
           resolve(task);
@@ -158,6 +168,7 @@ class TicketOffice implements NatsInviter {
     if (asked.version !== VERSION) return refused("version");
     const answer = this.#handOver(issued.ticket, asked);
     issued.use = { instance: asked.use, answer };
+    issued.used(typeof asked.within === "number" ? asked.within : Number.POSITIVE_INFINITY);
     return answer;
   }
 

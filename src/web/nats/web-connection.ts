@@ -92,7 +92,7 @@ async function inTime(connecting: Promise<object>, timeout: number): Promise<obj
   if (connection !== undefined) return connection;
   const close = (one: object): unknown => (one as Partial<NatsConnection>).close?.();
   void Promise.resolve(connecting).then(close, () => {});
-  throw new Error("connect has not answered in time");
+  throw new Error("connect did not answer");
 }
 
 /** @throws PAMIR_INVAL */
