@@ -1,6 +1,7 @@
 // @ts-check
 // The card of the machine: a race, histograms that grow, figures, the result as a table, as JSON and as a picture.
 import { info } from "pamir";
+import { catchFocus, rest } from "../focus.js";
 import { timeText } from "../times.js";
 import { pictureOf } from "./card-picture.js";
 import { Histogram } from "./histogram.js";
@@ -202,7 +203,8 @@ async function runEveryday() {
 }
 
 async function race() {
-  runButton.disabled = true;
+  const begin = rest(runButton);
+  let killHadFocus = false;
   killButton.disabled = false;
   copyButton.disabled = true;
   saveButton.disabled = true;
@@ -218,6 +220,7 @@ async function race() {
       await runOne(lane, runner, busy).catch((error) => lane.fail(error.message));
     }
     // What follows goes on without a worker to kill.
+    killHadFocus = document.activeElement === killButton;
     killButton.disabled = true;
     if (lanes.every(({ failed }) => failed !== undefined)) throw new Error(lanes[0]?.failed);
     status.textContent = "Running: calls, blocks and barriers, each beside the usual way.";
@@ -246,8 +249,9 @@ async function race() {
     status.textContent = `The race ended early: ${/** @type {Error} */ (error).message}`;
   } finally {
     killButton.disabled = true;
-    runButton.disabled = false;
     runButton.textContent = "Race again";
+    begin();
+    if (killHadFocus) catchFocus(runButton);
   }
 }
 

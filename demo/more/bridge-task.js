@@ -1,6 +1,6 @@
 // @ts-check
 // A task of the tank whose rows another page has: it hands on what neighbors put into its halos, and puts what the page sends.
-import { attach, codecs, dispatchId } from "pamir";
+import { attach, codecs, dispatchId, SHUTDOWN } from "pamir";
 import { join } from "pamir/web";
 import { Halos } from "../tank/halos.js";
 import * as ids from "../tank/layout.js";
@@ -10,6 +10,8 @@ import * as words from "./words.js";
 
 /** @typedef {import("../tank/layout.js").Plan} Plan */
 const JOIN_MS = 10_000;
+/** The task of the server, by which the messages go. */
+const HOST = 0;
 /** ms between two questions whether the page is there, and questions without an answer after which it is given up. */
 const PING_MS = 500;
 const UNANSWERED = 10;
@@ -56,6 +58,8 @@ class Bridge {
     this.token = token;
     this.link = web.createContext();
     this.#listen();
+    // Also before a page has come: its ticket is void then.
+    this.link.whenEnded(web.endpoint(HOST), () => this.lose("host"));
     void this.#pump();
     setInterval(() => this.#ping(), PING_MS);
     setInterval(() => this.#lane(), LANE_MS);
@@ -129,7 +133,9 @@ class Bridge {
       return;
     }
     this.page = task;
-    link.whenEnded(this.web.endpoint(task), () => this.lose("closed"));
+    // Without its host, a page is not to be reached either.
+    const isHostGone = () => link.resume([this.web.endpoint(HOST)]) === SHUTDOWN;
+    link.whenEnded(this.web.endpoint(task), () => this.lose(isHostGone() ? "host" : "closed"));
     tell(ids.CAME, { halo: halos.region.handle, name: String(name).slice(0, 40) });
   }
 
@@ -230,7 +236,7 @@ class Bridge {
     this.#stopping = undefined;
   }
 
-  /** The page is gone, and its rows with it. @param {"closed" | "silent"} why */
+  /** The page is gone, and its rows with it. @param {"closed" | "silent" | "host"} why */
   lose(why) {
     if (this.isLost || this.isOver) return;
     if (why === "silent") this.say(words.BYE, { why });

@@ -122,8 +122,9 @@ export class Pages {
     const hadRows = guest.state === "running";
     guest.state = "gone";
     guest.lane.end();
-    if (hadRows) this.farewell = { number: guest.number, why };
-    else if (!this.#ended.has(guest.task)) this.tank.tell(guest.task, PLAN, { members: [] });
+    // With the server, an invitation ends, too.
+    if (hadRows || why === "host") this.farewell = { number: guest.number, why };
+    if (!hadRows && !this.#ended.has(guest.task)) this.tank.tell(guest.task, PLAN, { members: [] });
     this.tank.change();
   }
 

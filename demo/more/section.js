@@ -1,5 +1,6 @@
 // @ts-check
 // "More machines" on the page with the tank: tickets by which other pages join, and the pages that have joined.
+import { catchFocus, rest } from "../focus.js";
 
 /** Where pages meet: a process that hosts them serves the page with this. @typedef {{ address: string, isLocal: boolean, command: string }} Meeting */
 /** @typedef {import("../tank/hero.js").Hero} Hero */
@@ -94,7 +95,7 @@ class Section {
       this.#say(this.#lack);
       return;
     }
-    button.disabled = true;
+    const enable = rest(button);
     this.#withdraw();
     this.#say("A ticket is made …");
     try {
@@ -116,13 +117,20 @@ class Section {
     } catch (error) {
       this.#say(`No page can join: ${/** @type {Error} */ (error).message}`);
     }
-    button.disabled = false;
+    enable();
+  }
+
+  /** Hides the invitation. */
+  #close() {
+    clearTimeout(this.#expires);
+    const hadFocus = element("invitation").contains(document.activeElement);
+    element("invitation").hidden = true;
+    if (hadFocus) element("invite").focus({ preventScroll: true });
   }
 
   /** The invitation is over. */
   #withdraw() {
-    clearTimeout(this.#expires);
-    element("invitation").hidden = true;
+    this.#close();
     const number = this.#invited;
     this.#invited = undefined;
     const guest = this.hero.pages?.list.find((each) => each.number === number);
@@ -161,7 +169,11 @@ class Section {
     }
     this.#hadRows = rows.length > 0;
     const farewell = pages?.farewell;
-    if (farewell !== this.#farewell && farewell !== undefined) {
+    if (farewell !== this.#farewell && farewell?.why === "host") {
+      this.#say(
+        "The server of this page has ended: tickets are void, and rows of pages that had joined go on from their last picture here.",
+      );
+    } else if (farewell !== this.#farewell && farewell !== undefined) {
       const isKept = KEPT.includes(farewell.why);
       const rowsSay = isKept
         ? "Its rows are shared among the others."
@@ -174,14 +186,15 @@ class Section {
     const text = JSON.stringify(rows);
     if (text === this.#shown) return;
     this.#shown = text;
+    const hadFocus = element("more-pages").contains(document.activeElement);
     element("more-pages").replaceChildren(...rows.map((row) => this.#item(row)));
+    if (hadFocus) catchFocus(element("more-pages").querySelector("button") ?? element("invite"));
   }
 
   /** @param {number} number */
   #joined(number) {
-    clearTimeout(this.#expires);
     this.#invited = undefined;
-    element("invitation").hidden = true;
+    this.#close();
     this.#say(`Page ${number} has joined, and gets rows.`);
   }
 

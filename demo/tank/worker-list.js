@@ -1,8 +1,12 @@
 // @ts-check
 // The workers beside the picture: each has a button, as high as its rows, that kills it; those that are gone can be started.
 
+import { catchFocus } from "../focus.js";
+
 export class WorkerList {
   #shown = "";
+  /** The worker whose button had the focus, while it starts and has none. @type {string | undefined} */
+  #awaited;
 
   /**
    * @param {HTMLElement} parts of those that have rows
@@ -26,7 +30,7 @@ export class WorkerList {
     const text = JSON.stringify([living, gone, size]);
     if (text === this.#shown) return;
     this.#shown = text;
-    const focused = /** @type {HTMLElement | null} */ (document.activeElement)?.dataset.worker;
+    const focused = /** @type {HTMLElement | null} */ (document.activeElement)?.dataset.worker ?? this.#awaited;
     this.parts.replaceChildren(
       ...living.map(({ worker, page, first, end }) => {
         const item = document.createElement("li");
@@ -43,9 +47,9 @@ export class WorkerList {
       }),
     );
     // The button that was pressed is another one now: keys go on where they were.
-    if (focused !== undefined) {
-      /** @type {HTMLElement | null} */ (document.querySelector(`[data-worker="${focused}"]`))?.focus();
-    }
+    const button = /** @type {HTMLElement | null} */ (document.querySelector(`[data-worker="${focused}"]`));
+    this.#awaited = button === null ? focused : undefined;
+    if (focused !== undefined) catchFocus(button);
   }
 
   /** @param {number} worker @param {"Kill" | "Start"} name @param {"kill" | "restart"} what */

@@ -66,14 +66,18 @@ async function goesOn(page: Page): Promise<void> {
 }
 
 /** The link of a new ticket. */
-async function invite(page: Page): Promise<string> {
-  await page.getByRole("button", { name: "Invite a page" }).click();
+async function invite(
+  page: Page,
+  press = () => page.getByRole("button", { name: "Invite a page" }).click(),
+): Promise<string> {
+  await press();
   await page.getByText(/^The ticket for page \d is ready\./).waitFor(PATIENCE);
   return page.getByLabel("Link for the other page").inputValue();
 }
 
 it("all workers are killed at once, and one is started: none is said to have gone on without the others", () =>
   room("workers=2", async ({ page }) => {
+    await expect.poll(() => workers(page).count(), PATIENCE).toBe(2);
     await goesOn(page);
     await page.evaluate("document.querySelectorAll('.parts button').forEach((each) => each.click())");
     await expect.poll(() => said(page)).toBe("Worker 2 is killed: none is left, and the water stands still.");
@@ -138,6 +142,72 @@ it("the server has gone: what is loaded late says so", () =>
     await page.getByText(/^The race ended early: /).waitFor(PATIENCE);
     await frames.getByRole("button").first().click();
     await frames.getByText(/^It ended early: /).waitFor(PATIENCE);
+  }));
+
+it("the server ends with a page that has joined and one that is invited: tickets are void; started again, it has new ones", () =>
+  room("workers=1", async ({ page, close, open }) => {
+    const guest = await open(await invite(page));
+    await guest.getByText(/^This page has rows/).waitFor(PATIENCE);
+    await expect.poll(() => more(page), PATIENCE).toBe("Page 2 has joined, and gets rows.");
+    await invite(page);
+    await close();
+    await expect
+      .poll(() => more(page), PATIENCE)
+      .toBe(
+        "The server of this page has ended: tickets are void, and rows of pages that had joined go on from their last picture here.",
+      );
+    expect(await page.locator("#invitation").isVisible()).toBe(false);
+    await guest.getByText(/^The tank or its server has ended/).waitFor(PATIENCE);
+    await goesOn(page);
+    await page.getByRole("button", { name: "Invite a page" }).click();
+    await expect
+      .poll(() => more(page), PATIENCE)
+      .toBe("No page can join: the server of this page does not answer: is it still running?");
+    const again = await openMeeting(folder, { port: Number(new URL(page.url()).port), command: "npm run demo" });
+    try {
+      const link = await invite(page);
+      await guest.evaluate(`location.href = ${JSON.stringify(link)}`);
+      await guest.getByText(/^This page has rows/).waitFor(PATIENCE);
+    } finally {
+      await again.close();
+    }
+  }));
+
+/** What has the focus. */
+const focused = (page: Page) =>
+  page.evaluate<string>("document.activeElement.id || document.activeElement.textContent");
+
+it("by keyboard: its place stays where a button is disabled or goes away; at 360 px long texts wrap", () =>
+  room("workers=2&milliseconds=20", async ({ page, open }) => {
+    await goesOn(page);
+    await page.locator("#run").focus();
+    await page.keyboard.press("Enter");
+    await page.getByRole("button", { name: "Race again" }).waitFor(PATIENCE);
+    await expect.poll(() => focused(page), PATIENCE).toBe("run");
+    await page.getByRole("button", { name: "Kill worker 2" }).focus();
+    await page.keyboard.press("Enter");
+    await expect.poll(() => focused(page), PATIENCE).toBe("Start worker 2 again");
+    await page.keyboard.press("Enter");
+    await expect.poll(() => focused(page), PATIENCE).toBe("2");
+    await page.locator("#invite").focus();
+    const link = await invite(page, () => page.keyboard.press("Enter"));
+    await expect.poll(() => focused(page), PATIENCE).toBe("invite");
+    await page.locator("#copy-link").focus();
+    const guest = await open(link);
+    await guest.getByText(/^This page has rows/).waitFor(PATIENCE);
+    await expect.poll(() => focused(page), PATIENCE).toBe("invite");
+    await page.getByRole("button", { name: "Send page 2 away" }).focus();
+    await page.keyboard.press("Enter");
+    await expect.poll(() => focused(page), PATIENCE).toBe("invite");
+
+    for (const each of [page, guest]) {
+      await each.setViewportSize({ width: 360, height: 700 });
+      await each.evaluate(`for (const each of document.querySelectorAll("p:not(.lead)")) {
+        each.hidden = false;
+        each.textContent = "https://example.org/" + "task.js".repeat(40);
+      }`);
+      expect(await each.evaluate("document.documentElement.scrollWidth")).toBe(360);
+    }
   }));
 
 it("a race with junk for its time, killed as it starts: it begins again, and its figures are numbers", () =>
