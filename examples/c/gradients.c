@@ -42,7 +42,10 @@ int main(int argc, char **argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
-  if (size > N) MPI_Abort(MPI_COMM_WORLD, 1);
+  if (size > N) {
+    fprintf(stderr, "gradients: %d ranks, the limit is %d\n", size, N);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+  }
   for (int r = 0; r < size; r++) {
     starts[r] = r * N / size;
     counts[r] = (r + 1) * N / size - starts[r];

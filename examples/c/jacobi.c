@@ -30,7 +30,10 @@ int main(int argc, char **argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
-  if (size > N) MPI_Abort(MPI_COMM_WORLD, 1);
+  if (size > N) {
+    fprintf(stderr, "jacobi: %d ranks, the limit is %d\n", size, N);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+  }
   int first = rank * N / size, rows = (rank + 1) * N / size - first;
   grid = calloc(rows + 2, sizeof(Row));
   next = calloc(rows + 2, sizeof(Row));

@@ -61,7 +61,10 @@ int main(int argc, char **argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
-  if (size > HEIGHT) MPI_Abort(MPI_COMM_WORLD, 1);
+  if (size > HEIGHT) {
+    fprintf(stderr, "life: %d ranks, the limit is %d\n", size, HEIGHT);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+  }
   Field field(rank, size);
   // The R-pentomino: five cells that take 1,103 generations to settle on a plane.
   for (auto [x, y] : {std::pair{41, 30}, {42, 30}, {40, 31}, {41, 31}, {41, 32}}) field.set(x, y);

@@ -12,7 +12,10 @@ int main(int argc, char **argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
-  if (size > CELLS) MPI_Abort(MPI_COMM_WORLD, 1);
+  if (size > CELLS) {
+    fprintf(stderr, "stencil: %d ranks, the limit is %d\n", size, CELLS);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+  }
   int first = rank * CELLS / size, count = (rank + 1) * CELLS / size - first;
   int left = (rank + size - 1) % size, right = (rank + 1) % size;
   int count_left = (left + 1) * CELLS / size - left * CELLS / size;

@@ -1,5 +1,6 @@
 // Accumulates of MPI: no change of any rank is lost. Every rank checks, and rank 0 prints how many agree. Same output by any MPI.
 #include <complex.h>
+#include <math.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,7 +57,9 @@ SUMS(sums_complex, 50, float complex, MPI_C_FLOAT_COMPLEX)
 SUMS(sums_double_complex, 50, double complex, MPI_C_DOUBLE_COMPLEX)
 
 static int operations(void) {
-  int is_kept = 1, bit = 1 << rank, here, least = -rank, most = rank * 3, truth = rank == 0;
+  /* A word has bits of the first 30 ranks. */
+  int bit = rank < 30 ? 1 << rank : 0, bits = (1 << (size < 30 ? size : 30)) - 1;
+  int is_kept = 1, here, least = -rank, most = rank * 3, truth = rank == 0;
   double factor = 2;
   open_window(8);
   int *words = memory;
@@ -75,9 +78,9 @@ static int operations(void) {
     MPI_Accumulate(&factor, 1, MPI_DOUBLE, to, 7, 1, MPI_DOUBLE, MPI_PROD, win);
   }
   MPI_Win_fence(0, win);
-  is_kept &= words[0] == ~((1 << size) - 1) && words[2] == (1 << size) - 1 && words[4] == words[2];
+  is_kept &= words[0] == ~bits && words[2] == bits && words[4] == bits;
   is_kept &= words[6] == 1 - size && words[8] == 3 * (size - 1) && words[10] == (size == 1) && words[12] == 1;
-  is_kept &= ((double *)memory)[7] == (double)(1 << size);
+  is_kept &= ((double *)memory)[7] == ldexp(1, size);
   MPI_Win_free(&win);
   return is_kept;
 }

@@ -37,7 +37,7 @@ static int reductions(void) {
   for (int i = 1; i <= size; i++) product *= i;
   is_kept &= sum == product;
   MPI_Reduce(&bits, &or, 1, MPI_INT, MPI_BOR, size - 1, MPI_COMM_WORLD);
-  if (rank == size - 1) is_kept &= or == (int)((1u << size) - 1);
+  if (rank == size - 1) is_kept &= or == (1 << (size < 30 ? size : 30)) - 1;
   MPI_Allreduce(&truth, &both, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
   is_kept &= both == 0;
   MPI_Allreduce(&here, &best, 1, MPI_DOUBLE_INT, MPI_MAXLOC, MPI_COMM_WORLD);
