@@ -48,7 +48,7 @@ const DEAR: readonly { readonly file: RegExp; readonly quick: number; readonly n
   },
   { file: /^test\/docs\/blocks/, quick: 3, normal: 6 },
   {
-    file: /^test\/pages\/(demo|bundles|lifecycle|frames|.*firefox|nats|more|clumsy|tank-hidden|strip|c-page|node)\./,
+    file: /^test\/pages\/(demo|bundles|lifecycle|frames|.*firefox|nats|more|clumsy|c-faults|tank-hidden|strip|c-page|node)\./,
     quick: 1,
     normal: 1,
   },
