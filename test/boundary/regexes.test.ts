@@ -63,13 +63,25 @@ it("finds the literals of the sources", () => {
   expect(literals.size).toBeGreaterThan(50);
 });
 
+/** Times that are measured while others have the core say too much or too little. */
+const ATTEMPTS = 10;
+
 it("finds one that is slow", () => {
-  expect(slowTexts(/\[(\d+)[^\]]*\]/)).toContain('{"begin":"[","unit":"0","end":""}');
+  let isFound = false;
+  for (let i = 0; i < ATTEMPTS && !isFound; i++)
+    isFound = slowTexts(/\[(\d+)[^\]]*\]/).includes('{"begin":"[","unit":"0","end":""}');
+  expect(isFound).toBe(true);
 });
 
 it("none of the sources is slow", () => {
-  const slow = [...literals].flatMap(([literal, { path, regex }]) =>
-    slowTexts(regex).map((text) => [path, literal, text]),
-  );
+  const slow = [...literals].flatMap(([literal, { path, regex }]) => {
+    // What grows with the square does so each time.
+    let texts = slowTexts(regex);
+    for (let i = 1; i < ATTEMPTS && texts.length > 0; i++) {
+      const again = slowTexts(regex);
+      texts = texts.filter((text) => again.includes(text));
+    }
+    return texts.map((text) => [path, literal, text]);
+  });
   expect(slow).toEqual([]);
 });
