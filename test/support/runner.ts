@@ -18,7 +18,7 @@ const ALL = Number.POSITIVE_INFINITY;
  * row that fits holds. The suites of all folders together take the two cores of a small machine about six minutes.
  */
 const DEAR: readonly { readonly file: RegExp; readonly quick: number; readonly normal: number }[] = [
-  { file: /^test\/interleaving\/interleaving/, quick: ALL, normal: ALL },
+  { file: /^test\/interleaving\/interleaving/, quick: ALL, normal: 44 },
   {
     file: /^test\/(api\/(namespaces|nats-namespaces)|cli\/(nats|nats-later|cut-off)\.test|simulation\/scale|cjs-bundles)/,
     quick: 1,
@@ -29,18 +29,21 @@ const DEAR: readonly { readonly file: RegExp; readonly quick: number; readonly n
     quick: 2,
     normal: 2,
   },
-  { file: /^test\/(interleaving\/mutants|property\/mpi-mutants|hosts)/, quick: 1, normal: ALL },
-  { file: /^test\/property\/mpi-call-mutants/, quick: 1, normal: 2 },
+  { file: /^test\/hosts/, quick: 1, normal: ALL },
+  { file: /^test\/(interleaving|property)\/.*mutants/, quick: 1, normal: 2 },
   { file: /^test\/soak\//, quick: 1, normal: 1 },
   { file: /^test\/cli\//, quick: 2, normal: 2 },
-  { file: /^test\/(examples|property\/(agent|packets)|types)/, quick: 2, normal: 2 },
-  { file: /^test\/(api|conformance\/(api|network))/, quick: 3, normal: 3 },
-  { file: /^test\/conformance\/(processes|collectives)/, quick: 3, normal: 6 },
+  { file: /^test\/property\/(agent|packets)/, quick: 1, normal: 1 },
+  { file: /^test\/(examples|types)/, quick: 2, normal: 2 },
+  { file: /^test\/(api|simulation\/geometries)/, quick: 2, normal: 2 },
+  { file: /^test\/conformance\/(api|network)/, quick: 3, normal: 3 },
+  { file: /^test\/conformance\/(processes|collectives)/, quick: 3, normal: 4 },
   { file: /^test\/conformance\/chains/, quick: 15, normal: 15 },
-  { file: /^test\/c\/(examples|mpi|mpi-failures|builds|cc|pami)\.test/, quick: 2, normal: 4 },
+  { file: /^test\/c\/mpi-failures/, quick: 1, normal: 2 },
+  { file: /^test\/c\/(examples|mpi|builds|cc|pami)\.test/, quick: 2, normal: 4 },
   { file: /^test\/docs\/(cluster|collectives|tutorial)/, quick: 2, normal: 4 },
   { file: /^test\/simulation\/(moves|schedules|refusals|authentication|inputs|sim)\.test/, quick: 3, normal: 5 },
-  { file: /^test\/property\/(hostile|liars)|^test\/differential\/(sealing|pack)\.test/, quick: 5, normal: 8 },
+  { file: /^test\/property\/(hostile|liars)|^test\/differential\/(sealing|pack)\.test/, quick: 5, normal: 5 },
   {
     file: /^test\/boundary\/(nats-|shared-wakes|broken-off|udp-link|websocket-link|far-lanes|ahead|recycle|packages)/,
     quick: 2,
