@@ -34,15 +34,17 @@ const DEAR: readonly { readonly file: RegExp; readonly quick: number; readonly n
   { file: /^test\/soak\//, quick: 1, normal: 1 },
   { file: /^test\/cli\//, quick: 2, normal: 2 },
   { file: /^test\/property\/(agent|packets)/, quick: 1, normal: 1 },
-  { file: /^test\/(examples|types)/, quick: 2, normal: 2 },
+  { file: /^test\/types/, quick: 1, normal: 1 },
+  { file: /^test\/examples/, quick: 2, normal: 2 },
   { file: /^test\/(api|simulation\/geometries)/, quick: 2, normal: 2 },
   { file: /^test\/conformance\/(api|network)/, quick: 3, normal: 3 },
   { file: /^test\/conformance\/(processes|collectives)/, quick: 3, normal: 4 },
   { file: /^test\/conformance\/chains/, quick: 15, normal: 15 },
-  { file: /^test\/c\/mpi-failures/, quick: 1, normal: 2 },
-  { file: /^test\/c\/(examples|mpi|builds|cc|pami)\.test/, quick: 2, normal: 4 },
-  { file: /^test\/docs\/(cluster|collectives|tutorial)/, quick: 2, normal: 4 },
+  { file: /^test\/c\/(mpi-failures|examples|builds|cc|pami)\.test/, quick: 1, normal: 2 },
+  { file: /^test\/c\/mpi\.test/, quick: 2, normal: 4 },
+  { file: /^test\/docs\/(cluster|collectives|tutorial)/, quick: 2, normal: 2 },
   { file: /^test\/simulation\/(moves|schedules|refusals|authentication|inputs|sim)\.test/, quick: 3, normal: 5 },
+  { file: /^test\/(differential\/chain|property\/parts)\.test/, quick: 1, normal: 2 },
   { file: /^test\/property\/(hostile|liars)|^test\/differential\/(sealing|pack)\.test/, quick: 5, normal: 5 },
   {
     file: /^test\/boundary\/(nats-|shared-wakes|broken-off|udp-link|websocket-link|far-lanes|ahead|recycle|packages)/,
@@ -71,10 +73,16 @@ const limits = LIMITS[(process.env.PAMIR_EFFORT ?? "deep") as Effort];
 /** One suite for the same tests: of each of them, a run takes one file. */
 const KERNELS = ["wasm", "debug", "twin", "mixed", "straddle"].map((name) => `test/conformance/kernel.${name}.test.ts`);
 
+/** Suites that Chromium runs, too, each of which starts a Firefox: a run takes three of them. */
+const FIREFOX = ["api-firefox", "c-firefox", "c-page-firefox", "firefox", "nats-firefox", "strip-firefox"].map(
+  (name) => `test/pages/${name}.test.ts`,
+);
+
 /** Whether a test is this file's to run, where others have the same. */
 function isTurnOf(file: string, name: string): boolean {
-  const place = KERNELS.indexOf(file);
-  return place < 0 || limits.variants === ALL || sample(KERNELS, 1, name).includes(file);
+  if (limits.variants === ALL) return true;
+  if (FIREFOX.includes(file)) return sample(FIREFOX, 3, "Firefox").includes(file);
+  return !KERNELS.includes(file) || sample(KERNELS, 1, name).includes(file);
 }
 
 type Collected = (files: RunnerTestFile[]) => unknown;
