@@ -1,6 +1,5 @@
 // Runs a program as a job of its own, from a page or any other program of JavaScript: each rank is a thread.
 import { type ErrorCode, type HostAbortSignal, info, launch, PamiError } from "../index.js";
-import { isNode } from "../support/host.js";
 import type { HostMessagePort, URLLike, WorkerLike } from "../support/like.js";
 import { checkProgram, checkShared, type ProgramEnd } from "./program.js";
 import { type ProgramSource, programBytes } from "./program-bytes.js";
@@ -71,8 +70,6 @@ export interface ProgramJobEnd {
   readonly ranks: readonly RankEnd[];
 }
 
-const HEAP_RANK = 2 ** 26;
-const HEAP_PAGE_MAX = 2 ** 30;
 /** Characters of a line without an end that are handed on: a loop may write one for ever. */
 const PART_MIN = 2 ** 24;
 
@@ -102,13 +99,12 @@ export async function launchProgram(
   };
   const tasks = options.tasks ?? Math.max(2, info().hardwareThreads);
   const limits = programLimits(program, tasks);
-  const heapBytes = isNode() ? limits.heapBytes : Math.min(tasks * HEAP_RANK, HEAP_PAGE_MAX);
   const job = await launch(entry, {
     tasks,
     ports: true,
     args: order,
     contexts: limits.contexts,
-    heapBytes: options.heapBytes ?? heapBytes,
+    heapBytes: options.heapBytes ?? limits.heapBytes,
     onError: "ignore",
     signal,
     onExit({ task, code, cause, error = `the rank was ended: ${cause}` }) {

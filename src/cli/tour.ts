@@ -14,7 +14,7 @@ import { WAYS } from "./stream/ways.js";
 import type { api } from "./tasks/tour-pool.js";
 import { say } from "./usage.js";
 
-const HELP = `pamir tour: shows what pamir is for, in ten seconds
+const HELP = `pamir tour: shows what pamir is for, in half a minute
 
 Usage: pamir tour [--quick] [FILE]…
 
@@ -50,7 +50,7 @@ export async function tour(args: string[]): Promise<number> {
   process.cwd();
   const files = filesOf(positionals);
   write("pamir: the threads of a program call, message and share memory with each other.");
-  write("Three steps, ten seconds: a program, real files, figures beside postMessage().\n");
+  write("Three steps, half a minute: a program, real files, figures beside postMessage().\n");
   if (!runFirstProgram()) return 1;
   const crowd = new Crowd();
   await crowd.look(LOOK_MS);

@@ -15,7 +15,7 @@ const ALL = Number.POSITIVE_INFINITY;
 
 /**
  * Files whose tests start processes, compilers or many threads, or go on for seconds: of these, a run takes so many. The first
- * row that fits holds. The suites of all folders together take the two cores of a small machine about six minutes.
+ * row that fits holds. All suites together take two cores about nine minutes.
  */
 const DEAR: readonly { readonly file: RegExp; readonly quick: number; readonly normal: number }[] = [
   { file: /^test\/interleaving\/interleaving/, quick: ALL, normal: 44 },
