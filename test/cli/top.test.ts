@@ -328,7 +328,8 @@ describe("pamir top", () => {
       const last = nodes.at(-1);
       try {
         let shown = "";
-        while (!nodes.every((node) => shown.includes(`\nnode ${node}, process`))) shown = look();
+        // A node that starts has a line before it answers, which says that it has no socket.
+        while (!nodes.every((node) => new RegExp(`^node ${node}, process \\d+: heap`, "m").test(shown))) shown = look();
         expect(shown).toMatch(/^\d+ {2}\S+.*\nnode 0, process \d+: heap [\d,]+ of [\d,]+ bytes in use\nnode 1, /);
         expect(shown).toMatch(/\n│ node │ task │ state /);
         const rows = [...shown.matchAll(/^│ +(\d+) │ +(\d+) │ \w+/gm)];
