@@ -1,6 +1,7 @@
 // docs/mechanisms.md: each element's id is in the title of a test, and titles name no other.
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
+import { pathsIn } from "../support/test-paths.js";
 
 const ids = [...readFileSync("docs/mechanisms.md", "utf8").matchAll(/^\| ([CFPSD]\d+[ab]?) +\| (.+?) +\|$/gm)].map(
   ([, id]) => id as string,
@@ -10,9 +11,9 @@ const ids = [...readFileSync("docs/mechanisms.md", "utf8").matchAll(/^\| ([CFPSD
 const TITLES =
   /\b(?:it|test|describe)\b[\s\S]{0,400}?["`]([^"`\n]+)["`]|\bname: ["`]([^"`\n]+)["`]|^ *["`]((?:[CFPSD]\d)[^"`\n]+)["`],?$/gm;
 
-const titles = readdirSync("test", { recursive: true, encoding: "utf8" })
+const titles = pathsIn("test")
   .filter((path) => path.endsWith(".ts"))
-  .flatMap((path) => [...readFileSync(`test/${path}`, "utf8").matchAll(TITLES)])
+  .flatMap((path) => [...readFileSync(path, "utf8").matchAll(TITLES)])
   .map(([, declared, named, lone]) => declared ?? named ?? lone ?? "");
 
 /** The ids in a title. */
