@@ -11,6 +11,15 @@ const { start, open } = starter<Api>(ENTRY, { workers: 2 });
 
 const LONG = 600_000;
 
+/** A number that comes once the gate is opened. */
+function gated(number: number): { readonly gate: Promise<number>; open(): void } {
+  let open = (): void => {};
+  const gate = new Promise<number>((resolve) => {
+    open = () => resolve(number);
+  });
+  return { gate, open };
+}
+
 describe("a call that waits", () => {
   it("goes to a free worker, though others wait for one that is busy", async () => {
     const workers = await start();
@@ -37,7 +46,8 @@ describe("a call that waits", () => {
 
   it("is canceled by a signal that was aborted before, or is meanwhile; neither hurts the next one", async () => {
     const workers = await start({ workers: 1 });
-    const busy = workers.sleep(50);
+    const { gate, open } = gated(7);
+    const busy = workers.sumOf(1, () => gate);
     const controller = new AbortController();
     const aborted = endOf(workers.with({ signal: AbortSignal.abort() }).count());
     const meanwhile = endOf(workers.with({ signal: controller.signal }).count());
@@ -50,7 +60,8 @@ describe("a call that waits", () => {
       "PAMIR_TIMEDOUT",
       "PAMIR_TIMEDOUT",
     ]);
-    await busy;
+    open();
+    expect(await busy).toBe(7);
     expect(await workers.count()).toBe(1);
     expect(workers.stats).toMatchObject({ completed: 6, failed: 4, queued: 0, running: 0 });
   });
@@ -115,15 +126,12 @@ describe("a call that has begun", () => {
 
   it("is not killed with its worker because of a call beside it that was given up, and has ended", async () => {
     const workers = await start({ workers: 1, concurrency: 2, killAfter: 20_000 });
-    let open = (_: number): void => {};
-    const gate = new Promise<number>((resolve) => {
-      open = resolve;
-    });
+    const { gate, open } = gated(7);
     const long = workers.sumOf(1, () => gate);
     expect(await endOf(workers.with({ timeout: 5 }).untilAborted(LONG))).toBe("PAMIR_TIMEDOUT");
     // Its place is free at once, not when the other call ends.
     while (workers.stats.running > 1) await new Promise((resolve) => setTimeout(resolve, 1));
-    open(7);
+    open();
     expect(await endOf(long)).toBe(7);
   });
 
@@ -270,11 +278,11 @@ describe("a stream", () => {
   it("ends the iterator also of a function that gives it after its reader has left", async () => {
     const workers = await start({ workers: 1 });
     const controller = new AbortController();
-    const first = workers.with({ signal: controller.signal }).givesLate.stream(30).next();
+    const first = workers.with({ signal: controller.signal }).givesLate.stream().next();
     setTimeout(() => controller.abort(), 5);
     expect(await endOf(first)).toBe("PAMIR_CANCELED");
     expect(await workers.square(2)).toBe(4);
-    expect(await endOf(workers.with({ timeout: 5 }).startsLate.stream(60).next())).toBe("PAMIR_TIMEDOUT");
+    expect(await endOf(workers.with({ timeout: 5 }).startsLate.stream().next())).toBe("PAMIR_TIMEDOUT");
     expect(workers.stats).toMatchObject({ completed: 3, failed: 2 });
   });
 
@@ -405,15 +413,12 @@ describe("a callback that never settles", () => {
     const workers = await start({ workers: 1, concurrency: 2 });
     for await (const value of workers.awaiting.stream(never)) if (value === 1) break;
     while (workers.stats.running > 0) await new Promise((resolve) => setTimeout(resolve, 1));
-    let open = (_: number): void => {};
-    const gate = new Promise<number>((resolve) => {
-      open = resolve;
-    });
+    const { gate, open } = gated(7);
     const call = (): Promise<number> => gate;
     const long = workers.sumOf(1, call);
     expect(await endOf(workers.with({ timeout: 50 }).sumOf(1, call))).toBe("PAMIR_TIMEDOUT");
     while (workers.stats.running > 1) await new Promise((resolve) => setTimeout(resolve, 1));
-    open(7);
+    open();
     expect(await endOf(long)).toBe(7);
   });
 

@@ -156,7 +156,7 @@ describe.each(WAYS)("move() in a pool of %s", (_, options) => {
   it("drops what comes for a call that was given up", async () => {
     const workers = await start(options);
     for (let i = 0; i < 3; i++) {
-      expect(await endOf(workers.with({ timeout: 1 }).late(20, 1000 + i))).toEqual([
+      expect(await endOf(workers.with({ timeout: 1 }).givenUp(1000 + i))).toEqual([
         "PAMIR_TIMEDOUT",
         expect.anything(),
       ]);

@@ -17,7 +17,7 @@ for (let i = 0; how === "recycled" && i < 10; i++) await moved(10_000);
 for (let i = 0; how === "given up" && i < 3; i++)
   await workers
     .with({ timeout: 1 })
-    .late(20, 1000)
+    .givenUp(1000)
     .catch(() => {});
 for (let i = 0; how === "died" && i < 3; i++) await workers.die(move(new ArrayBuffer(8))).catch(() => {});
 if (how === "terminated") {

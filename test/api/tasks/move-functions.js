@@ -1,7 +1,7 @@
 // @ts-check
 // Functions that get and give what is moved, for tests.
 import { MessageChannel } from "node:worker_threads";
-import { move } from "pamir/pool";
+import { currentCall, move } from "pamir/pool";
 
 /** @type {string[]} */
 const order = [];
@@ -54,6 +54,15 @@ export const api = {
   /** @param {number} milliseconds @param {number} bytes */
   late: async (milliseconds, bytes) => {
     await sleep(milliseconds);
+    return move(new ArrayBuffer(bytes));
+  },
+  /** Moves bytes once its call was given up. @param {number} bytes */
+  givenUp: async (bytes) => {
+    const { signal } = currentCall();
+    await new Promise((resolve) => {
+      if (signal.aborted) resolve(undefined);
+      else signal.addEventListener("abort", resolve);
+    });
     return move(new ArrayBuffer(bytes));
   },
   /** @param {unknown} _bytes */

@@ -5,6 +5,12 @@ import { currentCall, proxy, serve } from "pamir/pool";
 
 /** @param {number} milliseconds */
 const sleep = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+/** Resolves once a call was given up. @param {{ signal: AbortSignal }} call */
+const abortOf = ({ signal }) =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve(undefined);
+    else signal.addEventListener("abort", resolve);
+  });
 let calls = 0;
 /** Milliseconds of the last chain(); 0: it runs. */
 let chained = 0;
@@ -159,14 +165,14 @@ export const api = serve({
       await sleep(milliseconds);
     }
   },
-  /** @param {number} milliseconds */
-  async *startsLate(milliseconds) {
-    await sleep(milliseconds);
+  /** Begins once its reader has left. */
+  async *startsLate() {
+    await abortOf(currentCall());
     yield 1;
   },
-  /** @param {number} milliseconds @returns {Promise<Iterable<number>>} */
-  givesLate: async (milliseconds) => {
-    await sleep(milliseconds);
+  /** Gives an iterator once its reader has left. @returns {Promise<Iterable<number>>} */
+  givesLate: async () => {
+    await abortOf(currentCall());
     return api.numbers(1);
   },
   sleep,
@@ -193,8 +199,7 @@ export const api = serve({
   tellKept: () => void kept?.(),
   /** Calls back, again once its caller has given it up, and awaits nothing then. @param {(text: string) => unknown} call */
   tellsLate: async (call) => {
-    const { signal } = currentCall();
-    const aborted = new Promise((resolve) => signal.addEventListener("abort", resolve));
+    const aborted = abortOf(currentCall());
     await call("begun");
     await aborted;
     call("late");
