@@ -3,9 +3,9 @@
 import { spawn, spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import { freePort } from "./support/free-port.js";
 import { linesOf, newJob, startLauncher } from "./support/nats-launcher.js";
 import { NATS_SERVER, NatsServer } from "./support/nats-server.js";
 import { cli, withoutWaits } from "./support/run-command.js";
@@ -45,10 +45,7 @@ function launched(command: string, args: readonly string[], env: object = {}): E
 
 /** The pods of an Indexed Job: each is a node, and the first of them is found by a name. */
 async function pods(tasks: number, program: string): Promise<Ended> {
-  const server = createServer();
-  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
-  const { port } = server.address() as { port: number };
-  await new Promise((done) => server.close(done));
+  const port = await freePort();
   const ends = Array.from({ length: tasks }, async (_, index) => {
     const env = {
       ...cleanEnv,
@@ -68,7 +65,7 @@ async function pods(tasks: number, program: string): Promise<Ended> {
       stderr += text;
     });
     const status = await new Promise<number | null>((done) => child.on("close", done));
-    return { status, stdout, stderr };
+    return { status, stdout, stderr: withoutWaits(stderr) };
   });
   const all = await Promise.all(ends);
   return {

@@ -8,7 +8,7 @@ import { describe, expect, test } from "vitest";
 function output(file: string, ...args: string[]): string {
   const { status, stdout, stderr } = spawnSync(process.execPath, [file, ...args], {
     encoding: "utf8",
-    timeout: 60_000,
+    timeout: 100_000,
   });
   expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
   return stdout;

@@ -85,36 +85,28 @@ describe.each(KERNELS.map((kernels) => ({ kernels })))("agents with threads: $ke
   let job: Awaited<ReturnType<typeof start>> | undefined;
   afterEach(() => job?.stop());
 
-  it.each([1, 2])(
-    "tasks of two nodes block while they wait for each other, with %i tasks a node",
-    async (perNode) => {
-      job = await start(2 * perNode, perNode, kernels, "pingPong");
-      const results = await Promise.all(job.results);
-      expect(results[0]).toEqual({ result: 2000 });
-      expect(results.at(-1)).toEqual({ result: 2000 });
-    },
-    20_000,
-  );
+  it.each([1, 2])("tasks of two nodes block while they wait for each other, with %i tasks a node", async (perNode) => {
+    job = await start(2 * perNode, perNode, kernels, "pingPong");
+    const results = await Promise.all(job.results);
+    expect(results[0]).toEqual({ result: 2000 });
+    expect(results.at(-1)).toEqual({ result: 2000 });
+  });
 
   it.each([
     [2, 1],
     [4, 2],
     [6, 2],
-  ])(
-    "messages, puts, rmws, gets, calls and offers among %i tasks, %i a node",
-    async (tasks, perNode) => {
-      job = await start(tasks, perNode, kernels, "all");
-      const results = (await Promise.all(job.results)) as { result: { sums: number[]; sum: number } }[];
-      const all = Array.from({ length: tasks }, (_, task) => task);
-      const sum = (tasks * (tasks + 1)) / 2;
-      expect(results).toEqual(
-        all.map((task) => ({
-          result: { sums: all.filter((other) => other !== task).map((other) => other + 1), sum: sum - task - 1 },
-        })),
-      );
-    },
-    20_000,
-  );
+  ])("messages, puts, rmws, gets, calls and offers among %i tasks, %i a node", async (tasks, perNode) => {
+    job = await start(tasks, perNode, kernels, "all");
+    const results = (await Promise.all(job.results)) as { result: { sums: number[]; sum: number } }[];
+    const all = Array.from({ length: tasks }, (_, task) => task);
+    const sum = (tasks * (tasks + 1)) / 2;
+    expect(results).toEqual(
+      all.map((task) => ({
+        result: { sums: all.filter((other) => other !== task).map((other) => other + 1), sum: sum - task - 1 },
+      })),
+    );
+  });
 
   it("an agent that dies: its tasks go on among themselves, and what is for other nodes comes to SHUTDOWN", async () => {
     job = await start(4, 2, kernels, "cutOff");
@@ -122,5 +114,5 @@ describe.each(KERNELS.map((kernels) => ({ kernels })))("agents with threads: $ke
     await job.agents[0]?.terminate();
     const results = await Promise.all(job.results.slice(0, 2));
     for (const result of results) expect(result).toEqual({ result: [SHUTDOWN, SHUTDOWN, 1] });
-  }, 20_000);
+  });
 });

@@ -81,7 +81,7 @@ function linesOf(output: string): Said[] {
 function launch(launcher: string, args: readonly string[], env: object = {}): Said[] {
   const { status, stdout, stderr } = spawnSync(launcher, args, {
     encoding: "utf8",
-    timeout: 60_000,
+    timeout: 100_000,
     env: { ...cleanEnv, ...env },
   });
   expect({ status, stderr, stdout: status === 0 ? "" : stdout }).toEqual({ status: 0, stderr: "", stdout: "" });
@@ -191,7 +191,7 @@ describeWith("Open MPI (mpirun.openmpi)", OPEN_MPI, (mpirun) => {
     const env = { ...cleanEnv, PAMIR_KEY_FILE: keyFile() };
     const { status, stdout } = spawnSync(mpirun, onHosts(join(folder, "agent-alone")), {
       encoding: "utf8",
-      timeout: 60_000,
+      timeout: 100_000,
       env,
     });
     const text =
@@ -237,12 +237,12 @@ describeWith("Slurm (slurmctld, slurmd, srun)", SLURM, () => {
     const flags = ["--mpi=pmi2", "--quiet", "--overcommit", "--kill-on-bad-exit=1", "-n", "2"];
     const { status, stderr } = spawnSync(find("srun") as string, [...flags, ...command], {
       encoding: "utf8",
-      timeout: 60_000,
+      timeout: 100_000,
       env: { ...cleanEnv, SLURM_CONF: slurm?.conf, PAMIR_START_TIMEOUT: "7" },
     });
     expect(status).toBeGreaterThan(0);
     expect(stderr).toMatch(
-      /^pamir: for 5 of 7 s, attach\(\) waits for a barrier of 2 processes at the PMI server at /m,
+      /^pamir: for [56] of 7 s, attach\(\) waits for a barrier of 2 processes at the PMI server at /m,
     );
     expect(stderr).toContain("PAMIR_TIMEDOUT");
   });

@@ -113,7 +113,7 @@ describe.each(LINKED_VARIANTS)("calls: $name", (variant) => {
       const turns = (): Promise<unknown> => new Promise((resolve) => setTimeout(resolve, 5));
       const longer = [call(undefined)];
       await turns();
-      longer.push(call(10_000));
+      longer.push(call(PATIENCE));
       for (const timeout of [1, 0, 2]) {
         await turns();
         expect(await call(timeout)).toBe("PAMIR_TIMEDOUT");

@@ -244,7 +244,7 @@ it("a barrier that begins in a callback leaves the result of the one before alon
       next ??= (first as Geometry).barrier(OPTIONS);
     };
     (first as Geometry).collective("barrier", { onDone });
-    const second = (first as Geometry).barrier({ timeout: 1000 });
+    const second = (first as Geometry).barrier(OPTIONS);
     for (const geometry of others) for (let count = 0; count < 2; count++) geometry.collective("barrier", {});
     // The third barrier is still under way: it needs the others.
     expect(await codeOf(given, second)).toBe("SUCCESS");

@@ -3,7 +3,7 @@ import type { Message } from "pamir";
 import { describe, expect, it } from "vitest";
 import { makeBlocking } from "../conformance/tasks/members.js";
 import { contextsOf, geometryOf } from "../support/collective-rig.js";
-import { LINKED_VARIANTS, RESULT, thrownBy, until, withJob } from "./support.js";
+import { LINKED_VARIANTS, PATIENCE, RESULT, thrownBy, until, withJob } from "./support.js";
 
 const CHOSEN = LINKED_VARIANTS.filter(({ memoryBase }) => memoryBase === undefined);
 const TASKS = 4;
@@ -58,7 +58,7 @@ describe("a blocking call that gives up", () => {
         code: "PAMIR_TIMEDOUT",
         text: expect.stringMatching(/^shrinkSync\(\) of rank 0 still waits for rank 1 /),
       });
-      const left = await Promise.all([one, two].map((each) => each.shrink({ timeout: 5000 })));
+      const left = await Promise.all([one, two].map((each) => each.shrink({ timeout: PATIENCE })));
       expect(left.map(({ size, rank }) => [size, rank])).toEqual([
         [2, 0],
         [2, 1],

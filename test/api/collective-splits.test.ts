@@ -349,7 +349,7 @@ describe.each([
         results.add(typeof came === "string" ? came : "made");
         if (typeof came === "object") came.close();
         // No member waits for one that does not come.
-        const barriers = (made as Geometry[]).map((each) => each.barrier({ timeout: 2000 }));
+        const barriers = (made as Geometry[]).map((each) => each.barrier(OPTIONS));
         const codes = errorsOf(await settled(given, barriers));
         const isWhole = made.every((each) => (each as Geometry).size === 3);
         expect({ moment, codes }).toEqual({ moment, codes: codes.map(() => (isWhole ? "PAMIR_SHUTDOWN" : undefined)) });

@@ -557,7 +557,7 @@ describe("the process of a job with an engine thread", () => {
       child.stdout.on("data", (text) => {
         output += text;
       });
-      const timer = setTimeout(() => child.kill("SIGKILL"), 2 * PATIENCE);
+      const timer = setTimeout(() => child.kill("SIGKILL"), PATIENCE);
       const [code] = await once(child, "close");
       clearTimeout(timer);
       expect({ output, code }).toEqual({ output: "moved thread\n", code: 0 });

@@ -20,7 +20,7 @@ const FAILING = fileURLToPath(new URL("programs/failing.js", import.meta.url));
 function run(file: string, parameters: readonly string[], heard: (err: string) => void = () => {}): Promise<Ended> {
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, [file, ...parameters], { stdio: ["ignore", "pipe", "pipe"] });
-    const timer = setTimeout(() => child.kill("SIGKILL"), 60_000);
+    const timer = setTimeout(() => child.kill("SIGKILL"), 100_000);
     let out = "";
     let err = "";
     child.stdout.setEncoding("utf8").on("data", (text) => {

@@ -11,6 +11,7 @@ import { info, SHUTDOWN } from "pamir";
 import { afterAll, afterEach, describe, expect, inject, it } from "vitest";
 import { byEffort, SEED } from "../support/effort.js";
 import { freePort } from "../support/free-port.js";
+import { withoutWaits } from "../support/run-command.js";
 import { copyOfPackage } from "./run-program.js";
 
 const program = fileURLToPath(new URL("programs/joined.js", import.meta.url));
@@ -126,7 +127,7 @@ async function start(
   return {
     said: saidIn(all.map(({ output }) => output).join("")),
     codes: all.map(({ code }) => code),
-    errors: all.map(({ error }) => error),
+    errors: all.map(({ error }) => withoutWaits(error)),
   };
 }
 
@@ -150,7 +151,7 @@ const sumOf = (size: number): number => (size * (size - 1)) / 2;
 const rightOf = (size: number): unknown[] =>
   Array.from({ length: size }, (_, task) => expect.objectContaining({ task, size, sum: sumOf(size) }));
 
-describe.skipIf(!isLinux)("processes that find each other by a rendezvous", { timeout: 60_000 }, () => {
+describe.skipIf(!isLinux)("processes that find each other by a rendezvous", () => {
   it.each([1, 2, 5])("%d processes talk over shared memory", async (size) => {
     const { said, codes, errors } = await start(size, []);
     expect({ errors, codes }).toEqual({ errors: new Array(size).fill(""), codes: new Array(size).fill(0) });
@@ -326,12 +327,14 @@ describe.skipIf(!isLinux)("processes that find each other by a rendezvous", { ti
         /PAMIR_KEY.*rank 1 has another job key than rank 0|rank 1 has another job key.*PAMIR_KEY/s,
       );
       const lines = (): string[] => first?.said().split("\n") ?? [];
-      while (!lines().some((line) => line.startsWith("pamir: for 5 of 300 s, ")))
+      // On a busy machine, rank 0 may say that it waits before rank 1 has come.
+      const refusals = (): string[] => lines().filter((line) => line.includes("refused"));
+      const waits = (): string | undefined => lines().find((line) => line.startsWith("pamir: for "));
+      while (waits() === undefined || refusals().length === 0 || lines().at(-1) !== "")
         await new Promise((r) => setTimeout(r, 50));
-      expect(lines()).toContain("pamir: for 5 of 300 s, attach() waits for rank 1");
-      const refusals = lines().filter((line) => line.includes("refused"));
-      expect(refusals).toHaveLength(1);
-      expect(refusals[0]).toMatch(
+      expect(waits()).toMatch(/^pamir: for \d+ of 300 s, attach\(\) waits for rank 1$/);
+      expect(refusals()).toHaveLength(1);
+      expect(refusals()[0]).toMatch(
         /^pamir: attach\(\) has refused a process: 127\.0\.0\.1:\d+: it has another job key$/,
       );
     } finally {
@@ -346,7 +349,7 @@ describe.skipIf(!isLinux)("processes that find each other by a rendezvous", { ti
   });
 });
 
-describe.skipIf(!isLinux)("processes in several nodes, joined by a link", { timeout: 60_000 }, () => {
+describe.skipIf(!isLinux)("processes in several nodes, joined by a link", () => {
   const folder = mkdtempSync(join(inject("folder"), "joined-"));
   const keyFile = join(folder, "key");
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -560,7 +563,7 @@ describe.skipIf(!isLinux)("processes in several nodes, joined by a link", { time
       const env = { PAMIR_KEY_FILE: keyFile, PAMIR_OPTIONS: JSON.stringify({ ...WAYS[name], silence: 86_400_000 }) };
       const { said, codes } = await start(2, ["orphan", how], env, 1);
       expect(codes).toEqual([0, "SIGKILL"]);
-      expect((said.find(({ leaving }) => leaving !== undefined)?.leaving as number) / LEAVE_MS).toBeLessThan(0.5);
+      expect(said.find(({ leaving }) => leaving !== undefined)?.leaving as number).toBeLessThan(LEAVE_MS);
     },
   );
 
@@ -795,15 +798,14 @@ const LAUNCHERS: readonly (readonly [string, string | undefined, readonly string
     { PAMIR_INSECURE: "1" },
   ],
 ];
-describe.skipIf(!isLinux)("processes of a launcher", { timeout: 60_000 }, () => {
+describe.skipIf(!isLinux)("processes of a launcher", () => {
   it.each(LAUNCHERS.filter(([, path]) => path !== undefined))("%s", (_, path, args, env) => {
     const { status, stdout, stderr } = spawnSync(path as string, [...args, "-n", "4", process.execPath, program], {
       encoding: "utf8",
-      timeout: 50_000,
+      timeout: 100_000,
       env: { ...cleanEnv, NO_COLOR: "1", ...env },
     });
-    // Whether a task has waited for long depends on the machine's load.
-    expect({ status, stderr: stderr.replace(/^pamir: for \d+ of .*\n/gm, "") }).toEqual({ status: 0, stderr: "" });
+    expect({ status, stderr: withoutWaits(stderr) }).toEqual({ status: 0, stderr: "" });
     expect(saidIn(stdout)).toEqual(rightOf(4));
   });
 
@@ -811,14 +813,13 @@ describe.skipIf(!isLinux)("processes of a launcher", { timeout: 60_000 }, () => 
     "%s: one fails in attach(), and the others hear why at once",
     async (_, path, flags, more) => {
       const taken = createSocket("udp4");
-      const port = await new Promise<number>((resolve) =>
-        taken.bind(0, "127.0.0.1", () => resolve(taken.address().port)),
-      );
+      const first = await freePort(2);
+      await new Promise<void>((resolve) => taken.bind(first + 1, "127.0.0.1", resolve));
       const part = (node: string) => ["-n", "1", "env", `PAMIR_NODE=${node}`, process.execPath, program];
       const { status, signal, stderr } = spawnSync(path as string, [...flags, ...part("a"), ":", ...part("b")], {
         encoding: "utf8",
-        timeout: 50_000,
-        env: { ...cleanEnv, NO_COLOR: "1", PAMIR_OPTIONS: JSON.stringify({ port: port - 1 }), ...more },
+        timeout: 100_000,
+        env: { ...cleanEnv, NO_COLOR: "1", PAMIR_OPTIONS: JSON.stringify({ port: first }), ...more },
       });
       taken.close();
       expect({ status, signal }).toEqual({ status: 1, signal: null });
@@ -832,14 +833,14 @@ describe.skipIf(!isLinux)("processes of a launcher", { timeout: 60_000 }, () => 
       const args = [...flags, "-n", "1", process.execPath, program, ":", "-n", "1", "sleep", "60"];
       const { status, signal, stderr } = spawnSync(path as string, args, {
         encoding: "utf8",
-        timeout: 50_000,
+        timeout: 100_000,
         env: { ...cleanEnv, NO_COLOR: "1", PAMIR_START_TIMEOUT: "7", ...more },
       });
       // Hydra's has the signal that ended the other process in it.
       expect(status).toBeGreaterThan(0);
       expect(signal).toBe(null);
       const awaited = name === "Open MPI" ? "rank 1\\n" : "a barrier of 2 processes at the PMI server at ";
-      expect(stderr).toMatch(new RegExp(`^pamir: for 5 of 7 s, attach\\(\\) waits for ${awaited}`, "m"));
+      expect(stderr).toMatch(new RegExp(`^pamir: for [56] of 7 s, attach\\(\\) waits for ${awaited}`, "m"));
       expect(stderr).toMatch(/within 7(\.\d+)? s(.|\n)*PAMIR_TIMEDOUT/);
     },
   );
@@ -851,7 +852,7 @@ describe.skipIf(!isLinux)("processes of a launcher", { timeout: 60_000 }, () => 
       const args = [...flags, "-n", "1", process.execPath, program, ":", ...part];
       const { status, stderr } = spawnSync(path as string, args, {
         encoding: "utf8",
-        timeout: 50_000,
+        timeout: 100_000,
         env: { ...cleanEnv, NO_COLOR: "1", ...more },
       });
       expect(status).toBe(1);
@@ -866,7 +867,7 @@ describe.skipIf(!isLinux)("processes of a launcher", { timeout: 60_000 }, () => 
       const args = [...flags, "-n", "1", process.execPath, program, ":", ...part("/nowhere/key")];
       const { status, signal, stderr } = spawnSync(path as string, args, {
         encoding: "utf8",
-        timeout: 50_000,
+        timeout: 100_000,
         env: { ...cleanEnv, NO_COLOR: "1", ...more },
       });
       expect({ status, signal }).toEqual({ status: 1, signal: null });

@@ -23,7 +23,7 @@ export function killSuite(kills: number, timeout: number): void {
     const drawn = sample([...ROWS.entries()], byEffort({ quick: 1, normal: 1, deep: ROWS.length }), "kills");
     for (const [row, { kernels, engine }] of drawn) {
       it(`${kernels.join(" and ")}, engine ${engine} (PAMIR_SEED=${seed})`, { timeout }, async () => {
-        const limits = { kernels, tasks: [3, 3], milliseconds: timeout, patience: 2 * PATIENCE } as const;
+        const limits = { kernels, tasks: [3, 3], milliseconds: timeout, patience: PATIENCE } as const;
         const round = {
           ...drawRound(seed, row, limits),
           kernels,

@@ -17,6 +17,7 @@ import {
   fillHeap,
   LINKED_VARIANTS,
   OTHER,
+  PATIENCE,
   pattern,
   sameBytes,
   thrownBy,
@@ -531,10 +532,10 @@ describe.each(LINKED_VARIANTS)("large messages: $name", (variant) => {
                     onLocal: (_, result) => results.push(result),
                   });
                 }
-                await context.whenEnded(to, { timeout: 10_000 });
+                await context.whenEnded(to, { timeout: PATIENCE });
                 until(context, () => results.length === 10);
               } else {
-                await context.whenEnded(to, { timeout: 10_000 });
+                await context.whenEnded(to, { timeout: PATIENCE });
                 expect(came).toBe(3);
                 expect(sameBytes((kept[0] as MemRegion).bytes, pattern(MIB))).toBe(true);
               }

@@ -204,9 +204,16 @@ describe.each(SEALS)(`messages, put, get and rmw, %s (${replayNote()})`, (_, key
       },
     });
     await exchange(given);
+    const isSpared = (): boolean =>
+      lossy.some(({ counts }) => Object.values(counts).includes(0)) ||
+      given.job.tasks.every(({ sessions }) => sessions.counts.retransmitted === 0);
+    // How many packets that took differs: with few of them, some seeds spare a link.
+    let [sent, heard] = [0, 0];
+    for (const context of given.contexts) context.dispatch(DATA + 1, () => heard++);
+    for (; isSpared(); await given.until(() => heard === sent))
+      for (const [task, context] of given.contexts.entries())
+        if (context.sendImmediate((given.contexts[1 - task] as Context).endpoint, DATA + 1) === SUCCESS) sent++;
     await leave(given);
-    for (const { counts } of lossy) expect(Object.values(counts).every((count) => count > 0)).toBe(true);
-    expect(given.job.tasks.reduce((sum, { sessions }) => sum + sessions.counts.retransmitted, 0)).toBeGreaterThan(0);
   });
 
   it("where one node sends larger packets than the other, in both directions", async () => {

@@ -282,7 +282,7 @@ describe.skipIf(why !== "")("nodes in two network namespaces", { timeout: 100_00
     const rsh = script(folder, "rsh", `host=$1; shift; exec ip netns exec ${hosts.prefix}$host sh -c "$1"`);
     const args = [cli, "run", "--hosts", "a:2,b:2", "--rsh", rsh, ...options, "--no-labels", resolve(file)];
     const [command, ...rest] = [...hosts.on(0), process.execPath, ...args];
-    const { status, stdout, stderr } = spawnSync(command as string, rest, { encoding: "utf8", timeout: 60_000 });
+    const { status, stdout, stderr } = spawnSync(command as string, rest, { encoding: "utf8", timeout: 100_000 });
     return { status, stdout, stderr: withoutWaits(stderr) };
   }
 

@@ -6,7 +6,7 @@ import { run } from "./run-program.js";
 const start = (given: unknown, env: Record<string, string> = {}, ...args: string[]) =>
   run([], [JSON.stringify(given), ...args], { env: { ...process.env, PAMIR_INSECURE: "1", ...env } }, "nats-attach.js");
 
-describe.skipIf(NATS_SERVER === undefined)("processes that name a job at a server", { timeout: 60_000 }, async () => {
+describe.skipIf(NATS_SERVER === undefined)("processes that name a job at a server", async () => {
   const server = NATS_SERVER === undefined ? undefined : await NatsServer.start();
   afterAll(() => server?.close());
 

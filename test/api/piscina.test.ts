@@ -479,7 +479,7 @@ describe("better than in piscina", () => {
 
   it("a program ends behind its last line, and not before", () => {
     const program = fileURLToPath(file("piscina-program.mjs"));
-    const { status, stdout, stderr } = spawnSync(process.execPath, [program], { encoding: "utf8", timeout: 60_000 });
+    const { status, stdout, stderr } = spawnSync(process.execPath, [program], { encoding: "utf8", timeout: 100_000 });
     expect({ status, stderr, lines: stdout.split("\n") }).toEqual({
       status: 0,
       stderr: "",

@@ -4,6 +4,7 @@ import { TASK_BELL_OFFSET, TASK_PARKED_OFFSET } from "../../assembly/layout.js";
 import { type Context, SUCCESS } from "../../src/index.js";
 import { taskSlot } from "../../src/memory/map.js";
 import { type PrivateJob, portsJob } from "../support/ports-job.js";
+import { PATIENCE } from "./support.js";
 
 const LIMITS = { tasks: 2, contexts: 2, laneBytes: 8192, heapBytes: 2 ** 21 };
 const PING = 1;
@@ -27,7 +28,7 @@ describe.each(["wasm", "ts"] as const)("private waits: %s", (kernel) => {
     setTimeout(() => {
       isTimeUp = true;
     }, 5);
-    const end = performance.now() + 1000;
+    const end = performance.now() + 10_000;
     for (const [me, other] of [contexts, [b, a] as const]) {
       me.dispatch(PING, () => {
         if (!isTimeUp && performance.now() < end) me.sendImmediate(other.endpoint, PING);
@@ -36,7 +37,7 @@ describe.each(["wasm", "ts"] as const)("private waits: %s", (kernel) => {
     a.sendImmediate(b.endpoint, PING);
     // Waits that what comes does not end.
     const others = job.tasks[1]?.client.createContext() as Context;
-    const waits = contexts.map((context) => context.whenEnded(others.endpoint, { timeout: 5000 }));
+    const waits = contexts.map((context) => context.whenEnded(others.endpoint, { timeout: PATIENCE }));
     await new Promise((resolve) => setTimeout(resolve, 10));
     expect(performance.now()).toBeLessThan(end);
     others.close();

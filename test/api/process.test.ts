@@ -2,6 +2,7 @@
 import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
+import { PATIENCE } from "./support.js";
 
 interface Ended {
   readonly output: string;
@@ -35,7 +36,7 @@ describe("a job and its process", () => {
       // Other processes may disturb a run (they never make it cheaper): the best of three.
       const shares: number[] = [];
       for (let i = 0; i < 3 && (shares.length === 0 || Math.min(...shares) >= 0.01); i++) {
-        const { output, code } = await run("idle.js", [kernel], 10_000);
+        const { output, code } = await run("idle.js", [kernel], PATIENCE);
         const { share, parked } = JSON.parse(output) as { share: number; parked: boolean };
         expect([code, parked]).toEqual([0, true]);
         shares.push(share);
@@ -55,18 +56,18 @@ describe("a job and its process", () => {
     [["alone", "job"], true],
   ] as const)("unreferenced: %j; the process ends by itself: %s", async (unreferenced, ends) => {
     // One that ends has done so in a few milliseconds; the time is only for those that must not.
-    const { output, code } = await run("alive.js", unreferenced, ends ? 10_000 : 700);
+    const { output, code } = await run("alive.js", unreferenced, ends ? PATIENCE : 700);
     expect({ output, code }).toEqual({ output: "ready\n", code: ends ? 0 : null });
   });
 
   it.each(["terminate", "close"])("the end of a job that may have more tasks can be awaited, by %s", async (how) => {
-    expect(await run("awaited.js", [how], 10_000)).toEqual({ output: "over\n", code: 0 });
+    expect(await run("awaited.js", [how], PATIENCE)).toEqual({ output: "over\n", code: 0 });
   });
 
   it.each(["all", "one", "connect"])(
     "terminate() of an unreferenced job is over before the process: %s",
     async (how) => {
-      expect(await run("ended.js", [how], 30_000)).toEqual({ output: "over\n", code: 0 });
+      expect(await run("ended.js", [how], PATIENCE)).toEqual({ output: "over\n", code: 0 });
     },
   );
 });

@@ -58,7 +58,7 @@ describe("processes that share no memory", () => {
     const program = fileURLToPath(new URL("programs/processes.js", import.meta.url));
     const { stdout, stderr } = spawnSync("/bin/sh", [...shell, program, "linked"], {
       encoding: "utf8",
-      timeout: 50_000,
+      timeout: 100_000,
     });
     expect(JSON.parse(stdout)).toMatchObject({
       processes: "link",

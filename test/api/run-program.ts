@@ -22,7 +22,7 @@ export async function run(
   program = "processes.js",
 ): Promise<Ended> {
   const file = isAbsolute(program) ? program : fileURLToPath(new URL(`programs/${program}`, import.meta.url));
-  const child = spawn(process.execPath, [...options, file, ...parameters], { timeout: 60_000, ...spawned });
+  const child = spawn(process.execPath, [...options, file, ...parameters], { timeout: 100_000, ...spawned });
   const [out, err, [code]] = await Promise.all([
     text(child.stdout as Readable),
     text(child.stderr as Readable),

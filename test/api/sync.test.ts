@@ -1,7 +1,7 @@
 // Blocking forms for code that computes: sendSync() and flushSync(); and what a handler does instead.
 import { EAGAIN, ERROR, type Result, SHUTDOWN, SUCCESS, TIMEDOUT } from "pamir";
 import { describe, expect, it } from "vitest";
-import { DATA, LINKED_VARIANTS, OTHER, openGate, QUIT, RESULT, thrownBy, until, withJob } from "./support.js";
+import { DATA, LINKED_VARIANTS, OTHER, openGate, PATIENCE, QUIT, RESULT, thrownBy, until, withJob } from "./support.js";
 
 describe.each(LINKED_VARIANTS)("blocking forms: $name", (variant) => {
   it("sendSync() advances until there is room, and loses nothing", () =>
@@ -20,7 +20,7 @@ describe.each(LINKED_VARIANTS)("blocking forms: $name", (variant) => {
         while (context.send({ to, dispatch: DATA, header, payload }) === SUCCESS) sent++;
         openGate(flags, 0);
         for (let i = 0; i < 500; i++) {
-          expect(context.sendSync({ to, dispatch: DATA, header, payload }, { timeout: 10_000 })).toBe(SUCCESS);
+          expect(context.sendSync({ to, dispatch: DATA, header, payload }, { timeout: PATIENCE })).toBe(SUCCESS);
           sent++;
         }
         expect(context.sendSync({ to, dispatch: QUIT })).toBe(SUCCESS);
@@ -40,7 +40,7 @@ describe.each(LINKED_VARIANTS)("blocking forms: $name", (variant) => {
         target.close();
         return SUCCESS;
       });
-      expect(context.sendSync(parameters, { timeout: 10_000 })).toBe(SHUTDOWN);
+      expect(context.sendSync(parameters, { timeout: PATIENCE })).toBe(SHUTDOWN);
     }));
 
   it("a send in a handler waits in the pending queue, then comes to EAGAIN; a wait there is refused", () =>
@@ -73,11 +73,11 @@ describe.each(LINKED_VARIANTS)("blocking forms: $name", (variant) => {
       remote.bytes.fill(0);
       const put = { to: context.endpoint, local, remote: remote.handle };
       context.put({ ...put, onLocal: () => {} });
-      expect(context.flushSync({ timeout: 10_000 })).toBe(SUCCESS);
+      expect(context.flushSync({ timeout: PATIENCE })).toBe(SUCCESS);
       expect(remote.bytes.every((byte) => byte === 7)).toBe(true);
       context.put({ ...put, onLocal: () => {} });
       remote.close();
-      expect(context.flushSync({ timeout: 10_000 })).toBe(ERROR);
+      expect(context.flushSync({ timeout: PATIENCE })).toBe(ERROR);
       expect(context.flushSync()).toBe(SUCCESS);
     }));
 });

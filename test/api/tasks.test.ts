@@ -6,6 +6,7 @@ import { Piscina } from "piscina";
 import { describe, expect, it } from "vitest";
 import {
   DATA,
+  expectFree,
   OTHER,
   PATIENCE,
   processesOf,
@@ -162,7 +163,8 @@ for (const variant of UNMIXED) {
           await ask(task);
           void end(worker, to);
           untilEnded(context, to);
-          expect(job.dump().heap.free).toBe(free);
+          // A send may find that it has ended before this context gives its memory back.
+          expectFree(variant, job, [context], free);
           while (exits.length === i) await new Promise((resolve) => setTimeout(resolve, 5));
           expect(exits[i]).toMatchObject({ task, cause: "exit", ...how });
         }

@@ -19,6 +19,9 @@ const PARTS: Readonly<Record<string, readonly [string, number]>> = {
   "With Emscripten": ["guest", 1],
 };
 
+/** Milliseconds: several compilers take their time on a busy machine. */
+const timeout = 240_000;
+
 /** A folder with the files of a recipe, and the package where npm installs it; the commands of one of its blocks. */
 function recipe(heading: string): { folder: string; commands: string } {
   const [name, block] = PARTS[heading] ?? [heading, -1];
@@ -37,13 +40,13 @@ function shell(folder: string, commands: string) {
   return spawnSync("bash", ["--norc", "-euc", commands], {
     cwd: folder,
     encoding: "utf8",
-    timeout: 240_000,
+    timeout,
     // npm of the tests would look for the tests' own package.
     env: { ...process.env, PATH: `${dirname(process.execPath)}:${process.env.PATH}`, npm_config_local_prefix: folder },
   });
 }
 
-it.skipIf(!HAS_CMAKE)("cmake.md: a library in C, a program in C++, and a test", () => {
+it.skipIf(!HAS_CMAKE)("cmake.md: a library in C, a program in C++, and a test", { timeout }, () => {
   const { folder, commands } = recipe("cmake");
   const { status, stdout, stderr } = shell(folder, commands);
   expect(status, stdout + stderr).toBe(0);
@@ -53,7 +56,7 @@ it.skipIf(!HAS_CMAKE)("cmake.md: a library in C, a program in C++, and a test", 
   expect(stderr).not.toMatch(/warning/i);
 });
 
-it.skipIf(!HAS_MAKE)("make.md: several files, with the compiler as a variable", () => {
+it.skipIf(!HAS_MAKE)("make.md: several files, with the compiler as a variable", { timeout }, () => {
   const { folder, commands } = recipe("make");
   const { status, stdout, stderr } = shell(folder, commands);
   expect(status, stdout + stderr).toBe(0);
@@ -83,7 +86,7 @@ it.skipIf(!HAS_EMSCRIPTEN).each(["hello", "collectives", "nonblocking"])("c.md: 
 
 const GUESTS = ["thread 0: thread 3 has put", ...[1, 2, 3].map((task) => `thread ${task}: thread ${task - 1} has put`)];
 
-it.skipIf(!HAS_GUEST)("guest.md: threads in C, in whose memory pamir is a guest", () => {
+it.skipIf(!HAS_GUEST)("guest.md: threads in C, in whose memory pamir is a guest", { timeout }, () => {
   const { folder, commands } = recipe("Recipes: a guest");
   writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
   const { status, stdout, stderr } = shell(folder, commands);
@@ -91,7 +94,7 @@ it.skipIf(!HAS_GUEST)("guest.md: threads in C, in whose memory pamir is a guest"
   expect(stdout.trim().split("\n").sort()).toEqual(["the program has the 8388608 bytes again", ...GUESTS]);
 });
 
-it.skipIf(!HAS_EMSCRIPTEN)("guest.md: pthreads of Emscripten", () => {
+it.skipIf(!HAS_EMSCRIPTEN)("guest.md: pthreads of Emscripten", { timeout }, () => {
   const { folder, commands } = recipe("With Emscripten");
   const { status, stdout, stderr } = shell(folder, commands);
   expect({ status, stderr }).toEqual({ status: 0, stderr: "" });

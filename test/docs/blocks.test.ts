@@ -109,7 +109,7 @@ for (const path of paths) {
       const folder = mkdtempSync("test/.tmp-");
       try {
         for (const [name, code] of files) writeFileSync(join(folder, name), code);
-        const run = spawnSync(process.execPath, [join(folder, main)], { encoding: "utf8", timeout: 60_000 });
+        const run = spawnSync(process.execPath, [join(folder, main)], { encoding: "utf8", timeout: 100_000 });
         expect([run.status, run.stderr]).toEqual([0, ""]);
         const lines = promised(files);
         expect(lines.length).toBeGreaterThan(0);

@@ -126,7 +126,7 @@ it("the page has a row for each variable of a NATS server that is read", () => {
   for (const name of variables) expect(page).toContain(`| \`${name}\` |`);
 });
 
-describe.skipIf(NATS_SERVER === undefined)("permissions.conf", { timeout: 60_000 }, () => {
+describe.skipIf(NATS_SERVER === undefined)("permissions.conf", () => {
   it("gives each job its own subjects alone, and a real server takes it", async () => {
     const text = textOf("permissions.conf");
     const users = [...text.matchAll(/user: (\w+)\n\s+password: \$(\w+)\n\s+permissions: \{ (.*) \}/g)];
@@ -141,7 +141,7 @@ describe.skipIf(NATS_SERVER === undefined)("permissions.conf", { timeout: 60_000
   });
 });
 
-describe.skipIf(NATS_SERVER === undefined)("websocket.conf", { timeout: 60_000 }, () => {
+describe.skipIf(NATS_SERVER === undefined)("websocket.conf", () => {
   it("admits pages of one origin, and their user nowhere else, and a real server takes it", async () => {
     const text = textOf("websocket.conf");
     expect(text).toMatch(/^ {2}port: 8443\n {2}tls \{ cert_file: "[\w/.]+", key_file: "[\w/.]+" \}$/m);
@@ -219,7 +219,7 @@ describe("compose.yaml", { timeout: 120_000 }, () => {
       // Each has a route to both others.
       await expect
         .poll(() => logs().map((text) => (text.match(/Route connection created/g)?.length ?? 0) >= 2), {
-          timeout: 20_000,
+          timeout: 60_000,
         })
         .toEqual([true, true, true]);
       const words = command.words.map(here);

@@ -6,7 +6,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync }
 import { delimiter, join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { freePort } from "../support/free-port.js";
-import { cli } from "../support/run-command.js";
+import { cli, withoutWaits } from "../support/run-command.js";
 import { SLURM, Slurm } from "../support/slurm.js";
 import { find, SSHD, Sshd, script } from "../support/ssh.js";
 
@@ -92,7 +92,7 @@ const NEEDS: readonly (readonly [RegExp, string | undefined])[] = [
 ];
 const isRequired = process.env.PAMIR_REQUIRE_LAUNCHERS === "1";
 
-describe.skipIf(process.platform !== "linux")("docs/machines.md", { timeout: 100_000 }, () => {
+describe.skipIf(process.platform !== "linux")("docs/machines.md", () => {
   it("has a row for each variable that attach() reads, and for each option of PAMIR_OPTIONS", () => {
     const sources = [
       "bootstrap/environment",
@@ -148,16 +148,16 @@ describe.skipIf(process.platform !== "linux")("docs/machines.md", { timeout: 100
   /** Starts a process for each environment. */
   async function start(envs: readonly object[]): Promise<string[]> {
     const outputs = envs.map(async (one) => {
-      const child = spawn(process.execPath, ["hello.js"], { cwd: folder, env: { ...env, ...one }, timeout: 90_000 });
-      let output = "";
+      const child = spawn(process.execPath, ["hello.js"], { cwd: folder, env: { ...env, ...one }, timeout: 100_000 });
+      let [output, errors] = ["", ""];
       child.stdout.on("data", (text) => {
         output += text;
       });
       child.stderr.on("data", (text) => {
-        output += `task error: ${text}`;
+        errors += text;
       });
       await new Promise((done) => child.on("close", done));
-      return output;
+      return withoutWaits(errors) === "" ? output : `${output}task error: ${errors}\n`;
     });
     return linesOf((await Promise.all(outputs)).join(""));
   }

@@ -23,7 +23,7 @@ it("tests.md: the tests for Vitest pass in Vitest", () => {
     const run = spawnSync(process.execPath, [vitest, "run", "--root", folder, "--reporter", "json"], {
       encoding: "utf8",
       env,
-      timeout: 60_000,
+      timeout: 100_000,
     });
     expect([run.status, run.stderr]).toEqual([0, ""]);
     expect(JSON.parse(run.stdout)).toMatchObject({ numPassedTests: 2, numTotalTests: 2 });
@@ -37,7 +37,7 @@ it("progress.md: on a terminal, the bar is one line that is written over", () =>
   try {
     for (const [name, code] of recipe("Many calls, one bar", "progress")) writeFileSync(join(folder, name), code);
     writeFileSync(join(folder, "terminal.js"), 'process.stdout.isTTY = true;\nawait import("./main.js");\n');
-    const run = spawnSync(process.execPath, [join(folder, "terminal.js")], { encoding: "utf8", timeout: 60_000 });
+    const run = spawnSync(process.execPath, [join(folder, "terminal.js")], { encoding: "utf8", timeout: 100_000 });
     expect([run.status, run.stderr]).toEqual([0, ""]);
     const bars = Array.from({ length: 40 }, (_, i) => {
       const full = "#".repeat((i + 1) >> 1);

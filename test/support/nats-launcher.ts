@@ -9,7 +9,7 @@ import { cli, withoutWaits } from "./run-command.js";
 
 /** A file with a job key. */
 export function keyFile(byte = 1): string {
-  const path = join(inject("folder"), `nats-key-${byte}`);
+  const path = join(inject("folder"), `nats-key-${process.pid}-${byte}`);
   if (existsSync(path)) return path;
   const bytes = Uint8Array.from({ length: 32 }, (_, i) => byte + i);
   writeFileSync(path, bytes, { mode: 0o600 });

@@ -27,7 +27,7 @@ export interface NatsServerOptions {
 }
 
 /** Milliseconds for a server to start. */
-const START_MS = 20_000;
+const START_MS = 60_000;
 
 export class NatsServer {
   readonly #folder = mkdtempSync(join(tmpdir(), "pamir-nats-"));

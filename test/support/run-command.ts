@@ -7,16 +7,16 @@ import { expect } from "vitest";
 export const cli = fileURLToPath(new URL("../../dist/cli.js", import.meta.url));
 export const app = fileURLToPath(new URL("../cli/programs/app.js", import.meta.url));
 
-/** Errors without the lines about what was awaited: whether there are any depends on the machine's load. */
+/** Errors without the lines about what a launcher or attach() has awaited: whether there are any depends on the machine's load. */
 export function withoutWaits(stderr: string): string {
-  return stderr.replace(/^pamir run: for \d+ (?:of \d+ )?s, .*\n/gm, "");
+  return stderr.replace(/^pamir(?: run)?: for \d+ (?:of \d+ )?s, .*\n/gm, "");
 }
 
 /** Runs `pamir run` to its end. */
 export function run(...args: string[]): { status: number | null; stdout: string; stderr: string } {
   const { status, stdout, stderr } = spawnSync(process.execPath, [cli, "run", ...args], {
     encoding: "utf8",
-    timeout: 60_000,
+    timeout: 100_000,
   });
   return { status, stdout, stderr: withoutWaits(stderr) };
 }

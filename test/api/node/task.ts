@@ -136,13 +136,13 @@ const programs: Record<string, Program> = {
         isKnown = true;
       };
       context.send({ to: far, dispatch: PING, onRemote });
-      context.advanceUntil(() => isKnown, { timeout: 20_000 });
+      context.advanceUntil(() => isKnown, { timeout: 60_000 });
       say("known");
-      await context.whenEnded(far, { timeout: 20_000 });
+      await context.whenEnded(far, { timeout: 60_000 });
       const result = context.sendImmediate(far, PING);
       const other = context.sendImmediate(client.endpoint(2), PING);
       context.send({ to: near, dispatch: PING });
-      context.advanceUntil(() => came > 0, { timeout: 10_000 });
+      context.advanceUntil(() => came > 0, { timeout: 60_000 });
       client.close();
       return [result, other, came];
     }

@@ -22,7 +22,7 @@ context.put({
     moved = remote.bytes.every((byte) => byte === 7);
   },
 });
-while (!moved) await context.progress({ timeout: 10_000 });
+while (!moved) await context.progress({ timeout: 60_000 });
 console.log(`moved ${job.engine}`);
 if (how === "terminate") await job.terminate();
 if (how === "close") {

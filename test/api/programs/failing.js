@@ -55,13 +55,13 @@ async function task() {
   const context = client.createContext();
   if (client.args === "spawned" || client.args === "adopted" || client.task === 1) {
     context.dispatch(THROWN, () => void ENDS[how ?? ""]?.());
-    if (does === "barrier") await client.world({ timeout: 20_000 });
+    if (does === "barrier") await client.world({ timeout: 60_000 });
     await ENDS[how ?? ""]?.();
     return;
   }
   // The others go on, until they are ended or the one that fails is gone.
-  if (does === "abort") context.advanceUntil(() => false, { timeout: 30_000 });
-  else if (client.size > 1) await context.whenEnded(client.endpoint(1), { timeout: 30_000 });
+  if (does === "abort") context.advanceUntil(() => false, { timeout: 60_000 });
+  else if (client.size > 1) await context.whenEnded(client.endpoint(1), { timeout: 60_000 });
 }
 
 /** @param {any} more */
@@ -85,7 +85,7 @@ const LAUNCHERS = {
   async blocked() {
     const job = await start({ join: true });
     const context = job.client.createContext();
-    const end = Date.now() + 10_000;
+    const end = Date.now() + 60_000;
     while (!existsSync(gate) && Date.now() < end) context.advanceUntil(() => false, { timeout: 10 });
     say(existsSync(gate) ? "heard" : "not heard");
     job.client.close();
@@ -96,10 +96,10 @@ const LAUNCHERS = {
     const job = await start({ join: true, tasks: 4 });
     const context = job.client.createContext();
     const start_ = Date.now();
-    const result = context.advanceUntil(() => false, { timeout: 30_000 });
+    const result = context.advanceUntil(() => false, { timeout: 60_000 });
     const exits = await job.exited;
     say(JSON.stringify({ result, exits: exits.map(({ task, cause }) => [task, cause]), closed: job.client.closed }));
-    say(Date.now() - start_ < 10_000 ? "soon" : "late");
+    say(Date.now() - start_ < 30_000 ? "soon" : "late");
   },
   async terminate() {
     const job = await start();
@@ -114,7 +114,7 @@ const LAUNCHERS = {
   async spawn() {
     const job = await start({ tasks: 1, maxTasks: 3, join: true });
     const task = job.spawn({ args: "spawned" });
-    await job.client.createContext().whenEnded(job.client.endpoint(task), { timeout: 30_000 });
+    await job.client.createContext().whenEnded(job.client.endpoint(task), { timeout: 60_000 });
     await job.terminate();
   },
   async adopt() {
@@ -129,7 +129,7 @@ const LAUNCHERS = {
   async call() {
     const job = await start({ join: true });
     const context = job.client.createContext();
-    const error = await context.call(job.client.endpoint(1), THROWN, null, { timeout: 20_000 }).catch((e) => e);
+    const error = await context.call(job.client.endpoint(1), THROWN, null, { timeout: 60_000 }).catch((e) => e);
     const room = await context.whenRoom(job.client.endpoint(1), 8).catch((e) => e);
     const { cause } = error;
     say(
@@ -179,8 +179,8 @@ const LAUNCHERS = {
   async barrier() {
     const job = await start({ join: true });
     job.client.createContext();
-    const world = await job.client.world({ timeout: 20_000 });
-    const { code, cause } = await world.barrier({ timeout: 20_000 }).catch((error) => error);
+    const world = await job.client.world({ timeout: 60_000 });
+    const { code, cause } = await world.barrier({ timeout: 60_000 }).catch((error) => error);
     say(JSON.stringify({ code, cause: cause && { name: cause.name, message: cause.message } }));
     await job.terminate();
   },

@@ -7,7 +7,7 @@ import { attach, EAGAIN, info, SUCCESS } from "pamir";
 const [how = "", waits = "", milliseconds = "0"] = process.argv.slice(2);
 /** Messages before an exit. */
 const LAST = 200;
-const PATIENCE = { timeout: 30_000 };
+const PATIENCE = { timeout: 60_000 };
 const client = await attach();
 const context = client.createContext();
 const region = client.createRegion(4096);
@@ -160,6 +160,8 @@ let stopped = 0;
 if (how === "stop" && client.task === 0) {
   // Not before task 1 is here: what it awaits earlier would end with another error.
   while (ready === 0) await context.progress(PATIENCE);
+  // Nor before it has answered all: the silence would begin before the stop.
+  await context.drain(PATIENCE);
   const pid = /** @type {number} */ (pids[1]);
   const start = performance.now();
   process.kill(pid, "SIGSTOP");

@@ -18,7 +18,7 @@ register(`data:text/javascript,${encodeURIComponent(HOOK)}`);
 const job = await launch(null, { tasks: 1, join: true, contexts: 2, heapBytes: 2 ** 22 });
 const contexts = [job.client.createContext(), job.client.createContext()];
 const members = contexts.map(({ endpoint }) => endpoint);
-const options = { timeout: 20_000 };
+const options = { timeout: 60_000 };
 // The first of these four waits for its code, the others find it.
 const [one, others, two, further] = await Promise.all(
   [0, 0, 1, 1].map((context) => job.client.createGeometry(members, { context: contexts[context], ...options })),

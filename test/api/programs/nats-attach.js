@@ -5,8 +5,8 @@ import { attach } from "pamir";
 const [given = "", end] = process.argv.slice(2);
 try {
   const client = await attach(JSON.parse(given));
-  const world = await client.world({ timeout: 30_000 });
-  const sum = await world.allreduce({ send: Int32Array.of(client.task), operation: "sum" }, { timeout: 30_000 });
+  const world = await client.world({ timeout: 60_000 });
+  const sum = await world.allreduce({ send: Int32Array.of(client.task), operation: "sum" }, { timeout: 60_000 });
   console.log(`${client.size} tasks, sum ${sum[0]}`);
   if (end !== "open") client.close();
 } catch (error) {

@@ -8,7 +8,7 @@ import { ASK, ECHO, QUIT } from "../tasks/support.js";
 
 const [does = "", how = ""] = process.argv.slice(2);
 const CROWD = new URL("../tasks/crowd.js", import.meta.url);
-const PATIENCE = 10_000;
+const PATIENCE = 60_000;
 
 /** @param {unknown} value */
 const say = (value) => console.log(JSON.stringify(value));
@@ -122,7 +122,7 @@ const PROGRAMS = {
     const { job, context, ask, pids } = await crowd(4, { onError: "ignore", workerOptions });
     const { endpoint } = job.client;
     void ask(1, how).catch(() => {});
-    await Promise.all([1, 2].map((task) => context.whenEnded(endpoint.call(job.client, task), { timeout: 30_000 })));
+    await Promise.all([1, 2].map((task) => context.whenEnded(endpoint.call(job.client, task), { timeout: PATIENCE })));
     const reply = await context.call(endpoint.call(job.client, 4), ECHO, Uint8Array.of(7), { timeout: PATIENCE });
     for (const task of [3, 4]) {
       context.sendImmediate(job.client.endpoint(task), QUIT);

@@ -218,7 +218,7 @@ await runScenario({
       until(context, () => context.drained);
       client.close();
     } else if (drain) {
-      await client.close({ drain: true, timeout: 20_000 });
+      await client.close({ drain: true, timeout: 60_000 });
       if (!context.closed) throw new Error("the client is closed, its context is not");
     } else client.close();
   },

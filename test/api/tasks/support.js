@@ -12,8 +12,8 @@ export const ASK = 6;
 export const COUNT = 7;
 export const DATA = 10;
 export const OTHER = 11;
-/** No wait in a task takes a tenth of it; a hang ends with an error in `job.exited`. */
-export const PATIENCE = 10_000;
+/** As in support.ts: a hang ends with an error in `job.exited`. */
+export const PATIENCE = 60_000;
 
 /**
  * @typedef {{ scenario: string, flags: Int32Array<SharedArrayBuffer>, [name: string]: any }} Args
