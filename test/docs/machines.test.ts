@@ -92,7 +92,7 @@ const NEEDS: readonly (readonly [RegExp, string | undefined])[] = [
 ];
 const isRequired = process.env.PAMIR_REQUIRE_LAUNCHERS === "1";
 
-describe.skipIf(process.platform !== "linux")("docs/machines.md", () => {
+describe.skipIf(process.platform !== "linux")("docs/machines.md", { timeout: 300_000 }, () => {
   it("has a row for each variable that attach() reads, and for each option of PAMIR_OPTIONS", () => {
     const sources = [
       "bootstrap/environment",
