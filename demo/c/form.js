@@ -150,7 +150,9 @@ export class Form {
   }
 
   get isEdited() {
-    return this.source !== this.#sources.get(this.program.name);
+    const source = this.#sources.get(this.program.name);
+    // While it is on its way, the editor still has that of another program.
+    return source !== undefined && this.source !== source;
   }
 
   get args() {

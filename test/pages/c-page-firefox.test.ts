@@ -1,5 +1,5 @@
 // Programs in C on the demo's page in Firefox: one runs, one is stopped, one is changed and compiled.
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Browser, Page } from "puppeteer-core";
@@ -51,7 +51,8 @@ describe.skipIf(isFirefoxSkipped())("Firefox", () => {
   };
   const choose = async (page: Page, name: string, args = "") => {
     await page.select("#c select", name);
-    await page.waitForFunction(`document.querySelector('#c textarea').value.includes("int main")`, PATIENCE);
+    const text = JSON.stringify(readFileSync(join(folder, "c", `${name}.c`), "utf8"));
+    await page.waitForFunction(`document.querySelector('#c textarea').value === ${text}`, PATIENCE);
     await page.evaluate(`(() => {
       document.querySelector('#c input[type=text]').value = ${JSON.stringify(args)};
       document.querySelector('#c input[type=number]').value = "2";

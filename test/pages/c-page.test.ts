@@ -88,6 +88,9 @@ async function choose(page: Page, { program, args, tasks }: Wanted): Promise<voi
   await section(page).getByRole("combobox", { name: "Program" }).selectOption(program);
   if (args !== undefined) await section(page).getByRole("textbox", { name: "Arguments" }).fill(args);
   if (tasks !== undefined) await ranks(page).fill(String(tasks));
+  // Its source comes from the server.
+  const text = readFileSync(join(folder, "c", `${program}.c`), "utf8");
+  await expect.poll(() => source(page).inputValue(), PATIENCE).toBe(text);
 }
 
 /** Runs what is chosen, and waits for its end. @returns what the page says of it, and each rank's lines */
@@ -133,6 +136,28 @@ it("hello.c and token.c: the lines of all ranks, with their labels, and again", 
     );
     await choose(page, { program: "token", tasks: 1 });
     expect((await run(page)).said).toMatch(/^token\.c: 1 rank ended with code 0/);
+  }));
+
+it("a program that is chosen and run before its source has come is that program", () =>
+  visit({}, async (page) => {
+    let release = (): void => {};
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    await page.route("**/c/hello.c", async (route) => {
+      await released;
+      await route.continue();
+    });
+    await section(page).getByRole("combobox", { name: "Program" }).selectOption("hello");
+    await ranks(page).fill("2");
+    const { said, lines } = await run(page);
+    expect([said, lines.sort()]).toEqual([
+      expect.stringMatching(/^hello\.c: 2 ranks ended with code 0 after/),
+      [0, 1].map((rank) => `[${rank}] rank ${rank} of 2, sum 1`),
+    ]);
+    release();
+    await choose(page, { program: "hello" });
+    expect(await runButton(page).textContent()).toBe("Run");
   }));
 
 it("as many ranks as the page starts", () =>
