@@ -11,8 +11,9 @@ const READ_MS = 2.5;
 const HOLD_MS = 100;
 const EVENTS_MIN = 24;
 const EVENTS_MAX = 1000;
-/** Without shared memory each task is asked by a message: milliseconds to wait for it. */
+/** Without shared memory each task is asked by a message: milliseconds to wait for it, live and when it is asked for. */
 const ANSWER_MS = 500;
+const ANSWER_ALL_MS = 5000;
 
 export class TraceReader {
   /** Entries of each task that the next live reading takes. */
@@ -36,7 +37,7 @@ export class TraceReader {
 
   /** The events of all rings, if that takes a moment, else the last of them. @param {Job} job @returns {Promise<Trace>} */
   async all(job) {
-    if (!this.isShared) return await job.traceAll({ timeout: ANSWER_MS });
+    if (!this.isShared) return await job.traceAll({ timeout: ANSWER_ALL_MS });
     return job.trace({ events: Math.round((this.#events * HOLD_MS) / READ_MS) });
   }
 

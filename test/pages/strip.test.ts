@@ -11,7 +11,7 @@ import { filesOf, ISOLATION, openBrowser, serve } from "./support.js";
 
 /** Where a machine that keeps pictures wants them. */
 const PICTURES = process.env.PAMIR_PICTURES;
-const PATIENCE = 60_000;
+const PATIENCE = 120_000;
 
 let browser: Browser;
 let folder: string;
@@ -377,7 +377,8 @@ it("not isolated, each task gives its events by a message", () =>
     await page.waitForFunction(
       "strip.model.lanes.filter(({ tracks }) => tracks.send.size + tracks.handler.size > 0).length === 4",
     );
-    await pause(page);
     await page.waitForFunction("strip.model.arrows > 10");
+    await pause(page);
+    expect(await page.evaluate("strip.model.arrows")).toBeGreaterThan(10);
     expect(await page.evaluate("strip.model.lanes.length")).toBe(5);
   }));
