@@ -28,12 +28,18 @@ function project(name: string, headers: Record<string, string>) {
       include: [`test/browser/${name}/*.test.ts`],
       exclude: [...leftOut],
       testTimeout: 120_000,
+      hookTimeout: 120_000,
       browser: {
         enabled: true,
         headless: true,
+        connectTimeout: 240_000,
         screenshotFailures: false,
         provider: playwright({
-          launchOptions: { args: CHROMIUM_FLAGS, ...(executablePath === undefined ? {} : { executablePath }) },
+          launchOptions: {
+            args: CHROMIUM_FLAGS,
+            timeout: 120_000,
+            ...(executablePath === undefined ? {} : { executablePath }),
+          },
         }),
         instances: [{ browser: "chromium" as const }],
       },

@@ -56,5 +56,7 @@ export default defineConfig({
     // Who waits gives up by itself, and says for what. This ends what hangs: the slowest take 6 s where nothing else runs.
     testTimeout: isDeep ? 900_000 : 120_000,
     hookTimeout: 120_000,
+    // Vitest's own second is too short where others have the cores.
+    expect: { poll: { timeout: 60_000 } },
   },
 });

@@ -17,6 +17,8 @@ export default defineConfig({
     isolate: false,
     // Longer than any wait within a test: that says what is missing.
     testTimeout: 240_000,
-    hookTimeout: 120_000,
+    hookTimeout: 240_000,
+    // Vitest's own second is too short where others have the cores.
+    expect: { poll: { timeout: 60_000 } },
   },
 });

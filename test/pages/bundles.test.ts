@@ -42,7 +42,7 @@ context.dispatch(2, (message) => {
   answers++;
 });
 for (let task = 1; task < 3; task++) context.sendImmediate(job.client.endpoint(task), 1, null, new Int32Array([20 + task]));
-while (answers < 2) await context.progress({ timeout: 20_000 });
+while (answers < 2) await context.progress({ timeout: 100_000 });
 const exits = await job.exited;
 globalThis.result = { sum, mode: info().mode, kernel: info().kernel, codes: exits.map(({ code }) => code) };
 `,
@@ -158,7 +158,7 @@ function run(url: string): Promise<unknown> {
     });
     await page.reload();
     await page
-      .waitForFunction(() => "result" in globalThis, undefined, { timeout: 30_000 })
+      .waitForFunction(() => "result" in globalThis)
       .catch((error: Error) => {
         errors.push(error.message);
       });

@@ -137,8 +137,7 @@ it("by keyboard, resized while it runs", () =>
   // So long that it still runs when it is seen to run.
   visit({ query: "milliseconds=1500" }, async (page) => {
     await page.getByRole("button", { name: "Start the race" }).focus();
-    await page.keyboard.press("Enter");
-    await page.getByText("Running: pamir, WebAssembly.").waitFor();
+    await Promise.all([page.getByText("Running: pamir, WebAssembly.").waitFor(), page.keyboard.press("Enter")]);
     await page.setViewportSize({ width: 400, height: 700 });
     await resultOf(page);
     expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(400);
@@ -157,7 +156,7 @@ it.each(["pamir, WebAssembly", "postMessage"])("a worker of %s is killed: it say
 
 it("without the headers: the service worker adds them", () =>
   visit({ headers: {} }, async (page) => {
-    await page.waitForFunction("crossOriginIsolated", undefined, { timeout: 20_000 });
+    await page.waitForFunction("crossOriginIsolated");
     // The page is another one now: its button does something from when its script has drawn.
     await page.locator(".histogram").first().waitFor({ state: "attached" });
     await page.getByRole("button", { name: "Start the race" }).click();

@@ -39,7 +39,7 @@ function run(program: string): string[] {
   const { status, stdout, stderr } = spawnSync(process.execPath, ["test.js"], {
     cwd: folder,
     encoding: "utf8",
-    timeout: 60_000,
+    timeout: 200_000,
   });
   expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
   return stdout.trimEnd().split("\n");
@@ -99,7 +99,7 @@ server.listen(0, "localhost", () => console.log(JSON.stringify([server.address()
     const shown = await onPage(browser, "about:blank", async (page) => {
       page.on("console", (message) => said.push(message.text()));
       await page.goto(`${url}/index.html`);
-      await page.waitForFunction("document.querySelector('#out').textContent", undefined, { timeout: 30_000 });
+      await page.waitForFunction("document.querySelector('#out').textContent");
       return page.textContent("#out");
     });
     expect(shown).toBe("12 squared is 144");

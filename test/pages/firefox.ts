@@ -28,8 +28,25 @@ export function isFirefoxSkipped(): boolean {
   return true;
 }
 
+/** Milliseconds for what takes one where nothing else runs: it only ends what hangs. */
+const PATIENCE = 120_000;
+
 /** @param acceptInsecureCerts whether it trusts any certificate */
-export function openFirefox(acceptInsecureCerts = false): Promise<Browser> {
-  const path = executablePath as string;
-  return puppeteer.launch({ browser: "firefox", headless: true, executablePath: path, acceptInsecureCerts });
+export async function openFirefox(acceptInsecureCerts = false): Promise<Browser> {
+  const browser = await puppeteer.launch({
+    browser: "firefox",
+    headless: true,
+    executablePath: executablePath as string,
+    acceptInsecureCerts,
+    timeout: PATIENCE,
+    // Of one call, which may wait for a whole program of the page.
+    protocolTimeout: 2 * PATIENCE,
+  });
+  const newPage = browser.newPage.bind(browser);
+  browser.newPage = async () => {
+    const page = await newPage();
+    page.setDefaultTimeout(PATIENCE);
+    return page;
+  };
+  return browser;
 }

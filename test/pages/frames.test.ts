@@ -84,11 +84,11 @@ it("all of it arrives in each way; the engine thread is there with its job, and 
   visit(ISOLATION, async ({ page, made, console, errors }) => {
     expect(await sendAll(page)).toMatchObject(ways("thread"));
     expect(made.toSorted()).toEqual(["blob:", "frames-task.js", "frames-task.js", "frames-worker.js"]);
-    await expect.poll(() => page.workers().length, { timeout: 20_000 }).toBe(0);
+    await expect.poll(() => page.workers().length).toBe(0);
     // Again: nothing of the first time is in the way.
     expect(await sendAll(page)).toMatchObject(ways("thread"));
     expect(made.filter((url) => url === "blob:")).toHaveLength(2);
-    await expect.poll(() => page.workers().length, { timeout: 20_000 }).toBe(0);
+    await expect.poll(() => page.workers().length).toBe(0);
     expect([console.filter((line) => !line.startsWith("info: pamir")), errors]).toEqual([[], []]);
   }));
 
@@ -133,7 +133,7 @@ it("P11: where a policy forbids workers from blob:, all of it arrives too; it sa
     const warnings = console.filter((line) => line.startsWith("warning: pamir"));
     expect(warnings).toEqual([expect.stringMatching(/there is no engine thread: .*Content-Security-Policy.*blob:/)]);
     await page.getByText("there is none here").waitFor();
-    await expect.poll(() => page.workers().length, { timeout: 20_000 }).toBe(0);
+    await expect.poll(() => page.workers().length).toBe(0);
     expect(errors).toEqual([]);
   }));
 

@@ -137,7 +137,7 @@ it("a service worker, on a server that sends no headers: with the second load", 
   file("index.html", `<!doctype html><title>page</title>${tag}`);
   const isolated = serve(filesOf(folder), (url) =>
     onPage(browser, url, async (page) => {
-      await page.waitForFunction(() => crossOriginIsolated, undefined, { timeout: 20_000 });
+      await page.waitForFunction(() => crossOriginIsolated);
       return true;
     }),
   );
@@ -149,7 +149,7 @@ async function withServer(command: string, args: string[], port: number): Promis
   const server = spawn(command, args, { stdio: "ignore" });
   try {
     const url = `http://localhost:${port}/`;
-    for (let attempt = 0; attempt < 600; attempt++) {
+    for (let attempt = 0; attempt < 4000; attempt++) {
       if (
         await fetch(url).then(
           ({ ok }) => ok,

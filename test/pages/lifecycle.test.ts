@@ -32,7 +32,7 @@ globalThis.pamir = {
   async echo(index, number) {
     const { job, context, heard } = this.jobs[index];
     context.sendImmediate(job.client.endpoint(1), 1, null, Int32Array.of(number));
-    while (!heard.includes(number)) await context.progress({ timeout: 10_000 });
+    while (!heard.includes(number)) await context.progress({ timeout: 100_000 });
     return heard.at(-1);
   },
   async move(index, byte) {
@@ -40,7 +40,7 @@ globalThis.pamir = {
     const [local, remote] = [job.client.createRegion(2 ** 20), job.client.createRegion(2 ** 20)];
     local.bytes.fill(byte);
     context.put({ to: context.endpoint, local, remote: remote.handle });
-    await context.flush({ timeout: 10_000 });
+    await context.flush({ timeout: 100_000 });
     return [remote.bytes.at(0), remote.bytes.at(-1), job.engine];
   },
 };

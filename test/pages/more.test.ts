@@ -208,7 +208,7 @@ it("a page that freezes: the tank goes on without it, and it hears so when it is
     const guest = await joined(given);
     await goesOn(guest, 5);
     // As a frozen page: its worker does nothing more until the button is pressed.
-    await guest.evaluate("page.worker.postMessage({ freeze: 8000 })");
+    await guest.evaluate("page.worker.postMessage({ freeze: 15_000 })");
     await page.getByText(/^Page 2 did not answer for five seconds\. /).waitFor(PATIENCE);
     await goesOn(page, 20);
     await guest

@@ -399,10 +399,10 @@ export function natsSuite(
         const at = server.websocket.replace("127.0.0.1", "127.0.0.1");
         const refused = (more: object, options = {}) => calls.refuse({ ...given, ...more }, options);
         expect(await refused({})).toMatch(new RegExp(`^PAMIR_BOOTSTRAP job ${job}: .*spare`));
-        expect(await refused({ key: KEY.map((byte) => byte + 1) }, { timeout: 3000 })).toMatch(
+        expect(await refused({ key: KEY.map((byte) => byte + 1) }, { timeout: 10_000 })).toMatch(
           /^PAMIR_TIMEDOUT .* with another key than this task/,
         );
-        expect(await refused({ job: "nobody" }, { timeout: 3000 })).toMatch(
+        expect(await refused({ job: "nobody" }, { timeout: 10_000 })).toMatch(
           /^PAMIR_TIMEDOUT job nobody: no task could come within \S+ s; awaited was a steward of the job/,
         );
         expect(await refused({ job: "two words" })).toMatch(/^PAMIR_NATS PAMIR_JOB|^PAMIR_NATS .*two words/);

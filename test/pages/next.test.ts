@@ -41,7 +41,7 @@ const call = GET(new Request("http://localhost/hash?text=a", { signal: gone.sign
 gone.abort();
 await call.catch(({ code }) => console.log(code));`;
     writeFileSync(join(folder, "test.js"), program);
-    const run = { cwd: folder, encoding: "utf8", timeout: 60_000 } as const;
+    const run = { cwd: folder, encoding: "utf8", timeout: 200_000 } as const;
     const { status, stdout, stderr } = spawnSync(process.execPath, ["test.js"], run);
     expect({ status, stderr, lines: stdout.trimEnd().split("\n") }).toEqual({
       status: 0,
@@ -66,6 +66,7 @@ async function ask(browser: Browser, cwd: string, args: string[]): Promise<unkno
     NEXT_TELEMETRY_DISABLED: "1",
   };
   const server = spawn(process.execPath, args, { cwd, env, stdio: ["ignore", "ignore", "inherit"] });
+  const closed = once(server, "close");
   try {
     const url = `http://localhost:${port}`;
     const isUp = (): Promise<boolean> =>
@@ -73,17 +74,17 @@ async function ask(browser: Browser, cwd: string, args: string[]): Promise<unkno
         ({ ok }) => ok,
         () => false,
       );
-    for (let attempt = 0; attempt < 300 && !(await isUp()); attempt++) await new Promise((r) => setTimeout(r, 100));
+    while (server.exitCode === null && !(await isUp())) await new Promise((r) => setTimeout(r, 100));
     const { hash } = (await (await fetch(`${url}/hash?text=a`)).json()) as { hash: string };
     const shown = await onPage(browser, url, async (page) => {
       const text = `document.querySelector("#out")?.textContent`;
-      await page.waitForFunction(`${text}?.startsWith("12")`, undefined, { timeout: 30_000 });
+      await page.waitForFunction(`${text}?.startsWith("12")`);
       return { text: await page.evaluate(text), isIsolated: await page.evaluate(() => crossOriginIsolated) };
     });
     return { hash, ...shown };
   } finally {
     server.kill();
-    await once(server, "close");
+    await closed;
   }
 }
 
@@ -115,16 +116,16 @@ describe.skipIf(root === undefined)("by Next.js (not run where npm run test:host
     });
   }
 
-  it("next dev", { timeout: 120_000 }, async () => {
+  it("next dev", { timeout: 600_000 }, async () => {
     expect(await ask(browser, folder, [next, "dev"])).toEqual(expected);
   });
 
-  it("next build --webpack, and next start", { timeout: 180_000 }, async () => {
+  it("next build --webpack, and next start", { timeout: 600_000 }, async () => {
     build("--webpack");
     expect(await ask(browser, folder, [next, "start"])).toEqual(expected);
   });
 
-  it("next build by Turbopack, and the folder of Standalone, at another place", { timeout: 180_000 }, async () => {
+  it("next build by Turbopack, and the folder of Standalone, at another place", { timeout: 600_000 }, async () => {
     const headers = readFileSync(join(folder, "next.config.mjs"), "utf8");
     const elsewhere = mkdtempSync(`${folder}-standalone-`);
     try {

@@ -137,7 +137,7 @@ it("its connection is cut in mid-transfer: it connects again, and nothing is los
   }));
 
 it("it is closed in mid-transfer: the process hears SHUTDOWN after the silence", () =>
-  joined(1000, async ({ context, page, web, heard }) => {
+  joined(10_000, async ({ context, page, web, heard }) => {
     expect(await page.evaluate("web.double(3)")).toBe(6);
     let ended: number | undefined;
     context.whenEnded(PAGE, (_: unknown, result: number) => {

@@ -40,7 +40,7 @@ function run(url: string, expression: string): Promise<{ result: unknown; isIsol
     const errors: string[] = [];
     page.on("pageerror", (error) => errors.push(error.message));
     await page.goto(url);
-    await page.waitForFunction(expression, undefined, { timeout: 30_000 }).catch((error: Error) => {
+    await page.waitForFunction(expression).catch((error: Error) => {
       errors.push(error.message);
     });
     expect(errors).toEqual([]);

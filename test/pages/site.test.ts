@@ -21,7 +21,7 @@ beforeAll(async () => {
   const env = { ...process.env, NODE_ENV: "production" };
   const { stdout, stderr } = await promisify(execFile)(process.execPath, args, { env });
   expect(`${stdout}${stderr}`).not.toMatch(/warn|dead link/i);
-}, 240_000);
+}, 600_000);
 
 afterAll(async () => {
   await browser?.close();
@@ -98,6 +98,8 @@ it("the search finds a section, and leads there", () =>
       });
       page.on("pageerror", (error) => wrong.push(String(error)));
       await page.goto(`${url.slice(0, -1)}${BASE}docs/tutorial.html`);
+      // The keys are heard once the page's app is there.
+      await page.waitForFunction("document.querySelector('#app').__vue_app__ !== undefined");
       await page.keyboard.press("Control+k");
       await page.getByRole("searchbox").fill("PAMIR_TICKET_EXPIRED");
       await page.getByRole("option", { name: "PAMIR_TICKET_EXPIRED" }).first().click();

@@ -6,12 +6,23 @@ import { CHROMIUM_FLAGS, findChromium } from "../../scripts/find-chromium.mjs";
 
 export { filesOf, ISOLATION } from "../../scripts/serve.mjs";
 
+/** Milliseconds for what takes one where nothing else runs: it only ends what hangs. */
+const PATIENCE = 120_000;
+
 async function startBrowser(): Promise<Browser> {
   const executablePath = await findChromium();
   const browser = await chromium.launch({
     args: CHROMIUM_FLAGS,
+    timeout: PATIENCE,
     ...(executablePath === undefined ? {} : { executablePath }),
   });
+  // newPage() makes one, too.
+  const newContext = browser.newContext.bind(browser);
+  browser.newContext = async (options) => {
+    const context = await newContext(options);
+    context.setDefaultTimeout(PATIENCE);
+    return context;
+  };
   browser.close = async () => {
     await Promise.all(browser.contexts().map((context) => context.close()));
   };

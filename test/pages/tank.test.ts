@@ -112,7 +112,7 @@ it("runs without a click, and says how fast", () =>
     for (const id of ["steps", "messages", "waited", "blocked", "frame"]) {
       await expect.poll(() => page.locator(`#${id}`).textContent(), PATIENCE).toMatch(/^(≤ )?[\d.,]+( ms|K|M| %)?$/);
     }
-    await expect.poll(() => page.locator("#hand-off").textContent(), PATIENCE).toMatch(/^(≤ )?[\d.]+ (ns|µs|ms)$/);
+    await expect.poll(() => page.locator("#hand-off").textContent(), PATIENCE).toMatch(/^(≤ )?[\d.,]+ (ns|µs|ms)$/);
     expect(await page.locator("#hand-off-note").textContent()).toMatch(
       /^(p50, known to [\d.]+ .s|the clock shows no less)$/,
     );

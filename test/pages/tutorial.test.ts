@@ -37,7 +37,7 @@ afterAll(async () => {
 /** What the page at an address says, and whether its threads may share memory. */
 function pageAt(url: string) {
   return onPage(browser, url, async (page) => {
-    await page.waitForFunction("document.querySelector('#out').textContent !== ''", undefined, { timeout: 30_000 });
+    await page.waitForFunction("document.querySelector('#out').textContent !== ''");
     return { text: await page.textContent("#out"), isIsolated: await page.evaluate(() => crossOriginIsolated) };
   });
 }
