@@ -55,7 +55,7 @@ import {
 } from "./tasks/ids.js";
 
 /** Longer than workers need to begin, also where others want the cores. */
-const TIMEOUT = { timeout: 20_000 };
+const TIMEOUT = { timeout: 60_000 };
 const MIB = 1024 ** 2;
 
 /** What the suite takes of a job. Some launchers have neither interrupts nor traces. */
@@ -904,9 +904,7 @@ export function apiSuite(suite: ApiSuite): void {
       withJob(3, async ({ client, context }) => {
         const calls = Array.from({ length: 600 }, async (_, number) => {
           const payload = pattern(number % 7 === 0 ? 30_000 : 1000, number);
-          const reply = await context.call(client.endpoint(1 + (number % 2)), CALL_BACK, payload, {
-            timeout: 20_000,
-          });
+          const reply = await context.call(client.endpoint(1 + (number % 2)), CALL_BACK, payload, TIMEOUT);
           return isPattern(reply.reverse(), number);
         });
         expect((await Promise.all(calls)).every(Boolean)).toBe(true);
@@ -1095,7 +1093,10 @@ export function apiSuite(suite: ApiSuite): void {
         expect(came).toEqual(Array.from({ length: 100 }, (_, i) => i));
         const start = performance.now();
         // It has said its last word, but may not have closed yet: whatever of these is answered is not what is looked for.
-        while (context.sendImmediate(to, ECHO, Int32Array.of(-1)) !== SHUTDOWN && performance.now() - start < 20_000) {
+        while (
+          context.sendImmediate(to, ECHO, Int32Array.of(-1)) !== SHUTDOWN &&
+          performance.now() - start < TIMEOUT.timeout
+        ) {
           await context.progress({ timeout: 20 }).catch(() => {});
         }
         expect(context.sendImmediate(to, ECHO)).toBe(SHUTDOWN);

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { ASK, LEAVE } from "../browser/isolated/tasks/joiner.js";
 import { ANSWER, CLOSE, ECHO, END_OF, FORWARD, SIZE, THROW } from "./tasks/ids.js";
 
-const TIMEOUT = { timeout: 20_000 };
+const TIMEOUT = { timeout: 60_000 };
 const ENTRY = new URL("./tasks/peer.js", import.meta.url);
 const MISSING = new URL("./tasks/missing.js", import.meta.url);
 

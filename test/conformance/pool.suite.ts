@@ -49,7 +49,7 @@ export function poolSuite(): void {
     });
 
     it("rejects, streams, calls back, passes signals on, times out, replaces a worker that does not end", async () => {
-      const workers = await start(entry, { workers: 1, killAfter: 1000 });
+      const workers = await start(entry, { workers: 1 });
       await expect(workers.fail()).rejects.toMatchObject({ name: "RangeError", message: "on purpose", detail: 7 });
       await expect(workers.same({ page: [document] })).rejects.toMatchObject({
         code: "PAMIR_CLONE",
@@ -77,8 +77,12 @@ export function poolSuite(): void {
       expect(await reason).toEqual(new Map([[1, 2]]));
       expect(await endOf(workers.with({ timeout: 20 }).untilAborted())).toBe("PAMIR_TIMEDOUT");
       expect(await workers.stopped()).toBe(3);
-      expect(await endOf(workers.with({ timeout: 50 }).spin())).toBe("PAMIR_TIMEDOUT");
-      expect(await workers.stopped()).toBe(0);
+      // Of a pool of its own: on a busy machine, a worker that ends its calls may take as long.
+      const killing = await start(entry, { workers: 1, killAfter: 1000 });
+      await killing.note(7, null);
+      expect(await endOf(killing.with({ timeout: 50 }).spin())).toBe("PAMIR_TIMEDOUT");
+      // The next one has noted nothing.
+      expect(await killing.order()).toEqual([]);
       await workers.close();
       expect(await endOf(workers.square(1))).toBe("PAMIR_CLOSED");
     });
@@ -129,7 +133,7 @@ export function poolSuite(): void {
       await expect(call()).rejects.toMatchObject({ code: "PAMIR_CLONE", message: expect.stringMatching(text) });
     }
     expect(buffer.byteLength).toBe(8);
-    for (let i = 0; i < 3; i++) expect(await endOf(workers.with({ timeout: 1 }).late(20))).toBe("PAMIR_TIMEDOUT");
+    for (let i = 0; i < 3; i++) expect(await endOf(workers.with({ timeout: 1 }).late(300))).toBe("PAMIR_TIMEDOUT");
     expect((await workers.late(7)).byteLength).toBe(7);
   });
 

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { ANSWER, QUIT, REGION } from "./tasks/peer.js";
 
 const ENTRY = new URL("./tasks/peer.js", import.meta.url);
-const TIMEOUT = { timeout: 10_000 };
+const TIMEOUT = { timeout: 60_000 };
 const BYTES = 4 * 1024 ** 2;
 const OPTIONS = { tasks: 2, join: true, heapBytes: 32 * 1024 ** 2, engine: "thread" } as const;
 

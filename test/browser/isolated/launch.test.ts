@@ -5,7 +5,7 @@ import { laterSuite } from "../../conformance/later.suite.js";
 import { seeingSuite } from "../../conformance/seeing.suite.js";
 import { ANSWER, CLOSE, FLOOD, LOOP, QUIT, REGION, REJECT, THROW, TWICE } from "./tasks/peer.js";
 
-const TIMEOUT = { timeout: 10_000 };
+const TIMEOUT = { timeout: 60_000 };
 
 interface Page {
   readonly job: Job;

@@ -34,7 +34,7 @@ it.each(["wasm", "ts"] as const)(
       };
       context.put({ to: context.endpoint, local: from, remote: into.handle, onLocal: note, onRemote: note });
       expect([job.engine, results]).toEqual(["thread", []]);
-      await context.flush({ timeout: 10_000 });
+      await context.flush({ timeout: 60_000 });
       expect([job.engine, results]).toEqual(["ended", [SUCCESS, SUCCESS]]);
       expect(into.bytes.every((byte) => byte === 5)).toBe(true);
       expect(await violated).toBe("worker-src");
@@ -47,9 +47,9 @@ it.each(["wasm", "ts"] as const)(
         remote = new Float64Array(message.payload.slice().buffer)[0] as number;
       });
       context.sendImmediate(client.endpoint(1), REGION, null, new Int32Array([BYTES]));
-      while (remote < 0) await context.progress({ timeout: 10_000 });
+      while (remote < 0) await context.progress({ timeout: 60_000 });
       context.get({ to: client.endpoint(1), local: into, remote });
-      await context.flush({ timeout: 10_000 });
+      await context.flush({ timeout: 60_000 });
       expect(into.bytes.every((byte) => byte === 7)).toBe(true);
     } finally {
       await job.terminate();

@@ -21,7 +21,7 @@ it("tasks get the TypeScript kernels; to ask for wasm is an error", async () => 
     answer = message.getInt32(0);
   });
   context.sendImmediate(client.endpoint(1), TWICE, null, new Int32Array([21]));
-  while (answer === 0) await context.progress({ timeout: 10_000 });
+  while (answer === 0) await context.progress({ timeout: 60_000 });
   expect(answer).toBe(42);
   await job.terminate();
   await expect(launch(ENTRY, { tasks: 1, kernel: "wasm" })).rejects.toMatchObject({ code: "PAMIR_NO_WASM" });
@@ -37,10 +37,10 @@ it("the engine thread runs them too", async () => {
     remote = new Float64Array(message.payload.slice().buffer)[0] as number;
   });
   context.sendImmediate(client.endpoint(1), REGION, null, new Int32Array([2 ** 20]));
-  while (remote < 0) await context.progress({ timeout: 10_000 });
+  while (remote < 0) await context.progress({ timeout: 60_000 });
   const local = client.createRegion(2 ** 20);
   context.get({ to: client.endpoint(1), local, remote });
-  await context.flush({ timeout: 10_000 });
+  await context.flush({ timeout: 60_000 });
   expect(local.bytes.every((byte) => byte === 7)).toBe(true);
   expect([client.kernel, job.engine]).toEqual(["ts", "thread"]);
   await job.terminate();

@@ -4,7 +4,7 @@
 import { EAGAIN, SHUTDOWN, SUCCESS } from "pamir";
 
 /** Longer than any wait takes: a hang ends in a failure. */
-const OPTIONS = { timeout: 20_000 };
+const OPTIONS = { timeout: 60_000 };
 const CELLS = 24;
 const STEPS = 300;
 const NUMBERS = 500;

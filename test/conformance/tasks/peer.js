@@ -205,9 +205,9 @@ context.dispatch(BUSY, ({ origin }) => {
 });
 // A geometry of so many tasks, and what its members do.
 context.dispatch(GEOMETRY, async (message) => {
-  const world = await client.createGeometry({ from: 0, to: headerWord(message) - 1 }, { timeout: 20_000 });
+  const world = await client.createGeometry({ from: 0, to: headerWord(message) - 1 }, { timeout: 60_000 });
   context.dispatch(CASE, async (one) => {
-    const { problem, bytes } = await partOf(one, world, client, 20_000);
+    const { problem, bytes } = await partOf(one, world, client, 60_000);
     if (problem !== undefined) throw new Error(problem);
     return bytes ?? new Uint8Array(0);
   });
