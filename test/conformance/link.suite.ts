@@ -189,7 +189,7 @@ export function linkSuite(name: string, make: () => LinkRig | Promise<LinkRig>):
     });
 
     it("bytes in onPacket are the callback's until it returns: equal packets arrive equal though each is overwritten", async () => {
-      for (let i = 0; i < 20; i++) {
+      for (let i = 0; i < 20 || (i < ATTEMPTS && came[1]?.length === 0); i++) {
         send(0, addressOf(1), packetOf(7, 50));
         await rig.settle();
       }
@@ -213,8 +213,10 @@ export function linkSuite(name: string, make: () => LinkRig | Promise<LinkRig>):
       };
       const sent = Array.from({ length: 64 }, (_, i) => packetOf(i, 1 + ((i * 97) % linkOf(0).packetBytes)));
       const all = new Set(sent.map((packet) => `0:${textOf(packet)}`));
-      for (const packet of sent) send(0, addressOf(1), packet);
-      await rig.settle();
+      for (let i = 0; i < ATTEMPTS && came[1]?.length === 0; i++) {
+        for (const packet of sent) send(0, addressOf(1), packet.slice());
+        await rig.settle();
+      }
       expect(came[1]?.length).toBeGreaterThan(0);
       expect(came[1]?.filter((one) => !all.has(one))).toEqual([]);
       const around = new Uint8Array(given?.buffer ?? new ArrayBuffer(128));
@@ -359,7 +361,7 @@ export function linkSuite(name: string, make: () => LinkRig | Promise<LinkRig>):
         };
         for (let i = 0; i < 50; i++) send(0, addressOf(1), packetOf(i, 40));
         for (let i = 0; i < 50; i++) send(2, addressOf(1), packetOf(i, 40));
-        await rig.settle();
+        for (let i = 0; i < ATTEMPTS && came[1]?.length === 0; i++) await rig.settle();
         expect(came[1]?.length).toBe(1);
       });
 

@@ -41,7 +41,7 @@ export function startProgram(args: readonly string[], env: Readonly<Record<strin
   const child = spawn(process.execPath, args, {
     env: { ...process.env, ...env },
     stdio: ["ignore", "pipe", "pipe"],
-    timeout: 110_000,
+    timeout: 230_000,
   });
   const ended = Promise.all([text(child.stdout as never), text(child.stderr as never), once(child, "close")]).then(
     ([out, err, [status]]) => ({ status: status as number | null, out, err: withoutWaits(err) }),
