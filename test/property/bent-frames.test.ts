@@ -149,7 +149,7 @@ async function run(bend: Bend | undefined): Promise<Outcome> {
       (contexts[to] as Context).endpoint,
       CALLED,
       pattern(bytes, from),
-      { timeout: 20_000 },
+      { timeout: 60_000 },
     );
     if (reply.length !== bytes + 1 || reply[1] !== ((7 + to) & 255)) wrong.push(`reply ${from}>${to}`);
   };
@@ -192,7 +192,7 @@ async function run(bend: Bend | undefined): Promise<Outcome> {
     [ACCOMPLICE, HONEST],
   ].flatMap(([from, to]) => traffic(from as number, to as number));
   const made = [TARGET, HOSTILE, HONEST].map((task) =>
-    member(task).client.createGeometry([TARGET, HOSTILE, HONEST], { timeout: 20_000 }),
+    member(task).client.createGeometry([TARGET, HOSTILE, HONEST], { timeout: 60_000 }),
   );
   for (const one of [...liars, ...made]) one.catch(() => {});
   expect(
@@ -209,7 +209,7 @@ async function run(bend: Bend | undefined): Promise<Outcome> {
     (await settled(made, 200))?.flatMap((one) => (one.status === "fulfilled" ? [one.value] : [])) ?? [];
   for (const geometry of geometries) geometry.dispatch(1, () => new Uint8Array(10));
   const all = geometries.flatMap((geometry: Geometry) => [
-    geometry.barrier({ timeout: 20_000 }),
+    geometry.barrier({ timeout: 60_000 }),
     geometry.allreduce({ operation: "sum", send: Int32Array.of(1) }),
     geometry.broadcast({ root: 1, buffer: new Uint8Array(100_000) }),
     geometry.gather({ root: 0, send: new Uint8Array(100_000) }),
@@ -230,7 +230,7 @@ async function run(bend: Bend | undefined): Promise<Outcome> {
   }
   // What honest members do together afterwards is right.
   const without = [TARGET, SIBLING, HONEST];
-  const later = await settled(without.map((task) => member(task).client.createGeometry(without, { timeout: 20_000 })));
+  const later = await settled(without.map((task) => member(task).client.createGeometry(without, { timeout: 60_000 })));
   expect(
     later?.map(({ status }) => status),
     bentText(),
@@ -265,7 +265,7 @@ describe("a member that bends a word", () => {
   it("of nothing: all of it works", async () => {
     const { sent } = await run(undefined);
     expect(new Set(sent.map(({ kind }) => kind & ~FRAME_MORE)).size).toBeGreaterThanOrEqual(5);
-  }, 60_000);
+  }, 600_000);
 
   it.each(Array.from({ length: scaled(24) }, (_, i) => i))(
     `any word of any frame (${replayNote()} + %i)`,
@@ -274,6 +274,6 @@ describe("a member that bends a word", () => {
       const word = random([4, 16, 64][random(3)] as number);
       await run({ frame: random(80), word, value: random(VALUES.length) });
     },
-    60_000,
+    600_000,
   );
 });

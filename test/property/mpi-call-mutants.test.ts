@@ -194,7 +194,7 @@ it("without a mutant the sources give the module that ships, byte for byte, and 
   expect(Buffer.compare(bytesOfHex(callsHex), module)).toBe(0);
   use(module);
   expect((["messages", "nonblocking", "random", "before"] as const).filter((by) => !holds(by, 100_000))).toEqual([]);
-}, 420_000);
+}, 900_000);
 
 it("each mutant has its place in the sources", () => {
   expect(misplacedOf(MUTANTS)).toEqual([]);
@@ -214,5 +214,5 @@ it.each(drawn.map((mutant) => [mutant.name, mutant] as const))(
       replayNote(),
     ).toBe(false);
   },
-  200_000,
+  600_000,
 );

@@ -315,7 +315,7 @@ describe.each([["wasm"], ["ts"], ["wasm", "ts"]].map((kernels) => ({ kernels: ke
       const said: string[] = [];
       const wait = (task: number): Promise<void> =>
         one(task)
-          .progress({ timeout: 5000 })
+          .progress({ timeout: 60_000 })
           .then(
             (events) => void said.push(`${task}: ${events > 0}`),
             ({ code }) => void said.push(`${task}: ${code}`),
@@ -331,13 +331,13 @@ describe.each([["wasm"], ["ts"], ["wasm", "ts"]].map((kernels) => ({ kernels: ke
       expect(said).toEqual(["1: true", "0: PAMIR_INTERRUPTED"]);
       const word = member(1).client.createRegion(8);
       word.bytes.fill(0);
-      const waited = one(1).waitWord(word, 0, (value) => value === 1, { timeout: 5000 });
+      const waited = one(1).waitWord(word, 0, (value) => value === 1, { timeout: 60_000 });
       await new Promise((resolve) => setTimeout(resolve, 20));
       one(0).rmw({ to: one(1).endpoint, remote: word.handle, operation: "add", value: 1, notify: true });
       await waited;
       // The context that reads makes room, and rings.
       fill(one(0), one(1));
-      const room = one(0).whenRoom(one(1).endpoint, 500, { timeout: 5000 });
+      const room = one(0).whenRoom(one(1).endpoint, 500, { timeout: 60_000 });
       await new Promise((resolve) => setTimeout(resolve, 20));
       one(1).advance();
       await room;

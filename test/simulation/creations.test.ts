@@ -135,7 +135,7 @@ it.each<[Carrier]>([["one memory"], ["ports"]])(
 );
 
 it("more members leave than a late one remembers: what it begins ends, and memory comes back", {
-  timeout: 60_000,
+  timeout: 600_000,
 }, async () => {
   const size = 67;
   const job = new MortalJob(size, "one memory", { heapBytes: 2 ** 26, regions: 512 });

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { fan, goodput, sentAgain } from "./figures.js";
 
-describe("in virtual time", { timeout: 60_000 }, () => {
+describe("in virtual time", { timeout: 600_000 }, () => {
   it("D8 with 1 % random loss, goodput is at least 0.95 of the goodput without loss", () => {
     expect(goodput(16_384)).toBeGreaterThanOrEqual(0.95);
   });

@@ -6,7 +6,7 @@ import { fuzzMany, WAYS } from "./fuzz-many.js";
 
 const COUNT = byEffort({ quick: 2500, normal: 10_000, deep: 25_000 });
 
-describe(`${COUNT} packets of an attacker, ${replayNote()}`, { timeout: 60_000 }, () => {
+describe(`${COUNT} packets of an attacker, ${replayNote()}`, { timeout: 600_000 }, () => {
   it.each(WAYS)("D8 D9 that $what: nothing traps, nothing grows, every packet is counted", (way) => {
     fuzzMany(SEED, COUNT, way);
   });

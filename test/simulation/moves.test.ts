@@ -400,7 +400,7 @@ describe("an address of a node that was known before", () => {
 /** Connect packets of each of two nodes with one number: their serial numbers meet in every way. */
 const ATTEMPTS = 250;
 
-describe(`two live nodes with one number, ${replayNote()}`, { timeout: 60_000 }, () => {
+describe(`two live nodes with one number, ${replayNote()}`, { timeout: 600_000 }, () => {
   it.each(numbers(byEffort({ quick: 4, normal: 8, deep: 40 })))(
     `the second one is refused each time, whatever both have sent, and moves nothing: draw %i`,
     (draw) => {

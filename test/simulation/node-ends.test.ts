@@ -117,7 +117,7 @@ async function run(seed: number): Promise<void> {
   for (const task of living) job.tasks[task]?.client.close();
 }
 
-it(`a node falls silent in the midst of operations of all (${replayNote()})`, { timeout: 240_000 }, async () => {
+it(`a node falls silent in the midst of operations of all (${replayNote()})`, { timeout: 600_000 }, async () => {
   for (let round = 0; round < scaled(16); round++) {
     try {
       await run(SEED + round);

@@ -6,7 +6,7 @@ import { whole } from "./whole.js";
 const COUNT = byEffort({ quick: 2, normal: 4, deep: 60 });
 
 it(`Messages, puts, gets, rmw, fences and ends over ${COUNT} networks (PAMIR_SEED=${SEED})`, {
-  timeout: 180_000,
+  timeout: 600_000,
 }, () => {
   let operations = 0;
   for (let seed = SEED; seed < SEED + COUNT; seed++) {
