@@ -26,13 +26,20 @@ const FOLDERS = ["bench", "demo", "docs", "examples", "src", "test"];
 /** All documents of the project, without copies that were made for sites: paths from its root. */
 export const documents = () => [
   ...readdirSync(root).filter((name) => name.endsWith(".md")),
-  ...FOLDERS.filter((folder) => existsSync(join(root, folder))).flatMap((folder) =>
-    readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
-      .filter((name) => name.endsWith(".md") && !/(^|\/)(node_modules|dist)\//.test(name))
-      .map((name) => `${folder}/${name}`)
-      .sort(),
-  ),
+  ...FOLDERS.filter((folder) => existsSync(join(root, folder))).flatMap((folder) => documentsIn(folder).sort()),
 ];
+
+/**
+ * Folders that builds make are not entered: one that is made anew meanwhile would be gone.
+ * @param {string} folder from the root @returns {string[]}
+ */
+function documentsIn(folder) {
+  return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
+    const path = `${folder}/${entry.name}`;
+    if (entry.isDirectory()) return ["node_modules", "dist"].includes(entry.name) ? [] : documentsIn(path);
+    return path.endsWith(".md") ? [path] : [];
+  });
+}
 
 /** @returns {Figures} */
 export const readFigures = () => JSON.parse(readFileSync(file, "utf8"));

@@ -317,7 +317,7 @@ if (!hasOpenssl) console.log("not run: a host at wss:, since there is no openssl
 
 it.skipIf(!hasOpenssl)("a host at wss: needs no insecure", () => {
   // In a folder of the project, so that the program finds the package by its name.
-  const folder = mkdtempSync(rooted("test/.tmp-wss-"));
+  const folder = mkdtempSync(rooted(".tmp-wss-"));
   try {
     const names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"];
     const made = [

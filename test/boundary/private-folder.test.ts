@@ -198,7 +198,7 @@ describe.skipIf(process.platform === "win32")("a program that pamir perf compile
 
   it("is made by a compiler in an absolute folder of PATH", () => {
     const here = process.cwd();
-    const relative = mkdtempSync(join(here, "test/.tmp-path-"));
+    const relative = mkdtempSync(join(here, ".tmp-path-"));
     try {
       writeFileSync(join(relative, "pamir-cc"), "#!/bin/sh\n", { mode: 0o700 });
       process.env.PATH = [relative.slice(here.length + 1), "", "."].join(":");

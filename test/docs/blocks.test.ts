@@ -106,7 +106,7 @@ for (const path of paths) {
   describe(path, () => {
     it.each(found)("$name", ({ main, files }) => {
       // In a folder of the project, so that it finds the package by its name.
-      const folder = mkdtempSync("test/.tmp-");
+      const folder = mkdtempSync(".tmp-");
       try {
         for (const [name, code] of files) writeFileSync(join(folder, name), code);
         const run = spawnSync(process.execPath, [join(folder, main)], { encoding: "utf8", timeout: 100_000 });

@@ -33,7 +33,7 @@ function recipe(heading: string): string {
 }
 
 // In a folder of the project, so that the program finds the package by its name.
-const folder = mkdtempSync(resolve("test/.tmp-machines-"));
+const folder = mkdtempSync(resolve(".tmp-machines-"));
 const isRoot = process.getuid?.() === 0;
 const env: NodeJS.ProcessEnv = {
   ...Object.fromEntries(

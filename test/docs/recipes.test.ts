@@ -14,7 +14,7 @@ function recipe(heading: string, name = "tests"): ReadonlyMap<string, string> {
 }
 
 it("tests.md: the tests for Vitest pass in Vitest", () => {
-  const folder = mkdtempSync(resolve("test/.tmp-recipes-"));
+  const folder = mkdtempSync(resolve(".tmp-recipes-"));
   try {
     for (const [name, code] of recipe("Vitest and jest")) writeFileSync(join(folder, name), code);
     writeFileSync(join(folder, "vitest.config.js"), "export default {};\n");
@@ -33,7 +33,7 @@ it("tests.md: the tests for Vitest pass in Vitest", () => {
 });
 
 it("progress.md: on a terminal, the bar is one line that is written over", () => {
-  const folder = mkdtempSync(resolve("test/.tmp-recipes-"));
+  const folder = mkdtempSync(resolve(".tmp-recipes-"));
   try {
     for (const [name, code] of recipe("Many calls, one bar", "progress")) writeFileSync(join(folder, name), code);
     writeFileSync(join(folder, "terminal.js"), 'process.stdout.isTTY = true;\nawait import("./main.js");\n');

@@ -16,7 +16,7 @@ function recipe(heading: string): { language: string; code: string }[] {
 
 /** A folder in the project, so that a program finds the package by its name. */
 function inFolder(files: Record<string, string>, use: (folder: string) => void): void {
-  const folder = mkdtempSync(resolve("test/.tmp-tutorial-"));
+  const folder = mkdtempSync(resolve(".tmp-tutorial-"));
   try {
     for (const [name, code] of Object.entries(files)) writeFileSync(join(folder, name), code);
     use(folder);

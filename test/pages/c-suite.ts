@@ -53,7 +53,7 @@ export function cSuite(open: () => Promise<AnyBrowser>): void {
 
   beforeAll(async () => {
     servers = [];
-    folder = mkdtempSync(resolve("test/.tmp-c-"));
+    folder = mkdtempSync(resolve(".tmp-c-"));
     browser = await open();
     await build({
       entryPoints: ["c-page", "c-task", "guest-task"].map((name) =>

@@ -15,7 +15,7 @@ let folder: string;
 
 afterAll(() => browser.close());
 beforeEach(() => {
-  folder = mkdtempSync(resolve("test/.tmp-electron-"));
+  folder = mkdtempSync(resolve(".tmp-electron-"));
   const electron = join(folder, "node_modules", "electron");
   mkdirSync(electron, { recursive: true });
   cpSync("test/support/electron.cjs", join(electron, "index.js"));

@@ -78,7 +78,7 @@ export function natsSuite(
 
   beforeAll(async () => {
     browser = await open();
-    folder = mkdtempSync(resolve("test/.tmp-nats-"));
+    folder = mkdtempSync(resolve(".tmp-nats-"));
     const program = (name: string): string => fileURLToPath(new URL(`programs/${name}.ts`, import.meta.url));
     const common = { bundle: true, format: "esm", logLevel: "error" } as const;
     await build({ ...common, entryPoints: [program("nats-page")], outfile: join(folder, "main.js") });

@@ -29,7 +29,7 @@ function write(folder: string, files: ReadonlyMap<string, string>): void {
 }
 
 it("the route handler, without Next.js, answers by a pool of the project's folder", () => {
-  const folder = mkdtempSync(resolve("test/.tmp-next-"));
+  const folder = mkdtempSync(resolve(".tmp-next-"));
   try {
     write(folder, recipe("On the server"));
     const program = `

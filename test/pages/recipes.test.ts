@@ -12,7 +12,7 @@ let folder: string;
 afterAll(() => browser.close());
 beforeEach(() => {
   // In the project, so that bundlers find the package by its name.
-  folder = mkdtempSync(resolve("test/.tmp-recipes-"));
+  folder = mkdtempSync(resolve(".tmp-recipes-"));
   return () => rmSync(folder, { recursive: true });
 });
 

@@ -21,7 +21,7 @@ let server: ChildProcess | undefined;
 
 beforeAll(async () => {
   browser = await openBrowser();
-  folder = mkdtempSync(resolve("test/.tmp-tutorial-page-"));
+  folder = mkdtempSync(resolve(".tmp-tutorial-page-"));
   const blocks = recipe("10. A page");
   expect(blocks.length).toBe(4);
   for (const [i, name] of ["index.html", "main.js", "worker.js", "server.js"].entries()) {

@@ -24,7 +24,7 @@ export interface AnyPage {
 
 /** A folder of the project, so that programs find the package by its name: a page, and one whose worker has the program. */
 export async function buildPages(): Promise<{ readonly folder: string; remove(): void }> {
-  const folder = mkdtempSync(resolve("test/.tmp-web-"));
+  const folder = mkdtempSync(resolve(".tmp-web-"));
   await build({
     entryPoints: [fileURLToPath(new URL("programs/web-page.ts", import.meta.url))],
     outfile: join(folder, "main.js"),

@@ -40,7 +40,7 @@ const ATTACH: Plugin = {
 
 /** A folder of the project, so that processes find the package by its name: the task for pages, and for processes. */
 export async function buildTasks(): Promise<{ readonly folder: string; remove(): void }> {
-  const folder = mkdtempSync(resolve("test/.tmp-tasks-"));
+  const folder = mkdtempSync(resolve(".tmp-tasks-"));
   const entryPoints = [fileURLToPath(new URL("programs/task.ts", import.meta.url))];
   const common: BuildOptions = { entryPoints, bundle: true, format: "esm", logLevel: "error", plugins: [ATTACH] };
   await build({ ...common, outfile: join(folder, "peer.js") });
