@@ -103,6 +103,7 @@ for (const [name, source] of [
   ["process", "process/process-monitor"],
   ["agent", "node/link-agent"],
   ["top", "node/node-top"],
+  ["steward", "../bootstrap/nats/steward-thread"],
   ["engine", "tasks/engine-worker"],
   // It has the code of agent, top and watch.
   ["link-process", "node/linked-process"],

@@ -1,5 +1,6 @@
 // How the processes of a job find each other: a few small values, and barriers, before any link exists.
 import { PamiError } from "../core/error.js";
+import type { NatsPlace } from "../nats/place.js";
 import { decodeText, encodeText } from "../support/text.js";
 import { after } from "../support/timers.js";
 import type { Environment, Launcher } from "./environment.js";
@@ -12,6 +13,16 @@ const FAILED_KEY = "failed";
 /** Milliseconds for which a failed process awaits the other processes, so that they hear the reason. */
 const FAILED_MS = 5000;
 
+/** A job at a NATS server which no launcher has started, and which takes later tasks. */
+export interface StewardedJob {
+  readonly place: NatsPlace;
+  /** 16 hexadecimal digits that no other job has. */
+  readonly epoch: string;
+  readonly key: Uint8Array | undefined;
+  /** Path of the client's package; undefined: where this module finds it. */
+  readonly package: string | undefined;
+}
+
 /** Exchanges values between the processes of a job. All methods may be called without waiting for earlier ones. */
 export interface Bootstrap {
   /** This process, from 0. */
@@ -21,8 +32,10 @@ export interface Bootstrap {
   /** Place among the processes of this host, and the number of these processes, if the launcher says. */
   readonly localRank: number | undefined;
   readonly localSize: number | undefined;
-  /** Present if this process comes later, and the bootstrap tells so: its later tasks, and those that have ended. */
+  /** Present if tasks may come later, or this process does, and the bootstrap tells so. */
   readonly later?: Later | undefined;
+  /** Present if this process may be the steward of its job, since it has no launcher. */
+  readonly stewarded?: StewardedJob | undefined;
   /**
    * Stores a value, for all processes behind the next barrier. The bytes are copied.
    * @param key 1 to 24 letters, digits, "_", ".", ":" or "-"; it is stored once in a job

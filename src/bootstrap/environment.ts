@@ -62,6 +62,8 @@ export interface Launcher {
 
 /** PAMIR_NODES of a process that comes later to a job at a NATS server. */
 export const NODES_LATER = "later";
+/** PAMIR_NODES of a process that takes part in the start, or comes later if the job has begun. */
+export const nodesOrLater = (nodes: number): string => `${nodes},${NODES_LATER}`;
 /** Most processes of a job. */
 export const PROCESS_COUNT_MAX = 65_536;
 /** Ports that follow from a job's name: above the ports that Linux gives to outgoing connections, 32,768 to 60,999. */
@@ -137,11 +139,31 @@ export function findNats(env: Environment): Found | undefined {
     localRank: "PAMIR_LOCAL_RANK",
     localSize: "PAMIR_LOCAL_SIZE",
   };
-  if (env.PAMIR_NODES === NODES_LATER)
-    return { names, rank: undefined, size: undefined, localRank: undefined, localSize: undefined };
   if (env.PAMIR_NATS_EPOCH !== undefined) return numbersOf(env, { ...names, size: "PAMIR_SIZE" }) as Found;
-  const size = integerOf(env, "PAMIR_NODES", 1, PROCESS_COUNT_MAX);
-  return { names, rank: undefined, size, localRank: undefined, localSize: undefined };
+  return { names, rank: undefined, size: natsNodesOf(env).nodes, localRank: undefined, localSize: undefined };
+}
+
+/** What a process that meets at a NATS server without a launcher knows of its job. */
+export interface NatsNodes {
+  /** Processes with which the job begins; undefined: the job has begun. */
+  readonly nodes: number | undefined;
+  /** Whether this process comes later, if the job has begun. */
+  readonly isLater: boolean;
+  /** Tasks that may come later. */
+  readonly spare: number;
+}
+
+/** @throws PAMIR_LAUNCHER PAMIR_NODES or PAMIR_SPARE makes no sense */
+export function natsNodesOf(env: Environment): NatsNodes {
+  const { PAMIR_NODES = "" } = env;
+  if (PAMIR_NODES === NODES_LATER) return { nodes: undefined, isLater: true, spare: 0 };
+  const begins = /^([1-9]\d*),later$/.exec(PAMIR_NODES)?.[1];
+  const isLater = begins !== undefined;
+  const nodes = integerOf(isLater ? { PAMIR_NODES: begins } : env, "PAMIR_NODES", 1, PROCESS_COUNT_MAX);
+  // A launcher has numbers of its own for later tasks.
+  const hasLauncher = env.PAMIR_NATS_EPOCH !== undefined;
+  const spare = hasLauncher ? undefined : optionalOf(env, "PAMIR_SPARE", 0, PROCESS_COUNT_MAX - nodes);
+  return { nodes, isLater, spare: spare ?? 0 };
 }
 
 export function findPmi(env: Environment): Found | undefined {

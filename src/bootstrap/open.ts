@@ -11,7 +11,7 @@ import { DEFAULT_TIMEOUT_MS, type OnWait } from "./waits.js";
 const TELL_MS = 30_000;
 
 /** Variables of this process alone: processes that it starts later are none of the job's. */
-const OF_PROCESS = ["PMI_FD", "PAMIR_NODES", "PAMIR_NATS_EPOCH", "PAMIR_NATS_ID"];
+const OF_PROCESS = ["PMI_FD", "PAMIR_NODES", "PAMIR_SPARE", "PAMIR_NATS_EPOCH", "PAMIR_NATS_ID"];
 
 export interface BootstrapOptions {
   /** Milliseconds of each wait for other processes (default: the value of PAMIR_START_TIMEOUT, else 300,000). */

@@ -40,11 +40,15 @@ it.each([
   ],
   [
     { nats: "nats://127.0.0.1:1", job: "a", nodes: 2, tasks: 2 },
-    'the job of attach(): there is no "tasks", but nats, job, nodes, later',
+    'the job of attach(): there is no "tasks", but nats, job, nodes, spare, later',
   ],
   [
-    { nats: "nats://127.0.0.1:1", job: "a", nodes: 2, later: true },
-    "nodes of the job of attach() is 2: with later, the job has begun without this process",
+    { nats: "nats://127.0.0.1:1", job: "a", later: true, spare: 2 },
+    "spare of the job of attach() is 2: it is for processes with nodes",
+  ],
+  [
+    { nats: "nats://127.0.0.1:1", job: "a", nodes: 2, spare: 65535 },
+    "spare of the job of attach() is 65535, not an integer from 0 to 65534",
   ],
   [{ nats: "nats://127.0.0.1:1", job: "a", later: 1 }, "later of the job of attach() is 1, not true or false"],
 ])("%j is refused", async (given, message) => {

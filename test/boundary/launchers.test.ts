@@ -1,12 +1,13 @@
 // What the environments of launchers say, and nonsense in each variable: named rows.
 import { describe, expect, it } from "vitest";
 import type { Bootstrap, BootstrapSetup } from "../../src/bootstrap/bootstrap.js";
-import { type Environment, type Launcher, startTimeoutOf } from "../../src/bootstrap/environment.js";
+import { type Environment, type Launcher, natsNodesOf, startTimeoutOf } from "../../src/bootstrap/environment.js";
 import { findLauncher, LAUNCHERS, type LauncherRow } from "../../src/bootstrap/launchers.js";
 import { openBootstrap } from "../../src/bootstrap/open.js";
 import { PamiError } from "../../src/core/error.js";
 
 // As the launchers set them; those of Hydra and Open MPI were copied from processes that they had started.
+const NATS = { PAMIR_NATS: "nats://a", PAMIR_NODES: "2" };
 const PAMIR = {
   PAMIR_RANK: "1",
   PAMIR_SIZE: "4",
@@ -102,6 +103,16 @@ describe("findLauncher", () => {
       "a NATS server, whose bootstrap tells the rank",
       { PAMIR_NATS: "nats://a", PAMIR_NODES: "3", PAMIR_JOB: "j" },
       { launcher: "nats", rank: undefined, size: 3, job: "j" },
+    ],
+    [
+      "a NATS server, and later if the job has begun",
+      { PAMIR_NATS: "nats://a", PAMIR_NODES: "3,later", PAMIR_SPARE: "2" },
+      { launcher: "nats", rank: undefined, size: 3 },
+    ],
+    [
+      "a NATS server, later",
+      { PAMIR_NATS: "nats://a", PAMIR_NODES: "later", PAMIR_SPARE: "x" },
+      { launcher: "nats", rank: undefined, size: undefined },
     ],
     [
       "a NATS server, where the nodes have met",
@@ -320,6 +331,7 @@ const NONSENSE: readonly (readonly [Environment, string, readonly string[]])[] =
   [PAMIR, "PAMIR_SIZE", ["", "0", "65537", "four", "1", "-4"]],
   [PAMIR, "PAMIR_LOCAL_RANK", ["", "x", "2"]],
   [PAMIR, "PAMIR_LOCAL_SIZE", ["", "0", "1"]],
+  [NATS, "PAMIR_NODES", ["", "0", "65537", "x,later", "0,later", ",later", "later,4"]],
   [
     PAMIR,
     "PAMIR_RENDEZVOUS",
@@ -373,6 +385,12 @@ describe("PAMIR_START_TIMEOUT", () => {
 });
 
 describe("nonsense", () => {
+  it.each(["", "-1", "x", "65535"])("PAMIR_SPARE is %j", (PAMIR_SPARE) => {
+    expect(() => natsNodesOf({ ...NATS, PAMIR_SPARE })).toThrow(
+      /^the variable PAMIR_SPARE is .* an integer from 0 to 65534$/,
+    );
+  });
+
   it.each(NONSENSE)("%# in %o: %s", (env, name, values) => {
     for (const value of values) {
       const message = errorOf({ ...env, [name]: value });

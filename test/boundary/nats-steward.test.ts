@@ -35,7 +35,7 @@ describe("a steward", () => {
     expect(last?.addresses?.slice(0, 4)).toEqual(["first 0", "first 1", "first 2", `later ${first.id}`]);
     const late = world.come();
     world.run(2000);
-    expect(late.refused).toBe("all of its 3 numbers for later tasks are taken (--spare)");
+    expect(late.refused).toBe("all of its 3 numbers for later tasks are taken (--spare, spare of attach())");
   });
 
   it("says that the job may have ended, if it came later and its task has not met the others", () => {

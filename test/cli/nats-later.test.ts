@@ -16,7 +16,7 @@ import {
   startProgram,
 } from "../support/nats-launcher.js";
 import { NATS_SERVER, NatsServer } from "../support/nats-server.js";
-import { app, processesWith, tasksOf } from "../support/run-command.js";
+import { app, cli, processesWith, tasksOf } from "../support/run-command.js";
 
 const programOf = (name: string): string => fileURLToPath(new URL(`programs/${name}.js`, import.meta.url));
 const LATER = programOf("nats-later");
@@ -163,7 +163,10 @@ describe.skipIf(NATS_SERVER === undefined)(
       await said(first.child, "begins");
       const second = await startLauncher(url, job, ["--later", app]).ended;
       expect(how([second])).toEqual([
-        [2, `pamir: job ${job}: all of its 1 numbers for later tasks are taken (--spare) (PAMIR_BOOTSTRAP)\n`],
+        [
+          2,
+          `pamir: job ${job}: all of its 1 numbers for later tasks are taken (--spare, spare of attach()) (PAMIR_BOOTSTRAP)\n`,
+        ],
       ]);
       const twice = await startLauncher(url, job, ["--nodes", "2", "-n", "2", "--spare", "1", app]).ended;
       expect([twice.status, twice.err]).toEqual([2, expect.stringContaining("all of its nodes are there")]);
@@ -176,6 +179,11 @@ describe.skipIf(NATS_SERVER === undefined)(
         PAMIR_KEY_FILE: keyFile(2),
       }).ended;
       expect(key.err).toContain(`a job named ${job} is there with another key than this task`);
+      for (const args of [["--later"], ["--nodes", "1", "--spare", "1"], ["--nodes", "1", "--restart", "1"]]) {
+        const command = [cli, "run", "--nats", url, "--job", job, ...args, "-n", "1", app];
+        const { status, err } = await startProgram(command, { PAMIR_INSECURE: "1" }).ended;
+        expect([status, err]).toEqual([2, expect.stringMatching(/without a key: .* PAMIR_KEY_FILE/)]);
+      }
       const all = [...nodes, ...fixed, first];
       for (const { child } of all) child.kill("SIGKILL");
       await endsOf(all);

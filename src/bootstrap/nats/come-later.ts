@@ -129,7 +129,7 @@ export class Comer {
   #task = -1;
   #hear: (answer: StewardAnswer) => void = () => {};
   #awaited =
-    "a steward of the job: it may not run, or take no later tasks (pamir run --nats with --spare or --restart)";
+    "a steward of the job: it may not run, or take no later tasks (--spare or --restart of pamir run, spare of attach())";
 
   /** @param connection stays the caller's */
   constructor(connection: NatsConnection, messages: SealedMessages, options: ComerOptions) {

@@ -3,7 +3,7 @@
 import { PamiError } from "../../core/error.js";
 import { VERSION } from "../../generated/version.js";
 import { decodeText, encodeText } from "../../support/text.js";
-import type { Bootstrap } from "../bootstrap.js";
+import type { Bootstrap, StewardedJob } from "../bootstrap.js";
 import { LATER_BEGUN, type Later } from "../later.js";
 import type { Came, Comer, Entered } from "./come-later.js";
 
@@ -13,18 +13,20 @@ export class LaterBootstrap implements Bootstrap {
   readonly localRank = undefined;
   readonly localSize = undefined;
   readonly later: Later;
+  readonly stewarded: StewardedJob | undefined;
   readonly #comer: Comer;
   readonly #came: Came;
   readonly #close: () => Promise<void>;
   #entered: Promise<Entered> | undefined;
 
-  /** @param close called once, behind close() or fail() */
-  constructor(comer: Comer, came: Came, close: () => Promise<void>) {
+  /** @param close called once, behind close() or fail() @param stewarded if this process may be the job's steward */
+  constructor(comer: Comer, came: Came, close: () => Promise<void>, stewarded?: StewardedJob) {
     const { task, facts, ended, gone } = came;
     const { world, most } = facts;
     this.rank = task;
     this.size = most;
     this.later = { world, most, ended, gone };
+    this.stewarded = stewarded;
     this.#comer = comer;
     this.#came = came;
     this.#close = close;

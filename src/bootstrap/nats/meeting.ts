@@ -455,7 +455,8 @@ class Collector {
       `${what} is ${quote(String(theirs))} on ${quote(String(host))}, and ${quote(String(ours))} on ${quote(own.host)}`;
     if (nodes !== own.nodes) return said("the number of nodes", nodes, own.nodes);
     if (tasks !== own.tasks) return said("the number of tasks of a node", tasks, own.tasks);
-    if (spare !== own.spare) return said("the number of later tasks (--spare, --restart)", spare, own.spare);
+    if (spare !== own.spare)
+      return said("the number of later tasks (--spare, --restart, spare of attach())", spare, own.spare);
     return version === own.version ? undefined : said("the version of pamir", version, own.version);
   }
 

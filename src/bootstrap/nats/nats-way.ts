@@ -2,13 +2,15 @@
 // met before, and each process knows its rank. Elsewhere each process is a node of one task, and meets the others here. Rank 0
 // then serves a rendezvous at a subject.
 import { PamiError } from "../../core/error.js";
-import { connectNats, deniedSubject, type NatsConnection } from "../../nats/connection.js";
+import { connectNats, deniedSubject, NATS_PACKAGE, type NatsConnection } from "../../nats/connection.js";
 import { randomId } from "../../nats/ids.js";
 import { type NatsPlace, natsPlace } from "../../nats/place.js";
 import { natsVariables } from "../../nats/variables.js";
+import { findPackage } from "../../support/node/packages.js";
 import { pause } from "../../support/timers.js";
-import type { Bootstrap, BootstrapSetup, BootstrapWay } from "../bootstrap.js";
-import type { Launcher } from "../environment.js";
+import type { Bootstrap, BootstrapSetup, BootstrapWay, StewardedJob } from "../bootstrap.js";
+import { type Launcher, natsNodesOf } from "../environment.js";
+import type { Later } from "../later.js";
 import type { Stream } from "../lines.js";
 import { needModule } from "../node.js";
 import { openRendezvous } from "../rendezvous/rendezvous.js";
@@ -16,7 +18,7 @@ import type { RendezvousPlace } from "../rendezvous/rendezvous-place.js";
 import { reasonText } from "../text.js";
 import { Comer } from "./come-later.js";
 import { LaterBootstrap } from "./later-bootstrap.js";
-import { meetAtNats } from "./meeting.js";
+import { BegunError, meetAtNats } from "./meeting.js";
 import { connectToSubject, listenAtSubject } from "./nats-stream.js";
 import { SealedMessages } from "./sealed-messages.js";
 
@@ -41,27 +43,38 @@ function placeText({ servers, job }: NatsPlace): string {
 
 async function openNatsBootstrap(launcher: Launcher, setup: BootstrapSetup): Promise<Bootstrap> {
   const place = natsPlace(natsVariables());
-  const { key, insecure, timeout } = setup;
-  checkNatsKey(place, key, insecure);
+  const { env, key, insecure, timeout } = setup;
+  const { isLater, spare } = natsNodesOf(env);
+  checkNatsKey(place, key, insecure, isLater || spare > 0);
   const connection = await connectNats(place, { name: `pamir ${place.job}`, timeout });
   try {
-    if (launcher.size === undefined) return await openLater(connection, place, setup);
-    const { rank, epoch, settled } = await rankOf(launcher, setup, place, connection);
+    const { size } = launcher;
+    const met = size === undefined ? undefined : await rankOf(launcher, setup, place, connection);
+    if (met === undefined) return await openLater(connection, place, setup);
+    const { rank, epoch, settled, spare = 0 } = met;
     const meeting = new NatsRendezvous(connection, place, epoch);
-    const inner = await openRendezvous({ ...launcher, ...setup, rank, size: launcher.size as number, place: meeting });
-    return new NatsBootstrap(inner, () => settled.then(() => meeting.close()));
+    const inner = await openRendezvous({ ...launcher, ...setup, rank, size: size as number, place: meeting });
+    const stewarded = spare > 0 ? stewardedJob(place, epoch, key) : undefined;
+    const later = spare > 0 ? { world: inner.size, most: inner.size + spare } : undefined;
+    return new NatsBootstrap(inner, () => settled.then(() => meeting.close()), later, stewarded);
   } catch (error) {
     await connection.close();
     throw error;
   }
 }
 
+/** @param epoch of the job */
+function stewardedJob(place: NatsPlace, epoch: string, key: Uint8Array | undefined): StewardedJob {
+  return { place, epoch, key, package: findPackage(NATS_PACKAGE) };
+}
+
 /** This process comes later. */
 async function openLater(
   connection: NatsConnection,
-  { job }: NatsPlace,
+  place: NatsPlace,
   { env, key, timeout, onWait }: BootstrapSetup,
 ): Promise<Bootstrap> {
+  const { job } = place;
   const comer = new Comer(connection, new SealedMessages(key, job), {
     job,
     id: env[NATS_ID] ?? randomId(),
@@ -71,7 +84,9 @@ async function openLater(
     onWait,
   });
   try {
-    return new LaterBootstrap(comer, await comer.come(), () => connection.close());
+    const came = await comer.come();
+    const stewarded = env[NATS_ID] === undefined ? stewardedJob(place, came.facts.epoch, key) : undefined;
+    return new LaterBootstrap(comer, came, () => connection.close(), stewarded);
   } catch (error) {
     // The answer may be on its way.
     await comer.leave();
@@ -79,34 +94,56 @@ async function openLater(
   }
 }
 
-/** @throws PAMIR_KEY everything that reaches the server could take part */
-export function checkNatsKey(place: NatsPlace, key: Uint8Array | undefined, insecure: boolean | undefined): void {
-  if (key !== undefined || insecure === true) return;
+/**
+ * @param isElastic whether tasks may come later: others know their nodes by the seals alone
+ * @throws PAMIR_KEY everything that reaches the server could take part, or later tasks could not
+ */
+export function checkNatsKey(
+  place: NatsPlace,
+  key: Uint8Array | undefined,
+  insecure: boolean | undefined,
+  isElastic: boolean,
+): void {
+  if (key !== undefined) return;
+  if (insecure === true && isElastic) {
+    const why = "tasks that come later take a job key, since no address tells of their nodes: PAMIR_KEY_FILE";
+    throw new PamiError("PAMIR_KEY", `${placeText(place)} (NATS), without a key: ${why}`);
+  }
+  if (insecure === true) return;
   const ways = "PAMIR_KEY_FILE, or PAMIR_INSECURE=1 where every program that reaches the server is trusted";
   throw new PamiError("PAMIR_KEY", `${placeText(place)} (NATS) needs a job key: ${ways}`);
 }
 
-/** The rank of this process, and the epoch of its job. */
+/** A job that has begun. */
+interface Begun {
+  /** Of this process. */
+  readonly rank: number;
+  readonly epoch: string;
+  /** Resolves once the other nodes need no more answers. */
+  readonly settled: Promise<void>;
+  /** Without a launcher: tasks that may come later. */
+  readonly spare?: number;
+}
+
+/** The rank of this process, and the epoch of its job. Undefined: the job has begun, and this process comes later. */
 async function rankOf(
   { rank, size }: Launcher,
   { env, key, timeout, onWait, onRefused }: BootstrapSetup,
   place: NatsPlace,
   connection: NatsConnection,
-): Promise<{ rank: number; epoch: string; settled: Promise<void> }> {
+): Promise<Begun | undefined> {
   const epoch = env[NATS_EPOCH];
   if (epoch !== undefined && rank !== undefined) return { rank, epoch, settled: Promise.resolve() };
   const { hostname } = needModule("os");
-  const met = await meetAtNats(connection, {
-    job: place.job,
-    key,
-    nodes: size as number,
-    tasks: 1,
-    host: hostname(),
-    timeout,
-    onWait,
-    onNotice: onRefused,
-  });
-  return { ...met, rank: met.node };
+  const { isLater, spare } = natsNodesOf(env);
+  const options = { job: place.job, key, nodes: size as number, tasks: 1, spare, host: hostname(), timeout };
+  try {
+    const met = await meetAtNats(connection, { ...options, onWait, onNotice: onRefused });
+    return { ...met, rank: met.node, spare };
+  } catch (error) {
+    if (isLater && error instanceof BegunError) return undefined;
+    throw error;
+  }
 }
 
 /**
@@ -197,12 +234,15 @@ class NatsBootstrap implements Bootstrap {
   readonly size: number;
   readonly localRank: number | undefined;
   readonly localSize: number | undefined;
+  readonly later: Later | undefined;
+  readonly stewarded: StewardedJob | undefined;
   readonly #inner: Bootstrap;
   readonly #close: () => Promise<void>;
 
-  constructor(inner: Bootstrap, close: () => Promise<void>) {
+  constructor(inner: Bootstrap, close: () => Promise<void>, later?: Later, stewarded?: StewardedJob) {
     const { rank, size, localRank, localSize } = inner;
     [this.rank, this.size, this.localRank, this.localSize] = [rank, size, localRank, localSize];
+    [this.later, this.stewarded] = [later, stewarded];
     this.#inner = inner;
     this.#close = close;
   }

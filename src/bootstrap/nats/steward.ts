@@ -269,7 +269,7 @@ export class Steward {
       answer({ refused: `its number ${task} has been given to another task` });
     else if (!(task >= facts.world && task < facts.most)) {
       const spare = facts.most - facts.world;
-      answer({ refused: `all of its ${spare} numbers for later tasks are taken (--spare)` });
+      answer({ refused: `all of its ${spare} numbers for later tasks are taken (--spare, spare of attach())` });
     } else if (known === undefined && task + count > facts.most) {
       const left = `${facts.most - task} of its ${facts.most - facts.world} numbers for later tasks are left (--spare)`;
       answer({ refused: `${left}, and a launcher with ${count} tasks needs as many: give it fewer (-n)` });

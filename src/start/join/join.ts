@@ -31,7 +31,8 @@ import { closeOffer, type JoinedMemory, type MadeMemory, makeMemory, openOffered
 import { ownAddress } from "./own-address.js";
 import { type NodePlace, placeOf } from "./place.js";
 import { showNode } from "./show-node.js";
-import { reportTo } from "./start-report.js";
+import { reportOf, reportTo } from "./start-report.js";
+import { takeSeat } from "./steward-seat.js";
 import { find, get, put } from "./values.js";
 
 /** The parts for a task in this process. */
@@ -137,20 +138,23 @@ async function join(plan: Plan): Promise<Joined> {
   await bootstrap.barrier();
   closeOffer(own);
   const addresses = agent && (await addressesFor(plan, agent.address));
+  const report = addresses && reportOf(all, place, addresses);
   // A launcher that has asked for it answers later nodes.
-  if (addresses !== undefined && plan.later.report !== undefined) reportTo(plan.later.report, all, place, addresses);
+  if (report !== undefined && plan.later.report !== undefined) reportTo(plan.later.report, report);
   const inline = agent && (await agent.serve(addresses ?? []));
   // Each agent serves.
   await bootstrap.barrier();
   const memory = memoryOf(mapped);
   const stop = await watching;
   const hide = own === undefined ? () => {} : await showNode(own.mapped, plan, agent);
+  const leaveSeat = agent && report && (await takeSeat(bootstrap.stewarded, plan, report, agent));
   // A linked task may be on another thread than this code.
   const forget = linked === undefined ? recordErrors(memory, mapped.job, bootstrap.rank) : () => {};
   const onLeave = (): void | Promise<void> => {
     const end = (): void => {
       stop?.();
       hide();
+      leaveSeat?.();
     };
     forget();
     const ended = agent?.outlive().then(end);

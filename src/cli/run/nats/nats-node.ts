@@ -6,6 +6,7 @@ import { NODES_LATER } from "../../../bootstrap/environment.js";
 import { LATER, type Later, type StartReport } from "../../../bootstrap/later.js";
 import { type Came, Comer, type ComerOptions } from "../../../bootstrap/nats/come-later.js";
 import { BegunError, meetAtNats } from "../../../bootstrap/nats/meeting.js";
+import { NatsTalk } from "../../../bootstrap/nats/nats-talk.js";
 import { failInPlace, NATS_EPOCH, NATS_ID } from "../../../bootstrap/nats/nats-way.js";
 import type { Fact } from "../../../bootstrap/nats/register.js";
 import { SealedMessages } from "../../../bootstrap/nats/sealed-messages.js";
@@ -19,7 +20,6 @@ import { changeFolder, checkAddresses, labelsOf, memoriesOf } from "../options.j
 import { NEWS_FD, PMI_FD, startProcesses, type TaskProcess } from "../processes.js";
 import type { TaskEnd } from "../task.js";
 import type { NatsPlan } from "./nats-plan.js";
-import { NatsTalk } from "./nats-talk.js";
 
 /** What this launcher knows of the job before its tasks have met the others. */
 interface Begun {

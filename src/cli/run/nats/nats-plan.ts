@@ -65,7 +65,7 @@ export async function natsPlanOf(app: string, args: string[], values: Values): P
     };
     // The key goes to the tasks by a descriptor.
     const key = await takeKey(process.env);
-    checkNatsKey(place, key, process.env.PAMIR_INSECURE === "1");
+    checkNatsKey(place, key, process.env.PAMIR_INSECURE === "1", isLater || restarts.spare > 0);
     const hasLabels = values["no-labels"] !== true;
     const { execArgv, argv0 } = process;
     const program = { app: programOf(app), args, execArgv, argv0, env, key, hasLabels };

@@ -1,18 +1,13 @@
 // What the launchers of a job tell each other at a NATS server, and what one of them, the steward, tells tasks that come later.
-import type { ComerSaid } from "../../../bootstrap/nats/come-later.js";
-import type { Fact } from "../../../bootstrap/nats/register.js";
-import { SealedMessages } from "../../../bootstrap/nats/sealed-messages.js";
-import { Steward, type StewardSaid, type StewardSetup } from "../../../bootstrap/nats/steward.js";
-import {
-  checkRights,
-  hasNoListener,
-  lastWord,
-  type NatsConnection,
-  type NatsMessage,
-} from "../../../nats/connection.js";
-import { isId } from "../../../nats/ids.js";
-import { keepSubscription, watchRights } from "../../../nats/rights.js";
-import { after } from "../../../support/timers.js";
+import { checkRights, hasNoListener, lastWord, type NatsConnection, type NatsMessage } from "../../nats/connection.js";
+import { isId } from "../../nats/ids.js";
+import { keepSubscription, watchRights } from "../../nats/rights.js";
+import { systemClock } from "../../support/clock.js";
+import { after } from "../../support/timers.js";
+import type { ComerSaid } from "./come-later.js";
+import type { Fact } from "./register.js";
+import { SealedMessages } from "./sealed-messages.js";
+import { Steward, type StewardSaid, type StewardSetup } from "./steward.js";
 
 export interface NatsTalkSetup extends StewardSetup {
   readonly job: string;
@@ -54,7 +49,7 @@ export class NatsTalk {
         answer: (answer) => connection.publish(`${this.#boot}.m.${answer.to}`, this.#toComers.seal(answer)),
         onFacts: setup.onFacts,
         onOffice: (isSteward) => this.#setOffice(isSteward),
-        now: () => performance.now(),
+        now: () => systemClock.now(),
         after: (milliseconds, call) => after(milliseconds, call),
       },
       setup,
