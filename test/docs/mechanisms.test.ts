@@ -1,7 +1,6 @@
 // docs/mechanisms.md: each element's id is in the title of a test, and titles name no other.
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { expect, it } from "vitest";
-import { pathsIn } from "../support/test-paths.js";
 
 const ids = [...readFileSync("docs/mechanisms.md", "utf8").matchAll(/^\| ([CFPSD]\d+[ab]?) +\| (.+?) +\|$/gm)].map(
   ([, id]) => id as string,
@@ -11,9 +10,9 @@ const ids = [...readFileSync("docs/mechanisms.md", "utf8").matchAll(/^\| ([CFPSD
 const TITLES =
   /\b(?:it|test|describe)\b[\s\S]{0,400}?["`]([^"`\n]+)["`]|\bname: ["`]([^"`\n]+)["`]|^ *["`]((?:[CFPSD]\d)[^"`\n]+)["`],?$/gm;
 
-const titles = pathsIn("test")
+const titles = readdirSync("test", { recursive: true, encoding: "utf8" })
   .filter((path) => path.endsWith(".ts"))
-  .flatMap((path) => [...readFileSync(path, "utf8").matchAll(TITLES)])
+  .flatMap((path) => [...readFileSync(`test/${path}`, "utf8").matchAll(TITLES)])
   .map(([, declared, named, lone]) => declared ?? named ?? lone ?? "");
 
 /** The ids in a title. */

@@ -1,15 +1,16 @@
 // What the configurations of Vitest have in common.
+import { readdirSync } from "node:fs";
 import type { InlineConfig } from "vitest/node";
 import { chooseSeed } from "../../scripts/seed.mjs";
 import { EFFORT, sample } from "./effort.js";
 import { ProgressReporter } from "./reporter.js";
 import { hasFile } from "./shard.js";
-import { pathsIn } from "./test-paths.js";
 
 /** Files of one folder that test:quick takes: to start a file takes as long as many of its tests. */
 const QUICK_FILES = 5;
 
-const all = pathsIn("test")
+const all = readdirSync("test", { recursive: true, encoding: "utf8" })
+  .map((path) => `test/${path.replaceAll("\\", "/")}`)
   .filter((path) => path.endsWith(".test.ts"))
   .sort();
 
