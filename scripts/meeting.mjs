@@ -42,13 +42,15 @@ class Jobs {
   /** @type {Promise<unknown>} */
   #last = Promise.resolve();
 
-  /** @param {string} address at which pages find this machine */
-  constructor(address) {
+  /** @param {string} address at which pages find this machine @param {number} silence */
+  constructor(address, silence) {
     this.address = address;
+    this.silence = silence;
   }
 
   async #open() {
-    const job = await host({ listen: `ws://${this.address}:0/`, insecure: true, pages: NODES, silence: SILENCE });
+    const { silence } = this;
+    const job = await host({ listen: `ws://${this.address}:0/`, insecure: true, pages: NODES, silence });
     this.#jobs.push(job);
     if (this.#jobs.length > JOBS) void this.#jobs.shift()?.close();
     void pump(job);
@@ -89,13 +91,13 @@ async function pump(job) {
 /**
  * Listens, and answers with the folder's files.
  * @param {string} folder
- * @param {{ port: number, host?: string | undefined, command: string }} options `host`: where it listens, too (default: this machine alone);
- *   `command` is what has started it
+ * @param {{ port: number, host?: string | undefined, command: string, silence?: number | undefined }} options `host`: where it listens,
+ *   too (default: this machine alone); `command` is what has started it; `silence`: ms without an answer after which a page has ended
  */
-export async function openMeeting(folder, { port: wanted, host: name = "localhost", command }) {
+export async function openMeeting(folder, { port: wanted, host: name = "localhost", command, silence = SILENCE }) {
   const isLocal = LOCAL.includes(name);
   const address = ANY.includes(name) ? ownAddress() : name;
-  const jobs = new Jobs(bracketed(address));
+  const jobs = new Jobs(bracketed(address), silence);
   /** @type {import("node:http").RequestListener} */
   const answer = (request, response) => {
     const { method, headers } = request;
