@@ -35,7 +35,7 @@ it("in place in shared memory, a member's part of a reduceScatter does not overw
   }
 });
 
-it("ordinary arrays longer than the job's memory", { timeout: 60_000 }, async () => {
+it("ordinary arrays longer than the job's memory", { timeout: 300_000 }, async () => {
   const given = await contextsOf(3, "wasm", 2 ** 22);
   try {
     const geometries = await geometryOf(given);

@@ -248,7 +248,7 @@ describe.each(["one memory", "ports"] as const)("%s", (carrier) => {
 
   it.each(COLLECTIVE_TYPES.flatMap((type) => [2, 3, 5].map((size) => [type, size] as const)))(
     `%s of %i members: one calls something else (${replayNote()})`,
-    { timeout: 120_000 },
+    { timeout: 300_000 },
     async (type, size) => {
       expect(await run(type, carrier, size)).toBeGreaterThan(0);
     },

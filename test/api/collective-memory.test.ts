@@ -25,7 +25,7 @@ const FEW = RIGS.filter(([name, size]) => size <= 3 || isOfNodes(name));
 
 it.each(FEW)(
   `%s, %i members: arrays of several fragments and segments (${replayNote()})`,
-  { timeout: 120_000 },
+  { timeout: 300_000 },
   async (name, size, rig) => {
     const given = await rig(size);
     try {
@@ -63,7 +63,7 @@ function filled(clients: ReadonlySet<Client>): () => void {
 
 it.each(FEW)(
   `%s, %i members: a heap that is full of regions delays nothing for ever (${replayNote()})`,
-  { timeout: 120_000 },
+  { timeout: 300_000 },
   async (name, size, rig) => {
     const given = await rig(size);
     try {
@@ -131,7 +131,7 @@ const PLACES = ["ordinary arrays", "regions"] as const;
 
 it.each(CALLS.flatMap(([type, how, make]) => PLACES.map((place) => [type, how, place, make] as const)))(
   "%s %s of %s takes at most 0.3 of its arrays",
-  { timeout: 120_000 },
+  { timeout: 300_000 },
   async (type, _, place, make) => {
     for (const size of [2, 3]) {
       const { given, taken } = await countedContexts(size);

@@ -654,7 +654,9 @@ it.each([2, 3, 5, 8])("%i members: a barrier and an allreduce that are repeated 
   expect(least).toBeLessThan(8);
 });
 
-it("two threads: blocking barriers and allreduces in place that are repeated make no garbage", async () => {
+it("two threads: blocking barriers and allreduces in place that are repeated make no garbage", {
+  timeout: 400_000,
+}, async () => {
   // In one process of some fifteen, V8 compiles the code so that each round makes a number on the heap, and stays with that.
   let least = Number.POSITIVE_INFINITY;
   for (let runs = 0; runs < 4 && least >= 4; runs++) {

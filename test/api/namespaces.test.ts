@@ -32,7 +32,7 @@ interface Said {
   readonly isOver: boolean;
 }
 
-describe.skipIf(why !== "")("nodes in two network namespaces", { timeout: 100_000 }, () => {
+describe.skipIf(why !== "")("nodes in two network namespaces", { timeout: 200_000 }, () => {
   const folder = mkdtempSync(join(inject("folder"), "namespaces-"));
   const keyFile = join(folder, "key");
   writeFileSync(keyFile, randomBytes(32), { mode: 0o600 });
