@@ -9,7 +9,7 @@ const elastic = fileURLToPath(new URL("programs/elastic.js", import.meta.url));
 const stopped = fileURLToPath(new URL("programs/stopped.js", import.meta.url));
 const program = fileURLToPath(new URL("programs/cut-off.js", import.meta.url));
 
-describe.skipIf(process.platform !== "linux").each(["kill", "exit"])("by %s", { timeout: 100_000 }, (how) => {
+describe.skipIf(process.platform !== "linux").each(["kill", "exit"])("by %s", { timeout: 120_000 }, (how) => {
   it("the process with a node's link dies: its siblings end with PAMIR_MINORITY, and the other node goes on", () => {
     const { stdout, stderr, status } = run("-n", "4", "--nodes", "2", program, "shrink", how);
     expect(stdout.trim().split("\n").sort()).toEqual(["[0] goes on with 2", "[1] goes on with 2"]);
@@ -28,7 +28,7 @@ describe.skipIf(process.platform !== "linux").each(["kill", "exit"])("by %s", { 
 
 it.skipIf(process.platform !== "linux").each([undefined, "inline"])(
   "one of three nodes hears nothing of two: PAMIR_MINORITY, until their processes have ended; agent: %s",
-  { timeout: 100_000 },
+  { timeout: 120_000 },
   (agent) => {
     const options = `PAMIR_OPTIONS=${JSON.stringify({ silence: 3000, agent })}`;
     const { stdout } = run("-n", "3", "--nodes", "3", "-x", options, parts, "stop");
@@ -38,7 +38,7 @@ it.skipIf(process.platform !== "linux").each([undefined, "inline"])(
 
 it.skipIf(process.platform !== "linux").each([undefined, "inline"])(
   "two of four nodes are stopped while the others go on, finish and end: PAMIR_MINORITY, once they run again; agent: %s",
-  { timeout: 100_000 },
+  { timeout: 120_000 },
   (agent) => {
     const options = `PAMIR_OPTIONS=${JSON.stringify({ silence: 3000, agent })}`;
     const { stdout } = run("-n", "4", "--nodes", "4", "-x", options, stopped);
@@ -53,9 +53,9 @@ it.skipIf(process.platform !== "linux").each([undefined, "inline"])(
 
 it.skipIf(process.platform !== "linux").each([["by a link", ["--no-addons"]] as const, ["in one memory", []] as const])(
   "an elastic job, %s: a task that has come later goes on alone, for the ends of the others are certain",
-  { timeout: 100_000 },
+  { timeout: 120_000 },
   (_, options) => {
-    const { stdout } = spawnSync(process.execPath, [...options, elastic], { encoding: "utf8", timeout: 80_000 });
+    const { stdout } = spawnSync(process.execPath, [...options, elastic], { encoding: "utf8", timeout: 110_000 });
     expect(stdout).toBe("goes on with 1\n");
   },
 );

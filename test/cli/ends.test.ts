@@ -4,7 +4,7 @@ import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs"
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, inject, it, vi } from "vitest";
-import { cli, processesWith, withoutWaits } from "../support/run-command.js";
+import { cli, killAllWith, PATIENCE, processesWith, withoutWaits } from "../support/run-command.js";
 import { LOCAL_SHELL, script } from "../support/ssh.js";
 
 const programOf = (name: string): string => fileURLToPath(new URL(`programs/${name}`, import.meta.url));
@@ -16,9 +16,7 @@ const rsh = script(folder, "rsh", LOCAL_SHELL);
 function marked(): { mark: string; left: () => number[]; killAll: () => void } {
   const mark = `${process.pid}-${performance.now()}`;
   const left = () => processesWith("PAMIR_MARK", mark);
-  const killAll = () => {
-    for (const pid of left()) process.kill(pid, "SIGKILL");
-  };
+  const killAll = () => killAllWith("PAMIR_MARK", mark);
   return { mark, left, killAll };
 }
 
@@ -29,7 +27,7 @@ function runTwo(mark: string, ...args: string[]) {
   const [stdout, stderr] = files.map((file) => openSync(file, "w")) as [number, number];
   const { status } = spawnSync(process.execPath, [cli, "run", "-x", `PAMIR_MARK=${mark}`, ...args], {
     stdio: ["ignore", stdout, stderr],
-    timeout: 30_000,
+    timeout: PATIENCE,
   });
   for (const file of [stdout, stderr]) closeSync(file);
   const [said, complained] = files.map((file) => readFileSync(file, "utf8")) as [string, string];
@@ -45,7 +43,7 @@ const PROCESSES: readonly (readonly [string, readonly string[]])[] = [
   ["--hosts a,b", ["--hosts", "a,b", "--rsh", rsh]],
 ];
 
-describe.runIf(process.platform === "linux").each(PROCESSES)("%s", { timeout: 60_000 }, (_, way) => {
+describe.runIf(process.platform === "linux").each(PROCESSES)("%s", (_, way) => {
   it.each([
     ["exit", "own", 3],
     ["exit", "other", 3],
@@ -62,7 +60,7 @@ describe.runIf(process.platform === "linux").each(PROCESSES)("%s", { timeout: 60
         expect(stdout).toMatch(label === "" ? /\nno end$/ : /\n\[1\] no end\n$/);
         expect(stderr).toMatch(/^pamir: task 1 .*, the job ends(: .*)?\n$/);
         // The child of another group goes on, as it would behind a shell.
-        await vi.waitFor(() => expect(left()).toHaveLength(group === "own" ? 0 : 1), 5000);
+        await vi.waitFor(() => expect(left()).toHaveLength(group === "own" ? 0 : 1), PATIENCE);
       } finally {
         killAll();
       }

@@ -16,7 +16,7 @@ import { jsonOf, type Report, textOf } from "../../bench/perf/report.js";
 import { COLLECTIVE_TESTS } from "../../bench/perf/work.js";
 import { byEffort, sample } from "../support/effort.js";
 import { NATS_SERVER } from "../support/nats-server.js";
-import { processesWith } from "../support/run-command.js";
+import { killAllWith, PATIENCE, processesWith } from "../support/run-command.js";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -582,36 +582,32 @@ describe.runIf(process.platform === "linux")("pamir perf, ended by a signal whil
   it.each([
     ["SIGINT", ["--link", "udp", "--system", "pamir-udp"]],
     ["SIGTERM", ["--system", "pamir-processes"]],
-  ] as const)(
-    "%s, %j: no file and no process is left, and no file had the key",
-    async (signal, args) => {
-      const TMPDIR = mkdtempSync(join(inject("folder"), "perf-"));
-      const files = (): string[] =>
-        (readdirSync(TMPDIR, { recursive: true }) as string[]).filter((one) => /perf-/.test(one));
-      const processes = (): number[] => processesWith("TMPDIR", TMPDIR);
-      const child = spawn(process.execPath, [join(root, "dist/cli.js"), "perf", "--test", "am_lat", ...args], {
-        stdio: "inherit",
-        env: { ...process.env, TMPDIR },
-      });
-      const ended = once(child, "exit");
-      try {
-        // The tasks have met, and measure.
-        await vi.waitFor(() => expect(files().some((file) => file.endsWith("barrier"))).toBe(true), 30_000);
-        expect(processes().length).toBeGreaterThan(2);
-        expect(
-          files()
-            .map((file) => basename(file))
-            .filter((file) => /key/.test(file)),
-        ).toEqual([]);
-        child.kill(signal);
-        expect(await ended).toEqual([null, signal]);
-        await vi.waitFor(() => expect(processes()).toEqual([]), 10_000);
-        expect(files()).toEqual([]);
-      } finally {
-        for (const pid of processes()) process.kill(pid, "SIGKILL");
-        rmSync(TMPDIR, { recursive: true });
-      }
-    },
-    60_000,
-  );
+  ] as const)("%s, %j: no file and no process is left, and no file had the key", async (signal, args) => {
+    const TMPDIR = mkdtempSync(join(inject("folder"), "perf-"));
+    const files = (): string[] =>
+      (readdirSync(TMPDIR, { recursive: true }) as string[]).filter((one) => /perf-/.test(one));
+    const processes = (): number[] => processesWith("TMPDIR", TMPDIR);
+    const child = spawn(process.execPath, [join(root, "dist/cli.js"), "perf", "--test", "am_lat", ...args], {
+      stdio: "inherit",
+      env: { ...process.env, TMPDIR },
+    });
+    const ended = once(child, "exit");
+    try {
+      // The tasks have met, and measure.
+      await vi.waitFor(() => expect(files().some((file) => file.endsWith("barrier"))).toBe(true), PATIENCE);
+      expect(processes().length).toBeGreaterThan(2);
+      expect(
+        files()
+          .map((file) => basename(file))
+          .filter((file) => /key/.test(file)),
+      ).toEqual([]);
+      child.kill(signal);
+      expect(await ended).toEqual([null, signal]);
+      await vi.waitFor(() => expect(processes()).toEqual([]), PATIENCE);
+      expect(files()).toEqual([]);
+    } finally {
+      killAllWith("TMPDIR", TMPDIR);
+      rmSync(TMPDIR, { recursive: true });
+    }
+  });
 });

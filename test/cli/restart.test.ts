@@ -29,7 +29,7 @@ const WAYS: readonly (readonly [name: string, options: readonly string[], how: "
   ["--hosts a,b", ["--hosts", "a,b", "--rsh", rsh], "kill"],
 ];
 
-describe.each(isLinux ? WAYS : WAYS.slice(0, 1))("pamir run --restart, %s", { timeout: 60_000 }, (name, way, how) => {
+describe.each(isLinux ? WAYS : WAYS.slice(0, 1))("pamir run --restart, %s", (name, way, how) => {
   it("a task that fails goes on with a new number and its old rank; the others hear of it; nothing stays behind", () => {
     const mark = `${process.pid}-${performance.now()}`;
     const { status, stdout, stderr } = run(...way, "--restart", "3", "-x", `PAMIR_MARK=${mark}`, again, "2", how);
@@ -46,7 +46,7 @@ describe.each(isLinux ? WAYS : WAYS.slice(0, 1))("pamir run --restart, %s", { ti
       ["--restart", "1"],
       ["--restart", "9", "--spare", "1"],
     ]) {
-      const { status, stderr } = run(...way, ...options, "--timeout", "20", again, "9", "exit", "leave");
+      const { status, stderr } = run(...way, ...options, "--timeout", "60", again, "9", "exit", "leave");
       expect(stderr.match(/goes on as/g)).toHaveLength(1);
       expect(status).toBe(5);
     }
@@ -54,8 +54,8 @@ describe.each(isLinux ? WAYS : WAYS.slice(0, 1))("pamir run --restart, %s", { ti
 
   // A launcher has sent it to the first rank 0 of another host.
   it.skipIf(way.includes("--hosts"))("a new rank 0 reads standard input", () => {
-    const args = [cli, "run", ...way, "--restart", "1", "--timeout", "20", input, "count", "again"];
-    const { status, stdout } = spawnSync(process.execPath, args, { encoding: "utf8", input: "a", timeout: 60_000 });
+    const args = [cli, "run", ...way, "--restart", "1", "--timeout", "60", input, "count", "again"];
+    const { status, stdout } = spawnSync(process.execPath, args, { encoding: "utf8", input: "a", timeout: 110_000 });
     // Where rank 0 has its node's link, rank 1 is cut off: before or after its line it may be started again.
     const isCutOff = name === "--nodes 1" || name === "--hosts a:2";
     const rankOne = isCutOff ? /^(?:\[1\] 0 bytes, 0\n)?(?:\[3\] 0 bytes, 0\n)?$/ : /^\[1\] 0 bytes, 0\n$/;
@@ -67,7 +67,7 @@ describe.each(isLinux ? WAYS : WAYS.slice(0, 1))("pamir run --restart, %s", { ti
   });
 });
 
-describe.runIf(isLinux)("pamir run --restart, nodes", { timeout: 60_000 }, () => {
+describe.runIf(isLinux)("pamir run --restart, nodes", () => {
   it.each([
     ["--nodes", ["-n", "4", "--nodes", "2"]],
     ["--hosts", ["--hosts", "a:2,b:2", "--rsh", rsh]],
@@ -97,7 +97,7 @@ describe.runIf(isLinux)("pamir run --restart, nodes", { timeout: 60_000 }, () =>
 
   it("processes that share no memory, too: a link joins them", () => {
     const args = ["--no-addons", cli, "run", "-n", "2", "--processes", "2", "--restart", "3", again, "2", "exit"];
-    const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: "utf8", timeout: 60_000 });
+    const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: "utf8", timeout: 110_000 });
     expect(stderr).toContain("a link on loopback joins them instead");
     expect([status, stdout]).toEqual([0, '[0] {"told":[2,3],"reply":[3,1],"size":4}\n']);
   });
@@ -146,7 +146,7 @@ describe.runIf(isLinux)("pamir run --restart, nodes", { timeout: 60_000 }, () =>
 });
 
 // Of the ways that share memory, whose endpoints are limited; the text of a job that has no room comes before it starts.
-describe("pamir run --restart, more often than the job has numbers", { timeout: 60_000 }, () => {
+describe("pamir run --restart, more often than the job has numbers", () => {
   const ways = isLinux ? [[], ["--processes", "1"], ["--processes", "2"]] : [[]];
   it.each(ways.map((way) => [way.join(" ") || "threads", way] as const))(
     "%s: the default of --spare fits",

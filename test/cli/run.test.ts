@@ -9,7 +9,18 @@ import { describe, expect, inject, it, vi } from "vitest";
 import { PERMISSION } from "../api/run-program.js";
 import { byEffort, sample } from "../support/effort.js";
 import { expectIdle } from "../support/idle.js";
-import { app, cli, isGone, processesWith, run, saidBy } from "../support/run-command.js";
+import {
+  app,
+  cli,
+  isGone,
+  kill,
+  killAllWith,
+  PATIENCE,
+  processesWith,
+  run,
+  saidBy,
+  whenTaken,
+} from "../support/run-command.js";
 
 const WAYS: readonly (readonly string[])[] =
   process.platform === "linux" ? [[], ["--processes", "1"], ["--processes", "3"]] : [[]];
@@ -199,17 +210,18 @@ it.runIf(process.platform === "linux")(
     try {
       // Once it sleeps, it ignores the signals.
       const names = () => blocking().map((pid) => readFileSync(`/proc/${pid}/comm`, "latin1"));
-      await vi.waitFor(() => expect(names()).toEqual(["sleep\n"]), 20_000);
+      await vi.waitFor(() => expect(names()).toEqual(["sleep\n"]), PATIENCE);
       child.kill("SIGINT");
+      await whenTaken(child.pid as number, "SIGINT");
       await new Promise((resolve) => setTimeout(resolve, 100));
       expect(child.exitCode).toBe(null);
       child.kill("SIGINT");
       // A shell shows 130.
       expect(await closed).toBe("SIGINT");
-      await vi.waitFor(() => expect(blocking()).toEqual([]), 5000);
+      await vi.waitFor(() => expect(blocking()).toEqual([]), PATIENCE);
     } finally {
       child.kill("SIGKILL");
-      for (const pid of blocking()) process.kill(pid, "SIGKILL");
+      for (const pid of blocking()) kill(pid);
     }
   },
 );
@@ -267,9 +279,7 @@ describe.runIf(process.platform === "linux")("pamir run --detach", () => {
     });
   }
   const markOf = () => `${process.pid}-${performance.now()}`;
-  const killAll = (mark: string) => {
-    for (const pid of processesWith("PAMIR_MARK", mark)) process.kill(pid, "SIGKILL");
-  };
+  const killAll = (mark: string) => killAllWith("PAMIR_MARK", mark);
 
   /** So many processes of tasks, which have said their pids, are there, and sleep. */
   async function expectToGoOn(said: string, processes: number): Promise<void> {
@@ -342,10 +352,13 @@ describe.runIf(process.platform === "linux")("pamir run --detach", () => {
       for (const pid of pids) process.kill(pid, "SIGSTOP");
       // Two of the same would count as one, if they came before the first is handled.
       child.kill("SIGTERM");
-      if (apart > 0) await new Promise((resolve) => setTimeout(resolve, apart));
+      if (apart > 0) {
+        await whenTaken(child.pid as number, "SIGTERM");
+        await new Promise((resolve) => setTimeout(resolve, apart));
+      }
       child.kill("SIGINT");
       expect((await exit)[0]).toSatisfy((code) => code === 143 || (apart === 0 && code === 130));
-      await vi.waitFor(() => expect(pids.filter((pid) => !isGone(pid))).toEqual([]), 5000);
+      await vi.waitFor(() => expect(pids.filter((pid) => !isGone(pid))).toEqual([]), PATIENCE);
     } finally {
       killAll(mark);
     }
@@ -401,12 +414,11 @@ describe.runIf(process.platform === "linux")("pamir run --detach", () => {
           expect(pidfds).toBe(0);
         }
         // The system closes the output of a process before it has ended it.
-        await vi.waitFor(() => expect(pids.filter((pid) => !isGone(pid))).toEqual([]), 20_000);
+        await vi.waitFor(() => expect(pids.filter((pid) => !isGone(pid))).toEqual([]), PATIENCE);
       } finally {
         killAll(mark);
       }
     },
-    60_000,
   );
 
   it.each(["4", "2"])(
@@ -465,7 +477,6 @@ describe.runIf(process.platform === "linux")("pamir run --detach", () => {
         killAll(mark);
       }
     },
-    60_000,
   );
 });
 
@@ -522,7 +533,7 @@ describe.runIf(process.platform === "linux")("pamir run, a process for each task
       await once(child, "close");
       const pids = [...stdout.matchAll(/"pid":(\d+)/g)].map(([, pid]) => Number(pid));
       expect(pids).toHaveLength(3);
-      await vi.waitFor(() => expect(pids.every((pid) => isGone(pid))).toBe(true), 20_000);
+      await vi.waitFor(() => expect(pids.every((pid) => isGone(pid))).toBe(true), PATIENCE);
     },
   );
 });
@@ -549,9 +560,9 @@ it.runIf(process.platform === "linux").each(["2", "1"])(
       expect(tasks.size).toBe(Number(processes));
       for (const pid of started()) process.kill(pid, "SIGSTOP");
       child.kill("SIGKILL");
-      await vi.waitFor(() => expect(started().filter((pid) => tasks.has(pid))).toEqual([]), 20_000);
+      await vi.waitFor(() => expect(started().filter((pid) => tasks.has(pid))).toEqual([]), PATIENCE);
     } finally {
-      for (const pid of [child.pid as number, ...started()]) if (!isGone(pid)) process.kill(pid, "SIGKILL");
+      for (const pid of [child.pid as number, ...started()]) kill(pid);
     }
   },
 );

@@ -13,8 +13,8 @@ const tell = (/** @type {number} */ round) => {
   }
 };
 tell(0);
-context.advanceUntil(() => heard[0] === client.size, { timeout: 20_000 });
+context.advanceUntil(() => heard[0] === client.size, { timeout: 60_000 });
 tell(1);
-while (heard[1] < client.size) await context.progress({ timeout: 20_000 });
+while (heard[1] < client.size) await context.progress({ timeout: 60_000 });
 console.log(`heard all ${client.size}, blocked and not`);
-await client.close({ drain: true, timeout: 20_000 });
+await client.close({ drain: true, timeout: 60_000 });

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { isMainThread } from "node:worker_threads";
 import { attach, codecs, dispatchId, info, launch, SUCCESS } from "pamir";
 
-const PATIENCE = { timeout: 20_000 };
+const PATIENCE = { timeout: 60_000 };
 const LARGE = 4 * 1024 ** 2;
 const [HELLO, GO, SUM, PAYLOAD] = [1, 2, 3, 4];
 /** @type {import("pamir").DispatchId<[number, number], number>} */

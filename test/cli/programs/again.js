@@ -6,7 +6,7 @@ const [failures = "0", how = "exit", leave] = process.argv.slice(2);
 const client = await attach();
 const context = client.createContext();
 context.dispatch(1, () => Uint8Array.of(client.task, client.rank));
-const PATIENCE = { timeout: 20_000 };
+const PATIENCE = { timeout: 60_000 };
 if (client.rank === 0 && leave === "leave") console.log("rank 0 leaves");
 else if (client.rank === 0) {
   const told = [];

@@ -5,14 +5,18 @@ import { writeSync } from "node:fs";
 import { attach } from "pamir";
 
 const [what] = process.argv.slice(2);
+
+/** Blocks its thread for ever, and leaves the core to others. */
+const block = () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+
 if (what === "never" || (what === "stuck" && process.env.PMI_RANK === "1")) {
   console.log(JSON.stringify({ pid: process.pid }));
-  for (;;);
+  block();
 }
 if (what === "half" && process.env.PMI_RANK === "1") {
   // It begins to attach by descriptor 4 of its process, and goes no further.
   writeSync(4, "cmd=init pmi_version=1 pmi_subversion=1\n");
-  for (;;);
+  block();
 }
 const client = await attach();
 const context = client.createContext();
@@ -27,11 +31,11 @@ context.dispatch(2, () => {
 for (let to = 0; to < client.size; to++) {
   await context.sendWhenRoom({ to, dispatch: 1, payload: new Int32Array([client.task]) });
 }
-await context.progress({ timeout: 20_000 });
-while (came < client.size) await context.progress({ timeout: 20_000 });
+await context.progress({ timeout: 60_000 });
+while (came < client.size) await context.progress({ timeout: 60_000 });
 // What task 1 has sent would go with it, as far as it has not arrived.
 if (client.size > 1) context.sendImmediate(1, 2, null, new Int32Array(1));
-while (client.task === 1 && heard < client.size) await context.progress({ timeout: 20_000 });
+while (client.task === 1 && heard < client.size) await context.progress({ timeout: 60_000 });
 // Before the test hears of this task, and sends it a signal.
 if (process.env.PAMIR_X === "stubborn" && client.task === 1) process.on("SIGTERM", () => {});
 console.log(

@@ -5,7 +5,7 @@ import { attach } from "pamir";
 
 const client = await attach();
 const context = client.createContext();
-const PATIENCE = { timeout: 20_000 };
+const PATIENCE = { timeout: 60_000 };
 /** @param {number} task */
 const ask = (task) => context.call(client.endpoint(task), 1, null, PATIENCE);
 let isOver = false;

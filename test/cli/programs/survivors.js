@@ -10,7 +10,7 @@ const dying = /** @type {string} */ (order).split(",").map(Number);
 /** Index of JOB.heapLock in the words of the memory: the map begins at 64 KiB (MAP_BASE in assembly/layout/job.ts). */
 const HEAP_LOCK = 65_536 / 4 + 64;
 const [CHECKED, NEVER] = [1, 2];
-const PATIENCE = 30_000;
+const PATIENCE = 60_000;
 /** Milliseconds. */
 const LATE = 100;
 /** Bytes of a transfer that is the engine thread's, if there is one. */

@@ -5,7 +5,7 @@ import { attach, EAGAIN, SHUTDOWN } from "pamir";
 
 const [DATA, COUNT, LEAVE] = [1, 2, 3];
 const NUMBERS = 2000;
-const PATIENCE = { timeout: 30_000 };
+const PATIENCE = { timeout: 60_000 };
 const client = await attach();
 const context = client.createContext();
 const die = () => process.kill(process.pid, "SIGKILL");
