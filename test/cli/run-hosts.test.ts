@@ -29,9 +29,17 @@ async function allGone(pids: readonly number[]): Promise<void> {
   while (!pids.every(isGone)) await new Promise((resolve) => setTimeout(resolve, 20));
 }
 
-/** How a process ends, if that is before the 5 s are over in which tasks may end after SIGTERM. */
-function withoutGrace<End>(closed: Promise<End>): Promise<End | "late"> {
-  return Promise.race([closed, new Promise<"late">((resolve) => setTimeout(resolve, 4000, "late"))]);
+/**
+ * How a process ends, if that is before the 5 s are over in which tasks may end after SIGTERM. A busy machine may take as long for
+ * an end that waits for nothing: the best of some attempts.
+ */
+async function withoutGrace<End>(attempt: () => Promise<{ readonly closed: Promise<End> }>): Promise<End | "late"> {
+  for (let left = 4; ; left--) {
+    const { closed } = await attempt();
+    const how = await Promise.race([closed, new Promise<"late">((resolve) => setTimeout(resolve, 4000, "late"))]);
+    if (how !== "late" || left === 0) return how;
+    await closed;
+  }
 }
 
 /** Starts `pamir run` with a program whose tasks hang, once all of them have said their numbers. */
@@ -74,7 +82,7 @@ function hostsOf(tasks: number, nodes: number, last = "one"): string[] {
 }
 
 const installed = WAYS.filter(([name]) => SSHD !== undefined || !name.includes("ssh"));
-describe.skipIf(!isLinux).each(installed)("pamir run %s", { timeout: 60_000 }, (_, options) => {
+describe.skipIf(!isLinux).each(installed)("pamir run %s", (_, options) => {
   it.each([
     [1, 4],
     [2, 4],
@@ -137,8 +145,8 @@ describe.skipIf(!isLinux).each(installed)("pamir run %s", { timeout: 60_000 }, (
   });
 
   it("a task that never attaches: after --start-timeout the job ends, and names it", () => {
-    const { status, stdout, stderr } = run(...options(4, 2), "--start-timeout", "4", app, "stuck");
-    expect(stderr).toBe("pamir run: task 1 did not attach within 4 s (--start-timeout): the job ends\n");
+    const { status, stdout, stderr } = run(...options(4, 2), "--start-timeout", "10", app, "stuck");
+    expect(stderr).toBe("pamir run: task 1 did not attach within 10 s (--start-timeout): the job ends\n");
     expect(status).toBe(124);
     expect(isGone((JSON.parse(stdout.replace("[1] ", "")) as { pid: number }).pid)).toBe(true);
   });
@@ -152,8 +160,10 @@ describe.skipIf(!isLinux).each(installed)("pamir run %s", { timeout: 60_000 }, (
         timeout: 60_000,
         env: { ...process.env, PAMIR_START_TIMEOUT },
       });
-    const late = given("4");
-    expect(late.stderr).toBe("pamir run: task 1 did not attach within 4 s (--start-timeout): the job ends\n");
+    const late = given("10");
+    expect(withoutWaits(late.stderr)).toBe(
+      "pamir run: task 1 did not attach within 10 s (--start-timeout): the job ends\n",
+    );
     expect(late.status).toBe(124);
     const wrong = given("soon");
     expect(wrong.stderr).toMatch(/^pamir: PAMIR_START_TIMEOUT is "soon", not a number of seconds up to 2,000,000\n$/);
@@ -213,14 +223,15 @@ describe.skipIf(!isLinux).each(installed)("pamir run %s", { timeout: 60_000 }, (
 it.runIf(isLinux).each([
   ["before attach()", "stuck"],
   ["within attach()", "half"],
-])("pamir run --nodes names a task that stops %s, while others wait for it", { timeout: 60_000 }, (_, what) => {
-  const args = [cli, "run", "-n", "2", "--nodes", "2", "--start-timeout", "7", app, what];
-  const { status, stderr } = spawnSync(process.execPath, args, { encoding: "utf8", timeout: 50_000 });
-  expect(stderr).toContain("pamir run: for 5 s, the others wait for task 1 to attach\n");
+])("pamir run --nodes names a task that stops %s, while others wait for it", (_, what) => {
+  const args = [cli, "run", "-n", "2", "--nodes", "2", "--start-timeout", "12", app, what];
+  const { status, stderr } = spawnSync(process.execPath, args, { encoding: "utf8", timeout: 110_000 });
+  // It is the first of them where the others have attached within 5 s.
+  expect(stderr).toMatch(/^pamir run: for \d+ s, the others wait for task 1 to attach$/m);
   expect(status).toBe(124);
 });
 
-describe.skipIf(!isLinux)("pamir run --hosts", { timeout: 60_000 }, () => {
+describe.skipIf(!isLinux)("pamir run --hosts", () => {
   it("hosts with different numbers of tasks; a host file in both spellings; --ppn", () => {
     const file = join(folder, "hostfile");
     writeFileSync(file, "# two hosts\na slots=3 # three\nb:2\n");
@@ -275,7 +286,7 @@ describe.skipIf(!isLinux)("pamir run --hosts", { timeout: 60_000 }, () => {
     expect({ status, stdout }).toEqual({ status: 2, stdout: "" });
   });
 
-  it("a host that does not resolve, and one that refuses the key", { timeout: 30_000 }, () => {
+  it("a host that does not resolve, and one that refuses the key", () => {
     if (sshd === undefined) return;
     const { status, stderr } = run("--hosts", "no-such-host.invalid", "--rsh", sshd.rsh, app);
     expect(stderr).toMatch(
@@ -288,8 +299,8 @@ describe.skipIf(!isLinux)("pamir run --hosts", { timeout: 60_000 }, () => {
 
   it("a host that never answers is named, with what was tried, and nothing of it stays behind", () => {
     const shell = script(folder, "silent", `echo $$ > ${folder}/silent-shell; exec sleep 1000`);
-    const { status, stderr } = run("--hosts", "localhost,far", "--rsh", `${shell} -x`, "--start-timeout", "3", app);
-    expect(stderr.trim()).toBe(`pamir: no answer from host far: tried by ${shell} -x, for 3 s (--start-timeout)`);
+    const { status, stderr } = run("--hosts", "localhost,far", "--rsh", `${shell} -x`, "--start-timeout", "10", app);
+    expect(stderr.trim()).toBe(`pamir: no answer from host far: tried by ${shell} -x, for 10 s (--start-timeout)`);
     expect(status).toBe(2);
     expect(isGone(Number(readFileSync(join(folder, "silent-shell"), "utf8")))).toBe(true);
   });
@@ -303,13 +314,23 @@ describe.skipIf(!isLinux)("pamir run --hosts", { timeout: 60_000 }, () => {
 
   it("while a host is awaited, it is named every five seconds; a signal ends the wait", async () => {
     const shell = script(folder, "waiting", `echo $$ > ${folder}/waiting-shell; exec sleep 1000`);
-    const child = spawn(process.execPath, [cli, "run", "--hosts", "localhost,far", "--rsh", shell, app]);
-    started.add(child);
-    const closed = new Promise((resolve) => child.on("close", resolve));
-    const text = await new Promise<string>((resolve) => child.stderr.once("data", (bytes) => resolve(`${bytes}`)));
-    expect(text).toBe("pamir run: for 5 s, this job waits for host far to answer\n");
-    child.kill("SIGTERM");
-    expect(await withoutGrace(closed)).toBe(143);
+    const attempt = async () => {
+      const child = spawn(process.execPath, [cli, "run", "--hosts", "localhost,far", "--rsh", shell, app]);
+      started.add(child);
+      const closed = new Promise((resolve) => child.on("close", resolve));
+      let text = "";
+      // A busy machine may not have heard of localhost within the first five seconds.
+      await new Promise<void>((resolve) => {
+        child.stderr.on("data", (bytes) => {
+          text += bytes;
+          if (/waits for host far to answer\n$/.test(text)) resolve();
+        });
+      });
+      expect(text).toMatch(/^(?:pamir run: for \d*[05] s, this job waits for .* to answer\n)+$/);
+      child.kill("SIGTERM");
+      return { closed };
+    };
+    expect(await withoutGrace(attempt)).toBe(143);
     expect(isGone(Number(readFileSync(join(folder, "waiting-shell"), "utf8")))).toBe(true);
   });
 
@@ -326,18 +347,22 @@ describe.skipIf(!isLinux)("pamir run --hosts", { timeout: 60_000 }, () => {
     "after a host that never %s, pamir run waits for nothing, also if its input is open",
     async (_, lines, to, text) => {
       const shell = script(folder, "faulty", lines);
-      // The pipe of its standard input stays open.
-      const child = spawn(process.execPath, [cli, "run", "--hosts", to, "--rsh", shell, app, "hang"]);
-      started.add(child);
-      const closed = new Promise((resolve) => child.on("close", resolve));
       let stderr = "";
-      await new Promise<void>((resolve) => {
-        child.stderr.on("data", (bytes) => {
-          stderr += bytes;
-          if (withoutWaits(stderr).endsWith("\n")) resolve();
+      const attempt = async () => {
+        // The pipe of its standard input stays open.
+        const child = spawn(process.execPath, [cli, "run", "--hosts", to, "--rsh", shell, app, "hang"]);
+        started.add(child);
+        const closed = new Promise((resolve) => child.on("close", resolve));
+        stderr = "";
+        await new Promise<void>((resolve) => {
+          child.stderr.on("data", (bytes) => {
+            stderr += bytes;
+            if (withoutWaits(stderr).endsWith("\n")) resolve();
+          });
         });
-      });
-      expect(await withoutGrace(closed)).toBe(2);
+        return { closed };
+      };
+      expect(await withoutGrace(attempt)).toBe(2);
       expect(withoutWaits(stderr)).toMatch(text);
     },
   );
@@ -350,7 +375,7 @@ describe.skipIf(!isLinux)("pamir run --hosts", { timeout: 60_000 }, () => {
       `if [ "$1" = dies ]; then timeout -s KILL 2 sh -c "$2"; touch ${gone}; exit 3; fi
        until [ -e ${gone} ]; do sleep 0.1; done; sleep 0.5; exec sh -c "$2"`,
     );
-    const { status, stdout, stderr } = run("--hosts", "dies,slow", "--rsh", shell, "--start-timeout", "8", app);
+    const { status, stdout, stderr } = run("--hosts", "dies,slow", "--rsh", shell, "--start-timeout", "30", app);
     // sh may say that it was killed, too.
     expect(stderr).toMatch(/^pamir: host dies: .*dies ended with exit code 3(; Killed)?\n$/);
     expect({ status, stdout }).toEqual({ status: 2, stdout: "" });
@@ -376,7 +401,7 @@ describe.skipIf(!isLinux)("pamir run --hosts", { timeout: 60_000 }, () => {
 
 const isBefore24 = Number(process.versions.node.split(".")[0]) < 24;
 
-describe.skipIf(!isLinux)("pamir run, too few descriptors", { timeout: 60_000 }, () => {
+describe.skipIf(!isLinux)("pamir run, too few descriptors", () => {
   it.each([
     [40, "-n 30 --nodes 2", /^pamir: task \d+ can't be started: /],
     [40, "--hosts localhost:30", /^pamir: host localhost: task \d+ can't be started: /],
@@ -387,7 +412,7 @@ describe.skipIf(!isLinux)("pamir run, too few descriptors", { timeout: 60_000 },
   ] as const)("%i, %s: all tasks end, and one line says why", async (most, options, text) => {
     const mark = `${process.pid}-${performance.now()}`;
     const line = `ulimit -n ${most}; exec "$0" "${cli}" run ${options} -x PAMIR_MARK=${mark} "${app}" hang`;
-    const { status, stderr } = spawnSync("sh", ["-c", line, process.execPath], { encoding: "utf8", timeout: 50_000 });
+    const { status, stderr } = spawnSync("sh", ["-c", line, process.execPath], { encoding: "utf8", timeout: 110_000 });
     const code = "PAMIR_DESCRIPTORS";
     const why = `all ${most} descriptors that this process may have are in use: raise ulimit -n, or start fewer`;
     const what = options === "-n 8" ? "tasks" : "processes";
@@ -405,12 +430,13 @@ it
     ["-n 2", "-n 2 --processes 1", "-n 2 --processes 2", "-n 2 --processes 2 --detach", "-n 2 --nodes 2"].flatMap(
       (way) => [20, 22, 23, 24, 25, 26, 27, 28, 32, 36].map((most) => [way, most] as const),
     ),
-  )("pamir run %s, with %i descriptors: runs, or says in lines why not", { timeout: 60_000 }, (options, most) => {
+  )("pamir run %s, with %i descriptors: runs, or says in lines why not", (options, most) => {
   const line = `ulimit -n ${most}; exec "$0" "${cli}" run ${options} "${app}"`;
-  const { status, stdout, stderr } = spawnSync("sh", ["-c", line, process.execPath], {
+  const { status, stdout, ...ended } = spawnSync("sh", ["-c", line, process.execPath], {
     encoding: "utf8",
-    timeout: 50_000,
+    timeout: 110_000,
   });
+  const stderr = withoutWaits(ended.stderr);
   if (status === 0) {
     expect(most).toBeGreaterThan(22);
     expect(stdout.match(/"task":/g)).toHaveLength(2);
@@ -430,25 +456,21 @@ it
 });
 
 // Which part finds none depends on the number: the monitor's thread, koffi, a process.
-it.runIf(isLinux).each([3, 4, 5, 6, 7, 8, 10])(
-  "launch() with %i free descriptors says what is short",
-  { timeout: 60_000 },
-  (free) => {
-    const few = app.replace("app.js", "few-descriptors.mjs");
-    const line = `ulimit -n 45; exec "$0" "${few}" ${free}`;
-    const { stdout, stderr } = spawnSync("sh", ["-c", line, process.execPath], { encoding: "utf8", timeout: 50_000 });
-    expect(stderr).toBe("");
-    const errors = JSON.parse(stdout) as string[];
-    expect(errors.length).toBeGreaterThan(0);
-    for (const error of errors) expect(error).toMatch(/raise ulimit -n.* \(PAMIR_DESCRIPTORS\)$/);
-  },
-);
+it.runIf(isLinux).each([3, 4, 5, 6, 7, 8, 10])("launch() with %i free descriptors says what is short", (free) => {
+  const few = app.replace("app.js", "few-descriptors.mjs");
+  const line = `ulimit -n 45; exec "$0" "${few}" ${free}`;
+  const { stdout, stderr } = spawnSync("sh", ["-c", line, process.execPath], { encoding: "utf8", timeout: 110_000 });
+  expect(stderr).toBe("");
+  const errors = JSON.parse(stdout) as string[];
+  expect(errors.length).toBeGreaterThan(0);
+  for (const error of errors) expect(error).toMatch(/raise ulimit -n.* \(PAMIR_DESCRIPTORS\)$/);
+});
 
 /** Runs a command as a user who has no other processes: root has no limit of them. */
 const asNobody = ["--reuid=54321", "--clear-groups"];
 const hasOtherUsers = isLinux && spawnSync("setpriv", [...asNobody, "prlimit", process.execPath, cli]).status === 2;
 
-describe.runIf(hasOtherUsers)("pamir run, too few processes", { timeout: 60_000 }, () => {
+describe.runIf(hasOtherUsers)("pamir run, too few processes", () => {
   it.each([
     ["-n 30 --nodes 2", /^pamir: task \d+ can't be started: /],
     ["--hosts localhost:30", /^pamir: host localhost: task \d+ can't be started: /],
@@ -456,7 +478,7 @@ describe.runIf(hasOtherUsers)("pamir run, too few processes", { timeout: 60_000 
     ["-n 30 --processes 29", /^pamir: task \d+ is lost, the job ends: its process can't be started: /],
   ] as const)("%s: the text names the limit", (options, text) => {
     const command = ["prlimit", "--nproc=25", process.execPath, cli, "run", ...options.split(" "), app, "hang"];
-    const { status, stderr } = spawnSync("setpriv", [...asNobody, ...command], { encoding: "utf8", timeout: 50_000 });
+    const { status, stderr } = spawnSync("setpriv", [...asNobody, ...command], { encoding: "utf8", timeout: 110_000 });
     const [line = ""] = stderr.split("\n").filter((one) => text.test(one));
     expect(line.replace(text, "")).toBe(
       "the system starts no more processes: a user may have 25 processes and threads (ulimit -u), and a cgroup may allow fewer: raise that, or start fewer processes (PAMIR_NO_PROCESSES)",
@@ -478,8 +500,10 @@ it.runIf(hasOtherUsers).each([
     writeFileSync(file, "");
     chmodSync(file, 0);
     const command = [process.execPath, cli, "run", ...options.split(" "), file];
-    const { status, stderr } = spawnSync("setpriv", [...asNobody, ...command], { encoding: "utf8", timeout: 50_000 });
-    expect(stderr).toMatch(/^pamir: .*the task module .*secret.js can't be read: EACCES: .* \(PAMIR_ENTRY\)\n$/);
+    const { status, stderr } = spawnSync("setpriv", [...asNobody, ...command], { encoding: "utf8", timeout: 110_000 });
+    expect(withoutWaits(stderr)).toMatch(
+      /^pamir: .*the task module .*secret.js can't be read: EACCES: .* \(PAMIR_ENTRY\)\n$/,
+    );
     expect(status).toBe(2);
   } finally {
     rmSync(open, { recursive: true });
@@ -496,8 +520,8 @@ it.runIf(isLinux && isBefore24).each([
   [`--hosts localhost:1,other:1 --rsh ${rsh}`, 20_000_000],
 ])("pamir run %s, too few addresses: the text names the limit, once", (options, kibibytes) => {
   const line = `ulimit -v ${kibibytes}; exec "$0" "${cli}" run ${options} "${app}"`;
-  const { status, stderr } = spawnSync("sh", ["-c", line, process.execPath], { encoding: "utf8", timeout: 50_000 });
-  expect(stderr).toMatch(
+  const { status, stderr } = spawnSync("sh", ["-c", line, process.execPath], { encoding: "utf8", timeout: 110_000 });
+  expect(withoutWaits(stderr)).toMatch(
     /^pamir: (?:host \w+: )?this host refuses .*10 GiB of addresses .*\(see ulimit -v\): raise it (?:to at least|by) \d{7,}.* \(PAMIR_MEMORY\)\n$/,
   );
   expect(status).toBe(2);
@@ -508,7 +532,7 @@ it.runIf(isLinux && isBefore24).each(["-n 2 --nodes 2", "-n 4 --nodes 2 --top"])
   (options) => {
     const [limit] = /ulimit -v \d+/.exec(readFileSync("docs/sizing.md", "utf8")) as RegExpExecArray;
     const line = `${limit}; exec "$0" "${cli}" run ${options} "${app}"`;
-    const { status, stderr } = spawnSync("sh", ["-c", line, process.execPath], { encoding: "utf8", timeout: 50_000 });
+    const { status, stderr } = spawnSync("sh", ["-c", line, process.execPath], { encoding: "utf8", timeout: 110_000 });
     expect({ status, stderr: withoutWaits(stderr) }).toEqual({ status: 0, stderr: "" });
   },
 );
@@ -517,7 +541,7 @@ describe.runIf(isLinux)("without WebAssembly, by node --jitless", () => {
   /** Runs it, and leaves V8's own warnings out. */
   function jitless(...args: string[]) {
     const command = ["--jitless", cli, "run", ...args];
-    const { status, stdout, stderr } = spawnSync(process.execPath, command, { encoding: "utf8", timeout: 50_000 });
+    const { status, stdout, stderr } = spawnSync(process.execPath, command, { encoding: "utf8", timeout: 110_000 });
     return { status, stdout, stderr: withoutWaits(stderr).replace(/^.*Warning: disabling flag .*\n/gm, "") };
   }
 
