@@ -170,12 +170,12 @@ describe.skipIf(NATS_SERVER === undefined)(
       ]);
       const twice = await startLauncher(url, job, ["--nodes", "2", "-n", "2", "--spare", "1", app]).ended;
       expect([twice.status, twice.err]).toEqual([2, expect.stringContaining("all of its nodes are there")]);
-      const refused = await startLauncher(url, none, ["--later", "--start-timeout", "3", app]).ended;
+      const refused = await startLauncher(url, none, ["--later", "--start-timeout", "8", app]).ended;
       expect(refused.status).toBe(2);
       expect(refused.err).toMatch(
-        /no task could come within 3 s; awaited was a steward of the job: .* \(PAMIR_TIMEDOUT\)/,
+        /no task could come within 8 s; awaited was a steward of the job: .* \(PAMIR_TIMEDOUT\)/,
       );
-      const key = await startLauncher(url, job, ["--later", "--start-timeout", "3", app], {
+      const key = await startLauncher(url, job, ["--later", "--start-timeout", "20", app], {
         PAMIR_KEY_FILE: keyFile(2),
       }).ended;
       expect(key.err).toContain(`a job named ${job} is there with another key than this task`);
@@ -286,7 +286,8 @@ describe.skipIf(NATS_SERVER === undefined)(
       connection.subscribe(`pamir.${job}.b.>`, { callback: (_, { subject }) => void met.push(subject) });
       await connection.flush();
       const tasks = nodes.flatMap(({ child }) => tasksOf(child.pid as number));
-      for (const task of tasks) process.kill(task, "SIGKILL");
+      // Stopped first: neither may hear of the other's end.
+      for (const signal of ["SIGSTOP", "SIGKILL"]) for (const task of tasks) process.kill(task, signal);
       const ends = await endsOf(nodes);
       await connection.close();
       expect([ends.map(({ status }) => status), met]).toEqual([[137, 137], []]);

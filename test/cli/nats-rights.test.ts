@@ -44,7 +44,7 @@ async function refused(url: string, env: Readonly<Record<string, string>> = {}, 
 
 const hasServer = NATS_SERVER !== undefined;
 
-describe.skipIf(!hasServer)("rights", { timeout: 60_000, concurrent: true }, () => {
+describe.skipIf(!hasServer)("rights", { concurrent: true }, () => {
   const user = (name: string, permissions: string): string =>
     `{ user: ${name}, password: secret, permissions: { ${permissions} } }`;
   const serverFor = (...users: string[]) => serverWith(`authorization { users: [ ${users.join(", ")} ] }`);
@@ -166,7 +166,7 @@ describe.skipIf(!hasServer)(
   },
 );
 
-describe.skipIf(!hasServer)("credentials", { timeout: 60_000, concurrent: true }, () => {
+describe.skipIf(!hasServer)("credentials", { concurrent: true }, () => {
   const account = nkeys.createAccount();
   /** A file of credentials. */
   function fileOf(name: string, issuer: nkeys.KeyPair, mode = 0o400): string {
@@ -195,7 +195,7 @@ describe.skipIf(!hasServer)("credentials", { timeout: 60_000, concurrent: true }
   });
 });
 
-describe.skipIf(!hasServer || !OPENSSL)("TLS", { timeout: 60_000, concurrent: true }, () => {
+describe.skipIf(!hasServer || !OPENSSL)("TLS", { concurrent: true }, () => {
   const own =
     hasServer && OPENSSL
       ? certificates(join(inject("folder"), "tls-own"), "IP:127.0.0.1")

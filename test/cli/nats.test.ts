@@ -45,7 +45,10 @@ describe.skipIf(NATS_SERVER === undefined)("one server", { timeout: 120_000, con
     };
     const ended = await Promise.all(
       ["a", "b", "c"].map(async (node) => {
-        const child = spawn(process.execPath, [TRAFFIC, "100"], { env: { ...env, PAMIR_NODE: node }, timeout: 60_000 });
+        const child = spawn(process.execPath, [TRAFFIC, "100"], {
+          env: { ...env, PAMIR_NODE: node },
+          timeout: 110_000,
+        });
         const [out, err] = await Promise.all([text(child.stdout), text(child.stderr)]);
         return { out, err };
       }),
@@ -88,22 +91,22 @@ describe.skipIf(NATS_SERVER === undefined)("one server", { timeout: 120_000, con
 
   it("nodes that were started differently are refused, and say how", async () => {
     const job = newJob();
-    const timeout = ["--start-timeout", "6"];
+    const timeout = ["--start-timeout", "15"];
     const first = startLauncher(url, job, ["--nodes", "2", "-n", "2", ...timeout, app]);
-    await delay(1000);
+    await said(first.child, "waits for the other nodes; there are 1 of 2", "stderr");
     const other = await startLauncher(url, job, ["--nodes", "3", "-n", "3", ...timeout, app]).ended;
     expect(other.status).toBe(2);
     expect(other.err).toMatch(/: the number of nodes is "3" on ".*", and "2" on ".*" \(PAMIR_BOOTSTRAP\)\n$/);
     const missing = await first.ended;
     expect(missing.status).toBe(2);
     expect(missing.err).toMatch(
-      /2 nodes did not meet within 6 s; there are 1 of 2 nodes of job .* \(PAMIR_TIMEDOUT\)\n$/,
+      /2 nodes did not meet within 15 s; there are 1 of 2 nodes of job .* \(PAMIR_TIMEDOUT\)\n$/,
     );
   });
 
   it("jobs of one name with different keys do not mix, and say so", async () => {
     const job = newJob();
-    const args = ["--nodes", "2", "-n", "2", "--start-timeout", "4", app];
+    const args = ["--nodes", "2", "-n", "2", "--start-timeout", "15", app];
     const ended = await Promise.all([
       startLauncher(url, job, args).ended,
       startLauncher(url, job, args, { PAMIR_KEY_FILE: keyFile(2) }).ended,
@@ -136,7 +139,7 @@ describe.skipIf(NATS_SERVER === undefined)("one server", { timeout: 120_000, con
 
   it("a node too many gets none of the others' numbers", async () => {
     const job = newJob();
-    const args = ["--nodes", "2", "-n", "2", "--start-timeout", "5", app];
+    const args = ["--nodes", "2", "-n", "2", "--start-timeout", "20", app];
     const ended = await Promise.all([0, 1, 2].map(() => startLauncher(url, job, args).ended));
     expect(ended.map(({ status }) => status).sort()).toEqual([0, 0, 2]);
     expect(ended.map(({ err }) => err).join("")).toMatch(
@@ -233,12 +236,12 @@ describe.skipIf(NATS_SERVER === undefined)("a server with little room for slow r
   });
 });
 
-describe.skipIf(NATS_SERVER === undefined)("servers that refuse", { timeout: 60_000, concurrent: true }, () => {
+describe.skipIf(NATS_SERVER === undefined)("servers that refuse", { concurrent: true }, () => {
   async function refusedBy(config: string, env: Record<string, string> = {}, user = ""): Promise<string> {
     const server = await NatsServer.start({ config });
     try {
       const url = server.url.replace("nats://", `nats://${user}`);
-      const { status, err } = await startLauncher(url, newJob(), ["--nodes", "2", "--start-timeout", "5", app], env)
+      const { status, err } = await startLauncher(url, newJob(), ["--nodes", "2", "--start-timeout", "60", app], env)
         .ended;
       expect(status).toBe(2);
       return err;

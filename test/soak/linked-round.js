@@ -4,7 +4,6 @@
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -12,7 +11,7 @@ import { makeShared } from "../api/tasks/flags.js";
 import { randomFrom } from "../api/tasks/random.js";
 import { fateOf } from "./draw.js";
 import { ALONE, Book, FAILURES, LEAVE, STOP, STRUCK } from "./model.js";
-import { Servers } from "./servers.js";
+import { freePorts, Servers } from "./servers.js";
 
 /** Milliseconds between two looks. */
 const LOOK_MS = 10;
@@ -22,15 +21,6 @@ const SILENCE_MS = 10_000;
 const SERVERS_SILENCE_MS = 40_000;
 /** How processes of each end have ended: an exit code, or a signal. @type {Partial<Record<import("./draw.js").End, number | string>>} */
 const CODES = { killed: "SIGKILL", exit: 9 };
-
-/** A port that is free. @returns {Promise<number>} */
-async function freePort() {
-  const server = createServer();
-  await new Promise((resolve) => server.listen(0, "127.0.0.1", () => resolve(undefined)));
-  const { port } = /** @type {import("node:net").AddressInfo} */ (server.address());
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
 
 /** @param {import("./draw.js").Round} round @returns {Promise<import("./round.js").Outcome>} */
 export async function runLinkedRound(round) {
@@ -43,6 +33,7 @@ export async function runLinkedRound(round) {
   writeFileSync(keyFile, randomBytes(32).toString("hex"), { mode: 0o600 });
   const { laneBytes, heapBytes, fifos, slots, kernels, nats } = round;
   const servers = nats === undefined ? undefined : await Servers.start();
+  const [port] = await freePorts(1);
   const options = {
     contexts: contexts + 1,
     laneBytes,
@@ -56,7 +47,7 @@ export async function runLinkedRound(round) {
   const env = {
     ...process.env,
     PAMIR_SIZE: `${tasks}`,
-    PAMIR_RENDEZVOUS: `127.0.0.1:${await freePort()}`,
+    PAMIR_RENDEZVOUS: `127.0.0.1:${port}`,
     PAMIR_KEY_FILE: keyFile,
     PAMIR_OPTIONS: JSON.stringify(options),
     ...(servers && { PAMIR_NATS: servers.urls, PAMIR_NATS_DIRECT: nats?.isDirect ? "1" : "0" }),

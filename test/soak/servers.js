@@ -1,6 +1,7 @@
 // @ts-check
 // A cluster of NATS servers of a round, which are killed, stopped, and started again at times that the seed draws.
 import { spawn, spawnSync } from "node:child_process";
+import { randomInt } from "node:crypto";
 import { createServer } from "node:net";
 
 /** Servers of a cluster. */
@@ -35,13 +36,25 @@ export function drawDisturbances(below, milliseconds) {
   });
 }
 
-/** Ports that are free, at once. @param {number} count */
-async function freePorts(count) {
-  const servers = Array.from({ length: count }, () => createServer().listen(0, "127.0.0.1"));
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.once("listening", resolve))));
-  const ports = servers.map((server) => /** @type {import("node:net").AddressInfo} */ (server.address()).port);
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
+/** From where ports are taken: systems give none of them to sockets that name no port, as those of all tasks do. */
+const [FIRST_PORT, PORTS_END] = [16_384, 32_768];
+
+/** Ports that are free, each of them another one. @param {number} count @returns {Promise<number[]>} */
+export async function freePorts(count) {
+  /** @type {Set<number>} */
+  const ports = new Set();
+  while (ports.size < count) {
+    const port = randomInt(FIRST_PORT, PORTS_END);
+    const server = createServer();
+    const isFree = new Promise((resolve) =>
+      server.once("error", () => resolve(false)).once("listening", () => resolve(true)),
+    );
+    server.listen(port, "127.0.0.1");
+    if (!(await isFree)) continue;
+    ports.add(port);
+    await new Promise((resolve) => server.close(resolve));
+  }
+  return [...ports];
 }
 
 export class Servers {

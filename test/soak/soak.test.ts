@@ -5,7 +5,7 @@ import { Book, FAULTS } from "./model.js";
 import { expectClean, soak } from "./support.js";
 
 describe("npm run soak", () => {
-  it("collective operations of tasks that end come to their results, or to SHUTDOWN", { timeout: 150_000 }, () => {
+  it("collective operations of tasks that end come to their results, or to SHUTDOWN", { timeout: 420_000 }, () => {
     const options = ["--only", "collectives", "--seed", `${SEED >>> 1}`, "--seconds", "1"];
     const { operations, kills } = expectClean([
       "--minutes",
@@ -16,7 +16,7 @@ describe("npm run soak", () => {
     expect(kills).toBeGreaterThan(0);
   });
 
-  it("more tasks than cores: calls, streams and barriers while tasks end", { timeout: 150_000 }, () => {
+  it("more tasks than cores: calls, streams and barriers while tasks end", { timeout: 420_000 }, () => {
     const { operations, kills } = expectClean([
       "--minutes",
       "0.05",
@@ -30,7 +30,7 @@ describe("npm run soak", () => {
     expect(kills).toBeGreaterThan(0);
   });
 
-  it("goes on until its time is over, and tells what it has seen", { timeout: 150_000 }, () => {
+  it("goes on until its time is over, and tells what it has seen", { timeout: 420_000 }, () => {
     const { operations } = expectClean(["--minutes", "0.05", "--seed", "5", "--seconds", "1"]);
     expect(operations).toBeGreaterThan(100);
   });
@@ -48,7 +48,7 @@ describe("npm run soak", () => {
 
   it.each(Object.entries(FAULTS))(
     "is not blind: a fault that is injected, %s, is %s",
-    { timeout: 150_000 },
+    { timeout: 420_000 },
     (fault, name) => {
       const options = ["--only", "traffic", "--round", "3", "--seed", "5", "--seconds", "60", "--tasks", "2"];
       if (name === "hung") options.push("--patience", "4");

@@ -9,7 +9,7 @@ export function soak(args: readonly string[], env: Record<string, string> = {}) 
   const { status, stdout, stderr } = spawnSync(process.execPath, ["test/soak/soak.mjs", ...args], {
     encoding: "utf8",
     env: { ...process.env, ...env },
-    timeout: 120_000,
+    timeout: 400_000,
   });
   return { status, stdout, stderr };
 }

@@ -5,6 +5,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { freePort } from "./free-port.js";
 
 /** The program, if this machine has it; Debian has it in a folder for administrators. */
 export const NATS_SERVER: string | undefined = ["nats-server", "/usr/sbin/nats-server"].find(
@@ -34,17 +35,28 @@ export class NatsServer {
   #options: NatsServerOptions;
   #child: ChildProcess | undefined;
   #ports: Record<string, string[]> = {};
-  #port = "-1";
-  #cluster = "-1";
+  /** Of those that systems give to no other socket while the server is away. */
+  readonly #port: number;
+  readonly #cluster: number;
 
-  private constructor(options: NatsServerOptions) {
+  private constructor(options: NatsServerOptions, port: number, cluster: number) {
     this.#options = options;
+    this.#port = port;
+    this.#cluster = cluster;
   }
 
   static async start(options: NatsServerOptions = {}): Promise<NatsServer> {
-    const server = new NatsServer(options);
-    await server.again();
-    return server;
+    for (let left = 3; ; left--) {
+      const server = new NatsServer(options, await freePort(), await freePort());
+      try {
+        await server.again();
+        return server;
+      } catch (error) {
+        await server.close();
+        // A test beside this one has drawn the same port.
+        if (left === 0 || !/address already in use/.test(String(error))) throw error;
+      }
+    }
   }
 
   /** nats://127.0.0.1:PORT */
@@ -88,8 +100,6 @@ export class NatsServer {
       if ((await Promise.race([ended, delay(10)])) === "ended" || performance.now() - began > START_MS)
         throw new Error(`nats-server does not start: ${existsSync(join(this.#folder, "log")) ? this.log : "no log"}`);
     }
-    this.#port = new URL(this.url).port;
-    if (this.route !== undefined) this.#cluster = new URL(this.route).port;
   }
 
   #configure(ports: string): void {
