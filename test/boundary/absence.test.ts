@@ -40,7 +40,7 @@ it("a WebSocket server is there until it is closed", async () => {
   const address = link.address as string;
   expect([await isAbsent(address), link.connections]).toEqual([false, 0]);
   link.close();
-  await vi.waitUntil(async () => (await isAbsent(address)) === true, { interval: 5, timeout: 10_000 });
+  await vi.waitUntil(async () => (await isAbsent(address)) === true, { interval: 5, timeout: 60_000 });
 });
 
 it.each(["udp:192.0.2.1:7000", "ws://192.0.2.1:7000/"])(

@@ -49,22 +49,34 @@ async function openAll(size: number, options: Given = {}): Promise<{ all: Bootst
   return { all, port };
 }
 
+/** Passes faked time in steps, so many times as fast as real time at most: the system may carry packets in threads of its own. */
+function passing(step: number, speed: number): () => Promise<void> {
+  const now = performance.now.bind(performance);
+  const start = now();
+  let passed = 0;
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+  return async () => {
+    if (passed <= speed * (now() - start)) {
+      passed += step;
+      vi.advanceTimersByTime(step);
+    }
+    await new Promise((resolve) => setImmediate(resolve));
+  };
+}
+
 /**
  * Runs something in a time that stands still while this thread has sockets to look at: how busy the machine is does not
  * matter to it.
  */
 async function inOwnTime(body: () => Promise<void>): Promise<void> {
-  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+  const pass = passing(1, 10);
   try {
     let isOver = false;
     const over = body().finally(() => {
       isOver = true;
     });
     over.catch(() => {});
-    while (!isOver) {
-      vi.advanceTimersByTime(1);
-      await new Promise((resolve) => setImmediate(resolve));
-    }
+    while (!isOver) await pass();
     await over;
   } finally {
     vi.useRealTimers();
@@ -230,34 +242,37 @@ describe.each([
     expect(error.message).toMatch(/^rank 0 can't listen at 192\.0\.2\.77:7117: .*EADDRNOTAVAIL.*PAMIR_BIND/);
   });
 
-  it("an address where nothing listens is named, with how long and why", async () => {
-    const port = await freePort();
-    const error = await failure(open(1, 2, port, { ...options, timeout: 300 }));
-    expect(error).toMatchObject({ code: "PAMIR_TIMEDOUT" });
-    expect(error.message).toMatch(
-      new RegExp(
-        `^rank 1 did not reach rank 0 at 127\\.0\\.0\\.1:${port} within 0\\.3 s \\(attempts: \\d+\\): .*ECONNREFUSED`,
-      ),
-    );
-  });
+  it("an address where nothing listens is named, with how long and why", () =>
+    inOwnTime(async () => {
+      const port = await freePort();
+      const error = await failure(open(1, 2, port, { ...options, timeout: 1500 }));
+      expect(error).toMatchObject({ code: "PAMIR_TIMEDOUT" });
+      expect(error.message).toMatch(
+        new RegExp(
+          `^rank 1 did not reach rank 0 at 127\\.0\\.0\\.1:${port} within 1\\.5 s \\(attempts: \\d+\\): .*ECONNREFUSED`,
+        ),
+      );
+    }));
 
-  it("a program that closes connections at once is named", async () => {
-    const port = await listen(createServer((socket) => socket.destroy()));
-    const error = await failure(open(1, 2, port, { ...options, timeout: 300 }));
-    expect(error.code).toBe("PAMIR_TIMEDOUT");
-    expect(error.message).toMatch(
-      /(attempts: \d+\).*(closed the connection|ended the connection|the connection broke|ECONNRESET))/,
-    );
-  });
+  it("a program that closes connections at once is named", () =>
+    inOwnTime(async () => {
+      const port = await listen(createServer((socket) => socket.destroy()));
+      const error = await failure(open(1, 2, port, { ...options, timeout: 1500 }));
+      expect(error.code).toBe("PAMIR_TIMEDOUT");
+      expect(error.message).toMatch(
+        /(attempts: \d+\).*(closed the connection|ended the connection|the connection broke|ECONNRESET))/,
+      );
+    }));
 
-  it("a program that speaks HTTP is named", async () => {
-    const port = await listen(createHttpServer((_, response) => response.end("no")));
-    const error = await failure(open(1, 2, port, { ...options, timeout: 300 }));
-    expect(error.code).toBe("key" in options ? "PAMIR_PMI" : "PAMIR_TIMEDOUT");
-    expect(error.message).toMatch(
-      "key" in options ? /malformed line.*HTTP\/1\.1 400/ : /bytes that are no handshake of a job/,
-    );
-  });
+  it("a program that speaks HTTP is named", () =>
+    inOwnTime(async () => {
+      const port = await listen(createHttpServer((_, response) => response.end("no")));
+      const error = await failure(open(1, 2, port, { ...options, timeout: 1500 }));
+      expect(error.code).toBe("key" in options ? "PAMIR_PMI" : "PAMIR_TIMEDOUT");
+      expect(error.message).toMatch(
+        "key" in options ? /malformed line.*HTTP\/1\.1 400/ : /bytes that are no handshake of a job/,
+      );
+    }));
 
   it.each([
     [1, "1 connection was refused, at last: "],
@@ -314,28 +329,16 @@ describe.each([
 
 it("onWait tells every five seconds what is awaited, for how long, and how long at most", async () => {
   const port = await freePort();
-  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+  const pass = passing(100, 100);
   try {
     const waits: BootstrapWait[][] = [[], []];
     const late = open(1, 3, port, { onWait: (wait) => waits[1]?.push(wait) });
-    while (waits[1]?.length !== 2) {
-      vi.advanceTimersByTime(100);
-      // Its attempts fail in real time.
-      await new Promise((resolve) => setImmediate(resolve));
-    }
+    while (waits[1]?.length !== 2) await pass();
     const rank0 = open(0, 3, port, { onWait: (wait) => waits[0]?.push(wait) });
-    while (waits[0]?.length !== 2) {
-      vi.advanceTimersByTime(100);
-      await new Promise((resolve) => setImmediate(resolve));
-    }
+    while (waits[0]?.length !== 2) await pass();
     const last = open(2, 3, port);
-    for (let isOpen = false; !isOpen; ) {
-      vi.advanceTimersByTime(100);
-      isOpen = await Promise.race([
-        Promise.all([rank0, late, last]).then(() => true),
-        new Promise<false>((resolve) => setImmediate(resolve, false)),
-      ]);
-    }
+    for (let isOpen = false; !isOpen; )
+      isOpen = await Promise.race([Promise.all([rank0, late, last]).then(() => true), pass().then(() => false)]);
     expect(waits[0]?.map(({ waited }) => Math.round(waited / 1000))).toEqual([5, 10]);
     expect(waits.flat().map(({ most }) => most)).toEqual(waits.flat().map(() => LONG_MS));
     for (const { what } of waits[0] ?? []) expect(what).toMatch(/^ranks? (1, )?2$|^ranks 1-2$/);
@@ -345,10 +348,7 @@ it("onWait tells every five seconds what is awaited, for how long, and how long 
     const [first, second] = await Promise.all([rank0, late, last]);
     for (const told of waits) told.length = 0;
     const barriers = [first, second].map((own) => own?.barrier());
-    while (waits.some((told) => told.length === 0)) {
-      vi.advanceTimersByTime(100);
-      await new Promise((resolve) => setImmediate(resolve));
-    }
+    while (waits.some((told) => told.length === 0)) await pass();
     expect(waits.map(([wait]) => wait?.what)).toEqual([
       "rank 2",
       `a barrier of 3 processes at the rendezvous at 127.0.0.1:${port}`,

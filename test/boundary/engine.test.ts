@@ -50,7 +50,7 @@ describe.each<KernelName>(["wasm", "ts"])("%s", (name) => {
     markEngineDead(kernel, map);
     // The monitor may hear of its end twice.
     markEngineDead(kernel, map);
-    expect(origin.advanceUntil(() => "fence" in results, { timeout: 10_000 })).toBe(SUCCESS);
+    expect(origin.advanceUntil(() => "fence" in results, { timeout: 60_000 })).toBe(SUCCESS);
     advance();
     expect(results).toEqual({ put: SUCCESS, fence: SUCCESS, sent: SUCCESS, received: SUCCESS });
     for (const { bytes } of [remote, destination]) expect(bytes.every((byte) => byte === 7)).toBe(true);

@@ -5,7 +5,7 @@ import { connectNats } from "../../src/nats/connection.js";
 import { natsPlace } from "../../src/nats/place.js";
 import { NATS_SERVER, NatsServer } from "../support/nats-server.js";
 
-describe.skipIf(NATS_SERVER === undefined)("a server", { timeout: 60_000 }, async () => {
+describe.skipIf(NATS_SERVER === undefined)("a server", async () => {
   const server = NATS_SERVER === undefined ? undefined : await NatsServer.start();
   afterAll(() => server?.close());
 

@@ -22,7 +22,7 @@ async function meeting(servers: readonly NatsServer[], nodes: number, job: strin
   const met = await Promise.all(
     connections.map(async (connection, i) => {
       await new Promise((resolve) => setTimeout(resolve, random(within + 1)));
-      const options = { job, key: KEY, nodes, tasks: 1, host: `host-${i}`, timeout: 60_000 };
+      const options = { job, key: KEY, nodes, tasks: 1, host: `host-${i}`, timeout: 100_000 };
       return meetAtNats(connection, options);
     }),
   );
@@ -31,7 +31,7 @@ async function meeting(servers: readonly NatsServer[], nodes: number, job: strin
   return met;
 }
 
-describe.skipIf(NATS_SERVER === undefined)(`nodes that meet (${replayNote()})`, { timeout: 90_000 }, () => {
+describe.skipIf(NATS_SERVER === undefined)(`nodes that meet (${replayNote()})`, () => {
   const open: NatsServer[] = [];
   afterAll(() => Promise.all(open.map((server) => server.close())));
 

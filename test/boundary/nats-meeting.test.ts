@@ -30,7 +30,7 @@ interface Member {
 
 async function member(job: string, options: Partial<MeetingOptions> = {}): Promise<Member> {
   const connection = await connect(job);
-  const given = { job, key: KEY, nodes: 2, tasks: 1, host: "here", timeout: 10_000, ...options };
+  const given = { job, key: KEY, nodes: 2, tasks: 1, host: "here", timeout: 100_000, ...options };
   const outcome = meetAtNats(connection, given).then(
     ({ node, epoch }) => ({ node, epoch }),
     (error) => ({ [FAILED]: String(error.message) }) as Outcome,
@@ -66,7 +66,7 @@ function expectWhole(outcomes: readonly Outcome[]): void {
 const outcomesOf = (members: readonly Member[]): Promise<Outcome[]> =>
   Promise.all(members.map(({ outcome }) => outcome));
 
-describe.skipIf(NATS_SERVER === undefined)("a meeting", { timeout: 60_000 }, () => {
+describe.skipIf(NATS_SERVER === undefined)("a meeting", () => {
   let job: string;
   beforeAll(async () => {
     server = await NatsServer.start();
@@ -182,14 +182,25 @@ describe.skipIf(NATS_SERVER === undefined)("a meeting", { timeout: 60_000 }, () 
 
   it("twenty nodes at once meet as one job", async () => {
     job = `meeting-${process.pid}-${++jobs}`;
-    const members = await Promise.all(Array.from({ length: 20 }, () => member(job, { nodes: 20, timeout: 40_000 })));
+    const members = await Promise.all(Array.from({ length: 20 }, () => member(job, { nodes: 20 })));
     expectWhole(await outcomesOf(members));
   });
 
   it("of more nodes than the job has, some meet as one job, and the others are refused", async () => {
     const meeting = async (): Promise<void> => {
       const name = `meeting-${process.pid}-${++jobs}`;
-      const members = await Promise.all(Array.from({ length: 5 }, () => member(name, { nodes: 3, timeout: 5000 })));
+      let giveUp = (): void => {};
+      const givenUp = new Promise<void>((resolve) => {
+        giveUp = resolve;
+      });
+      const members = await Promise.all(Array.from({ length: 5 }, () => member(name, { nodes: 3, givenUp })));
+      let met = 0;
+      const enough = new Promise<void>((resolve) => {
+        for (const { outcome } of members) void outcome.then((one) => "node" in one && ++met === 3 && resolve());
+      });
+      // Those that find each other, and not the job, wait for one more.
+      await Promise.race([enough.then(() => pause(3000)), outcomesOf(members)]);
+      giveUp();
       const outcomes = await outcomesOf(members);
       expectWhole(outcomes.filter((one) => "node" in one));
       expect(outcomes.filter((one) => "node" in one).length).toBe(3);
@@ -214,7 +225,7 @@ describe.skipIf(NATS_SERVER === undefined)("a meeting", { timeout: 60_000 }, () 
         script.tell(join as string, { from, wait: ["elsewhere"], round: from });
       });
     });
-    const { outcome } = await member(job, { timeout: 30_000, givenUp: over });
+    const { outcome } = await member(job, { givenUp: over });
     await over;
     expect(answered).toEqual([first, second]);
     // Twice a second, for twice the two seconds of a round.
@@ -245,6 +256,8 @@ describe.skipIf(NATS_SERVER === undefined)("a meeting", { timeout: 60_000 }, () 
     // The first round begins between two claims, and is answered between its end and the next claim.
     await pause(250);
     script.say(come);
+    // Its time begins once the collector has heard of the node.
+    while (rounds.length === 0) await pause(5);
     await pause(2150);
     script.say({ ...come, round: rounds[0] });
     expect(await started).toBe(2);
@@ -262,7 +275,7 @@ describe.skipIf(NATS_SERVER === undefined)("a meeting", { timeout: 60_000 }, () 
       const met = meetAtNats(connection, given).catch((error) => error.code);
       await pause(500);
       await own.kill();
-      expect(await Promise.race([met, pause(8000)])).toBe("PAMIR_TIMEDOUT");
+      expect(await Promise.race([met, pause(60_000)])).toBe("PAMIR_TIMEDOUT");
     } finally {
       await own.close();
     }

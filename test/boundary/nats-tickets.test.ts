@@ -12,7 +12,7 @@ import { NATS_SERVER, NatsServer } from "../support/nats-server.js";
 const KEY = Uint8Array.from({ length: 32 }, (_, i) => i);
 const NEVER = new Promise<never>(() => {});
 
-describe.skipIf(NATS_SERVER === undefined)("a ticket", { timeout: 60_000 }, () => {
+describe.skipIf(NATS_SERVER === undefined)("a ticket", () => {
   let server: NatsServer;
   beforeAll(async () => {
     server = await NatsServer.start();

@@ -50,7 +50,7 @@ describe("the exit code of a job", () => {
       const { code, exit } = jobOf("report", cause);
       exit(0, 3);
       if (cause === undefined) exit(1, 5);
-      await vi.waitUntil(() => said.some((line) => line.includes("task 0")), { timeout: 10_000 });
+      await vi.waitUntil(() => said.some((line) => line.includes("task 0")), { timeout: 60_000 });
       exit(1, 0);
       exit(2, 0);
       expect(await code).toBe(3);

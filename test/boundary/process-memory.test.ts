@@ -88,7 +88,7 @@ describe.each(ways)("a memory by %s", (way) => {
           gc();
           return inodes().includes(held);
         },
-        { timeout: 20_000 },
+        { timeout: 60_000 },
       )
       .toBe(false);
   });

@@ -68,7 +68,7 @@ it("a task that is started again is told of tasks and nodes that have ended befo
     const restarts = { spare: 1, replace: (task: number) => (task === 2 ? { task: 5, rank: 2 } : undefined) };
     const job = new ServedJob({
       size: tasks.length,
-      timeout: 20_000,
+      timeout: 60_000,
       restarts: restarts as unknown as Restarts,
       onError: "report",
       labels: undefined,
@@ -114,7 +114,7 @@ it("where the connection to a host has ended, its tasks count as silent: they ma
     const restarts = { spare: 1, replace: () => (asked === undefined ? { task: 3, rank: 1 } : undefined) };
     const job = new ServedJob({
       size: tasks.length,
-      timeout: 20_000,
+      timeout: 60_000,
       restarts: restarts as unknown as Restarts,
       onError: "report",
       labels: undefined,

@@ -27,7 +27,7 @@ describe("addresses", () => {
   );
 });
 
-describe.skipIf(NATS_SERVER === undefined)("two nodes", { timeout: 60_000 }, async () => {
+describe.skipIf(NATS_SERVER === undefined)("two nodes", async () => {
   const server = NATS_SERVER === undefined ? undefined : await NatsServer.start();
   afterAll(() => server?.close());
   const open: TwoWayLink[] = [];
@@ -61,14 +61,17 @@ describe.skipIf(NATS_SERVER === undefined)("two nodes", { timeout: 60_000 }, asy
     /** Sends until something is so. */
     const until = async (isTrue: () => boolean): Promise<void> => {
       for (const began = performance.now(); !isTrue(); await delay(5)) {
-        if (performance.now() - began > 25_000) throw new Error(JSON.stringify([one.counts, one.long, came]));
+        if (performance.now() - began > 60_000) throw new Error(JSON.stringify([one.counts, one.long, came]));
         one.send(other.address, new Uint8Array(100));
       }
     };
     await until(() => other.counts.receivedDirect > 10);
-    expect(one.counts).toMatchObject({ shortened: 1, lengthened: 0 });
+    // A process that stood still for a second and a half has gone back meanwhile.
+    const isShort = (): boolean => one.counts.shortened === one.counts.lengthened + 1;
+    expect(isShort()).toBe(true);
     cable.isCut = true;
-    await until(() => one.counts.lengthened === 1);
+    const { lengthened } = one.counts;
+    await until(() => one.counts.lengthened === lengthened + 1);
     const before = came;
     const long = other.long.received;
     await until(() => came > before + 10);
@@ -76,7 +79,7 @@ describe.skipIf(NATS_SERVER === undefined)("two nodes", { timeout: 60_000 }, asy
     cable.isCut = false;
     const direct = other.counts.receivedDirect;
     await until(() => other.counts.receivedDirect > direct + 10);
-    expect(one.counts).toMatchObject({ shortened: 2, lengthened: 1 });
+    expect(isShort()).toBe(true);
   });
 
   it("a stranger's packets by UDP are dropped, also behind a probe with another secret", async () => {
@@ -100,7 +103,7 @@ describe.skipIf(NATS_SERVER === undefined)("two nodes", { timeout: 60_000 }, asy
     // The same with the right one is heard: so the others would have been.
     for (const packet of [probe(own), new Uint8Array(100)])
       await new Promise((resolve) => socket.send(packet, port, host, resolve));
-    await delay(300);
+    while (came.length === 0 || answers.length === 0) await delay(5);
     expect(came).toEqual([formatNatsAddress("two", 9, own)]);
     expect(answers.length).toBe(1);
     socket.close();

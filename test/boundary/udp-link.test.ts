@@ -3,9 +3,10 @@
 import { spawnSync } from "node:child_process";
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
-import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promises";
-import { afterEach, describe, expect, it } from "vitest";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { type DatagramSocket, openUdpLink, resolveUdpAddress, UdpLink } from "../../src/link/udp/udp-link.js";
+import { systemClock } from "../../src/support/clock.js";
 import { bundle } from "../support/bundle.js";
 import { bytesFrom } from "../support/bytes.js";
 import { scaled } from "../support/effort.js";
@@ -41,6 +42,7 @@ async function turns(count: number): Promise<void> {
 }
 
 afterEach(() => {
+  vi.restoreAllMocks();
   for (const link of links.splice(0)) link.close();
 });
 
@@ -363,8 +365,11 @@ describe("foreign calls", () => {
     to.onPacket = (address, packet) => void came.push([address, packet.length]);
     expect(to.receive?.()).toBe(false);
     for (const length of [4, 1452, 60_000]) from.send(to.address, new Uint8Array(length));
-    // On loopback, a datagram is there when it is sent.
-    expect(to.receive?.()).toBe(true);
+    // On loopback, a datagram is there when it is sent; where the kernel is busy, soon.
+    let hadAny = false;
+    for (const end = performance.now() + 60_000; came.length < 3 && performance.now() < end; )
+      hadAny = to.receive?.() === true || hadAny;
+    expect(hadAny).toBe(true);
     expect(came).toEqual([4, 1452, 60_000].map((length) => [from.address, length]));
     expect(to.receive?.()).toBe(false);
     from.send(to.address, new Uint8Array(8));
@@ -450,10 +455,13 @@ describe("packets that the system refuses", () => {
     const link = new UdpLink(socket);
     const told: string[] = [];
     link.onUnsent = (to, code) => void told.push(`${to} ${code}`);
-    const sendFor = async (to: string, milliseconds: number): Promise<void> => {
-      for (const end = performance.now() + milliseconds; performance.now() < end; ) {
-        link.send(to, new Uint8Array(24));
-        await delay(20);
+    // In a time of its own: how busy the machine is does not matter to it.
+    let time = systemClock.now();
+    vi.spyOn(systemClock, "now").mockImplementation(() => time);
+    const sendFor = async (milliseconds: number, ...all: readonly string[]): Promise<void> => {
+      for (const end = time + milliseconds; time < end; time += 20) {
+        for (const to of all) link.send(to, new Uint8Array(24));
+        await nextTurn();
       }
     };
     return { link, state, told, sendFor };
@@ -465,7 +473,7 @@ describe("packets that the system refuses", () => {
     async (code) => {
       const { link, state, told, sendFor } = refusingLink();
       state.code = code;
-      await Promise.all([sendFor(ONE, 700), sendFor(OTHER, 700)]);
+      await sendFor(700, ONE, OTHER);
       expect(told.sort()).toEqual([`${ONE} ${code}`, `${OTHER} ${code}`]);
       expect(link.errors.get(code)).toBe(link.counts.failed);
     },
@@ -474,11 +482,11 @@ describe("packets that the system refuses", () => {
   it("one that is refused alone, and a port at which nobody is, are not told", async () => {
     const { state, told, sendFor } = refusingLink();
     state.code = "ENETUNREACH";
-    await sendFor(ONE, 1);
+    await sendFor(1, ONE);
     state.code = "";
-    await sendFor(ONE, 600);
+    await sendFor(600, ONE);
     state.code = "ECONNREFUSED";
-    await sendFor(ONE, 700);
+    await sendFor(700, ONE);
     expect(told).toEqual([]);
   });
 });

@@ -91,8 +91,8 @@ const opened = (socket: WebSocket): Promise<void> => new Promise((done) => socke
 /** The link still takes a new peer's packets. */
 async function expectToGoOn(link: WebSocketLink): Promise<void> {
   const [client, before] = [await open(), link.counts.received];
-  client.send(link.address as Address, Uint8Array.of(1));
-  await until(() => link.counts.received > before);
+  // On a busy machine, a handshake may take longer than this link allows.
+  await sendUntil(client, link.address as Address, () => link.counts.received > before);
 }
 
 describe("openWebSocketLink()", () => {
@@ -489,10 +489,12 @@ describe("a server that is full", () => {
 
   const isOpen = (one: Socket | WebSocket): boolean =>
     "destroyed" in one ? !one.destroyed : one.readyState === WebSocket.OPEN;
-  /** Numbers of those that are closed, once what the server has done is known at their other ends. */
-  async function closedOf(all: readonly (Socket | WebSocket)[]): Promise<number[]> {
+  /** Numbers of those that are closed, once as many are and what the server has done is known at their other ends. */
+  async function closedOf(all: readonly (Socket | WebSocket)[], least = 0): Promise<number[]> {
+    const closed = (): number[] => all.flatMap((one, number) => (isOpen(one) ? [] : [number]));
+    await until(() => closed().length >= least);
     for (let turns = 0; turns < 20; turns++) await nextTurn();
-    return all.flatMap((one, number) => (isOpen(one) ? [] : [number]));
+    return closed();
   }
 
   /** A connection by TCP, once it is made, or has been ended. */
@@ -561,7 +563,7 @@ describe("a server that is full", () => {
       const late = await member(link);
       await say(early, OF_JOB);
       await say(late, OF_JOB);
-      expect(await closedOf(strangers)).toEqual([0]);
+      expect(await closedOf(strangers, 1)).toEqual([0]);
       expect(link.connections).toBeLessThanOrEqual(CONNECTIONS);
     },
   );
@@ -601,7 +603,7 @@ describe("a server that is full", () => {
     await until(() => link.connections === MEMBERS - 1);
     time += PROOF;
     await member(link);
-    expect(await closedOf(members)).toEqual([0]);
+    expect(await closedOf(members, 1)).toEqual([0]);
   });
 
   it("connections that have ended, by whichever side, take no place", async () => {
@@ -643,16 +645,16 @@ describe("a server that is full", () => {
     expect(await closedOf(strangers)).toEqual([]);
     time += PROOF;
     const late = await member(link, trusting);
-    expect(await closedOf(strangers)).toEqual([0]);
+    expect(await closedOf(strangers, 1)).toEqual([0]);
     for (const step of steps) await step();
-    expect(await closedOf(strangers)).toEqual([0, 1, 2, 3, 4]);
+    expect(await closedOf(strangers, 5)).toEqual([0, 1, 2, 3, 4]);
     await many(CONNECTIONS, () => {
       time += PROOF;
       return secured();
     });
     await say(early, OF_JOB);
     await say(late, OF_JOB);
-    expect((await closedOf(strangers)).length).toBe(strangers.length);
+    expect((await closedOf(strangers, strangers.length)).length).toBe(strangers.length);
   });
 });
 
@@ -687,9 +689,9 @@ describe("servers that are none", () => {
     expect(link.counts.received).toBe(0);
     await until(() => link.connections === 0 || link.counts.failed >= 3);
     const came = cameTo(server);
-    link.send(server.address as Address, Uint8Array.of(9));
-    await until(() => came.length === 1);
-    expect(came[0]?.bytes).toEqual([9]);
+    // On a busy machine, a handshake may take longer than this link allows.
+    await sendUntil(link, server.address as Address, () => came.length > 0);
+    expect(came[0]?.bytes).toHaveLength(1);
   });
 
   it("a server that begins later is found, and found again when it begins anew", async () => {
@@ -849,8 +851,7 @@ describe.runIf(hasOpenssl)("wss:", () => {
     });
     await Promise.all(ends);
     const client = await open({ ca: tls.cert });
-    client.send(server.address as Address, Uint8Array.of(1));
-    await until(() => server.counts.received === 1);
+    await sendUntil(client, server.address as Address, () => server.counts.received > 0);
   });
 });
 
