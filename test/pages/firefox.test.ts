@@ -114,11 +114,12 @@ describe.skipIf(isFirefoxSkipped())("Firefox", () => {
         const page = await browser.newPage();
         await page.goto(`${url}?grid=64&workers=3&rate=1000`);
         await page.waitForFunction("globalThis.tank?.tank?.step > 20", { timeout: 60_000 });
-        await page.click("[aria-label='Kill worker 2']");
+        // The buttons are made anew as rows are shared: page.click() may have one that is gone.
+        await page.locator("[aria-label='Kill worker 2']").click();
         await page.waitForFunction("/^Worker 2 is gone/.test(document.getElementById('status').textContent)", {
           timeout: 60_000,
         });
-        await page.click(".restart");
+        await page.locator(".restart").click();
         await page.waitForFunction("document.querySelectorAll('.kill').length === 3", { timeout: 60_000 });
         const step = (await page.evaluate("tank.still()")) as number;
         const water = (await page.evaluate("Array.from(tank.water())")) as number[];
