@@ -10,7 +10,7 @@ export function settler(counts: () => { readonly sent: number; readonly received
     let [before, since, quiet] = [-1, 0, 0];
     const underWay = (): number => counts().sent - counts().received;
     // Both a time and turns: this process may not run for a while.
-    while (underWay() !== lost && (quiet < 100 || performance.now() - since < 100)) {
+    while (underWay() !== lost && (quiet < 100 || performance.now() - since < 40)) {
       await nextTurn();
       quiet++;
       // As many may come as are sent.
