@@ -1,7 +1,7 @@
 // pamir top: what it shows of a job that opted in, of one node or several, that it works while the launching thread is blocked, and that others
 // are not seen.
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -215,6 +215,21 @@ describe("pamir top", () => {
     await end(running.pop() as ChildProcess);
     expect(top(String(pid)).status).toBe(1);
     expect(socketsOf(pid)).toEqual([]);
+  });
+
+  it.skipIf(process.platform === "win32")("keeps that of a process which goes on, and may not listen yet", async () => {
+    const folder = info().sockets as string;
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    const socket = join(folder, `pamir-${process.pid}-${2 ** 31 - 1}.sock`);
+    // It refuses connections, as one does between bind() and listen(): what listened there was killed.
+    const server = `require("node:net").createServer().listen(${JSON.stringify(socket)})`;
+    spawnSync(process.execPath, ["-e", `${server}.on("listening", () => process.kill(process.pid, "SIGKILL"))`]);
+    try {
+      expect(await ask(socket)).toBeUndefined();
+      expect(existsSync(socket)).toBe(true);
+    } finally {
+      rmSync(socket, { force: true });
+    }
   });
 
   it("ends when the jobs have", async () => {

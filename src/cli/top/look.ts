@@ -34,7 +34,7 @@ export async function look(pid: number | undefined): Promise<JobsLook> {
   const silent = new Set<number>();
   const answers = await Promise.all(
     names.map(async (name) => {
-      const owner = Number(/^pamir-(\d+)-\d+\.sock$/.exec(name)?.[1]);
+      const owner = ownerOf(name);
       const answer = Number.isNaN(owner) ? undefined : await ask(join(folder, name));
       if (answer === "silent") silent.add(owner);
       return answer === "silent" ? undefined : answer;
@@ -47,6 +47,21 @@ export async function look(pid: number | undefined): Promise<JobsLook> {
   const order = ({ place }: Seen): number => place?.node ?? 0;
   seen.sort((a, b) => order(a) - order(b) || a.pid - b.pid || a.socket.localeCompare(b.socket));
   return { seen, silent };
+}
+
+/** The process that has made a socket, by the socket's name. */
+function ownerOf(socket: string): number {
+  return Number(/(?:^|[\\/])pamir-(\d+)-\d+\.sock$/.exec(socket)?.[1]);
+}
+
+function hasEnded(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return false;
+  } catch (error) {
+    // EPERM: it goes on in the name of another user.
+    return (error as NodeJS.ErrnoException).code !== "EPERM";
+  }
 }
 
 /** What answers of one job have in common. */
@@ -105,8 +120,8 @@ export function ask(socket: string, limits = ANSWER_LIMITS): Promise<Seen | "sil
       request.destroy();
     });
     request.on("error", (error: NodeJS.ErrnoException) => {
-      // Its process was killed: no process listens there any more.
-      if (error.code === "ECONNREFUSED") rmSync(socket, { force: true });
+      // Its process was killed, or has made the socket and does not listen yet.
+      if (error.code === "ECONNREFUSED" && hasEnded(ownerOf(socket))) rmSync(socket, { force: true });
       resolve(undefined);
     });
   });
