@@ -2,7 +2,7 @@
 // compiler or MPI passes too: what is missing is reported. Exit code 3 only says that the machine was unsteady.
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -594,7 +594,8 @@ describe.runIf(process.platform === "linux")("pamir perf, ended by a signal whil
     const ended = once(child, "exit");
     try {
       // The tasks have met, and measure.
-      await vi.waitFor(() => expect(files().some((file) => file.endsWith("barrier"))).toBe(true), PATIENCE);
+      const hasMet = (file: string): boolean => file.endsWith("barrier") && statSync(join(TMPDIR, file)).size === 2;
+      await vi.waitFor(() => expect(files().some(hasMet)).toBe(true), PATIENCE);
       expect(processes().length).toBeGreaterThan(2);
       expect(
         files()

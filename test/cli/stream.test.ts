@@ -16,7 +16,7 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true }));
 
 function stream(...args: string[]): { status: number | null; stdout: string; stderr: string } {
-  return spawnSync(process.execPath, ["dist/cli.js", "stream", ...args], { encoding: "utf8", timeout: 60_000 });
+  return spawnSync(process.execPath, ["dist/cli.js", "stream", ...args], { encoding: "utf8", timeout: 110_000 });
 }
 
 describe("pamir stream", () => {
@@ -25,7 +25,7 @@ describe("pamir stream", () => {
     const command = `cd "${gone}" && rmdir "${gone}" && exec "$0" "${resolve("dist/cli.js")}" stream --quick`;
     const { status, stderr } = spawnSync("sh", ["-c", command, process.execPath], {
       encoding: "utf8",
-      timeout: 60_000,
+      timeout: 110_000,
     });
     expect(stderr).toMatch(/^pamir: the current folder does not exist any more: .* \(ENOENT\)\n$/);
     expect(status).toBe(2);

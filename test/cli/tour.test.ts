@@ -16,7 +16,7 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true }));
 
 function tour(...args: string[]): { status: number | null; stdout: string; stderr: string } {
-  return spawnSync(process.execPath, ["dist/cli.js", "tour", ...args], { encoding: "utf8", timeout: 60_000 });
+  return spawnSync(process.execPath, ["dist/cli.js", "tour", ...args], { encoding: "utf8", timeout: 110_000 });
 }
 
 describe("pamir tour", () => {

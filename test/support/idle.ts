@@ -9,8 +9,12 @@ function usedBy(pids: readonly number[]): { time: number; wakes: number } {
   for (const pid of pids) {
     for (const thread of readdirSync(`/proc/${pid}/task`)) {
       const of = (file: string): string => readFileSync(`/proc/${pid}/task/${thread}/${file}`, "utf8");
-      used.time += Number(of("schedstat").split(" ")[0]);
-      used.wakes += Number(/^voluntary_ctxt_switches:\s+(\d+)/m.exec(of("status"))?.[1]);
+      try {
+        used.time += Number(of("schedstat").split(" ")[0]);
+        used.wakes += Number(/^voluntary_ctxt_switches:\s+(\d+)/m.exec(of("status"))?.[1]);
+      } catch {
+        // It has ended meanwhile.
+      }
     }
   }
   return used;
