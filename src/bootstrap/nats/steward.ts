@@ -1,5 +1,6 @@
 // The stewards of a job at a NATS server: one of its launchers gives numbers to tasks that come later (come-later.ts), the others are
-// ready to take over. Each launcher has a seat, the number of its first task.
+// ready to take over. Each launcher has a seat, the number of its first task. In a job without launchers, each node has one, and a
+// thread that takes a launcher's part here (steward-thread.ts).
 //
 //   pamir.JOB.l.EPOCH           what launchers tell each other, sealed by the job key and the epoch
 //   pamir.JOB.l.EPOCH.SEAT      to one of them
