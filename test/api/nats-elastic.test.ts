@@ -3,7 +3,15 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, inject, it } from "vitest";
-import { keyFile, type Launched, linesOf, newJob, said, startProgram } from "../support/nats-launcher.js";
+import {
+  keyFile,
+  type Launched,
+  linesOf,
+  newJob,
+  said,
+  startLauncher,
+  startProgram,
+} from "../support/nats-launcher.js";
 import { NATS_SERVER, NatsServer } from "../support/nats-server.js";
 
 const program = fileURLToPath(new URL("programs/nats-elastic.js", import.meta.url));
@@ -60,6 +68,23 @@ describe.skipIf(NATS_SERVER === undefined)(
       const three = start({ later: true }, "add 0,1,2,3");
       const lines = await ends(...first, two, three);
       expect(lines).toEqual([...Array(4).fill("sum of 0,1,2,3: 6"), ...Array(3).fill("sum of 0,1,2: 3")]);
+    });
+
+    it("a launcher comes later, too", async () => {
+      const job = newJob();
+      const start = starts(job);
+      const steps = ["add 0,1,2,3"];
+      const first = [0, 1].map(() => start({ nodes: 2, spare: 2 }, ...steps));
+      const later = startLauncher(server?.url ?? "", job, [
+        "--later",
+        "-n",
+        "2",
+        "--no-labels",
+        program,
+        "null",
+        ...steps,
+      ]);
+      expect(await ends(...first, later)).toEqual(Array(4).fill("sum of 0,1,2,3: 6"));
     });
 
     it("a task comes while the threads of all others are blocked", async () => {

@@ -1,14 +1,14 @@
 // @ts-check
-// A process of a job at a NATS server that names the job itself: { nats, job, nodes, spare, later } as JSON. Then, in this order:
-// "ended N": awaits the end of task N, and shrinks the geometry of those that began. "add N,M": a later task N has come; all from
-// the members M on to N add up ones. "block FILE": blocks its thread until the file is there. "say TEXT". "kill": it kills itself.
+// A process of a job at a NATS server that names the job itself: { nats, job, nodes, spare, later } as JSON; null: a launcher does. Its
+// steps, in this order: "ended N" awaits the end of task N; "add N,M" awaits these tasks, which add up their numbers; "block FILE"
+// blocks its thread until the file is there; "say TEXT".
 import { existsSync } from "node:fs";
 import { attach } from "pamir";
 
 const [given = "", ...steps] = process.argv.slice(2);
 const PATIENCE = { timeout: 100_000 };
 try {
-  const client = await attach(JSON.parse(given));
+  const client = await attach(JSON.parse(given) ?? undefined);
   const context = client.createContext();
   console.log(`task ${client.task} is there`);
   for (const step of steps) {
@@ -24,7 +24,6 @@ try {
       const word = new Int32Array(new SharedArrayBuffer(4));
       while (!existsSync(argument)) Atomics.wait(word, 0, 0, 10);
     } else if (what === "say") console.log(argument);
-    else if (what === "kill") process.kill(process.pid, "SIGKILL");
   }
   client.close();
 } catch (error) {
