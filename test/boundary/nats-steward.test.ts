@@ -84,6 +84,33 @@ describe("a steward", () => {
     expectOnce(comers);
   });
 
+  it("is there soon after a server that all had lost: none of them can have missed anything", () => {
+    const world = new StewardWorld({ ...quiet, launchers: 3, most: 9 });
+    world.run(3000);
+    const comers = [world.come()];
+    world.run(3000);
+    for (const one of world.launchers) world.cut(one, true);
+    world.run(2000);
+    for (const one of world.launchers) world.after(world.random(1000), () => world.connect(one));
+    comers.push(world.come());
+    world.run(10_000);
+    expect(numbersOf(comers)).toEqual([3, 4]);
+    expect(world.stewards.length).toBe(1);
+  });
+
+  it("waits long for one that has not come back, which may know of more numbers", () => {
+    const world = new StewardWorld({ ...quiet, launchers: 3, most: 9 });
+    world.run(3000);
+    for (const one of world.launchers) world.cut(one, true);
+    world.run(2000);
+    for (const one of world.launchers.slice(1)) world.connect(one);
+    const comer = world.come();
+    world.run(12_000);
+    expect([...comer.tasks, ...world.stewards]).toEqual([]);
+    world.run(20_000);
+    expect(comer.tasks).toEqual(new Set([3]));
+  });
+
   it("gives no number to a message of an earlier job, and the same number to the same task", () => {
     const world = new StewardWorld({ ...quiet, launchers: 1, most: 3 });
     world.run(3000);

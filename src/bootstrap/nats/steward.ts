@@ -9,7 +9,7 @@
 //   steward → all      { of, term, beat: DIGEST, at: MS }            once a second; { add, token }: answer that you have it
 //   other → steward    { of, term, here: TOKEN }                     TOKEN: "" for a beat; { add, pull: true }: its facts differ
 //   other → steward    { of, term, add, against: TOKEN }             it has other facts for these numbers
-//   any → all          { of, term, claim: TOKEN }                    it takes over; the others answer { add, here: TOKEN }
+//   any → all          { of, term, claim: TOKEN }                    it takes over; the others answer { add, here: TOKEN, knows }
 //   any → one          { of, term, stale: true }                     a later steward is there
 //
 // A number is given once. Terms order the stewards: a claim has a term that no launcher has had, and from then on no launcher that
@@ -17,7 +17,8 @@
 // has answered that it has it. A steward that takes over hears first what all of these have. So it knows each number that
 // counts, unless all that had it have ended; and it gives no number twice, since each launcher says what it has against it.
 // A launcher that was stopped or cut off claims anew: it knows the first by its clock, the second by its own messages, which
-// come back to it. Where the servers of a cluster lose each other, both sides may give one number: each task is then refused by
+// come back to it. Its facts may be old. They are not once one that was not cut off has answered its claim (`knows`), or all others
+// have: then none has missed more than it. Where the servers of a cluster lose each other, both sides may give one number: each task is then refused by
 // the nodes of the other side, as another process with that number.
 import { VERSION } from "../../generated/version.js";
 import { isId, randomId } from "../../nats/ids.js";
@@ -30,7 +31,7 @@ const BEAT_MS = 1000;
 /** Milliseconds without a beat after which the next launcher takes over, and how much longer each further one waits. */
 const LOST_MS = 3500;
 const TURN_MS = 1000;
-/** Milliseconds that a launcher with old facts leaves to others, which may know of more numbers. */
+/** Milliseconds that a launcher with old facts leaves to others that do not answer, which may know of more numbers. */
 const OLD_MS = 20_000;
 const TURNS_MAX = 8;
 /** Milliseconds without an answer after which a launcher is not waited for. */
@@ -62,6 +63,8 @@ export interface StewardSaid {
   readonly against?: string;
   readonly pull?: boolean;
   readonly claim?: string;
+  /** Answers a claim: the sender was not cut off. */
+  readonly knows?: boolean;
   readonly stale?: boolean;
 }
 
@@ -109,6 +112,8 @@ export class Steward {
   /** When the steward was heard last; its end is as if that were long ago. */
   #heardAt: number;
   #tickAt: number;
+  /** When the connection broke, or was there again, last. Claims of others do not count here: two could wait for each other. */
+  #cutOffAt = Number.NEGATIVE_INFINITY;
   /** By seat: when it has answered last, and since when the server says that it has no subscription. */
   readonly #answeredAt = new Map<number, number>();
   readonly #absentSince = new Map<number, number>();
@@ -192,6 +197,7 @@ export class Steward {
     if (this.#knows === "all" && !isSteward) this.#knows = "old";
     this.#resign();
     this.#heardAt = this.#host.now();
+    this.#cutOffAt = this.#heardAt;
   }
 
   /** The server says that a launcher has no subscription. */
@@ -225,12 +231,12 @@ export class Steward {
       this.#merge(facts.filter(([, number]) => !against.some((other) => other[1] === number)));
     if (isStale) return;
     if (said.beat !== undefined) this.#hearBeat(from, said.beat);
-    else if (said.claim !== undefined) this.#tellFacts(from, { here: said.claim });
+    else if (said.claim !== undefined) this.#tellFacts(from, { here: said.claim, knows: this.#knows === "all" });
     else if (said.pull) this.#tellFacts(from, { here: "" });
     else if (said.token !== undefined && against.length === 0) this.#tell({ here: said.token }, from);
     else if (this.#office === "holds" && facts.some(([kind, seat]) => kind === "seat" && seat === from))
       this.#tellFacts(from, { here: "" });
-    if (said.here !== undefined) this.#hearAnswer(from, said.here);
+    if (said.here !== undefined) this.#hearAnswer(from, said.here, said.knows === true);
     else if (said.against !== undefined) this.#hearAgainst(said.against, facts);
   }
 
@@ -453,7 +459,7 @@ export class Steward {
     const others = this.#others;
     const isGone = lost === undefined || lost === this.#setup.seat || !others.includes(lost);
     const turn = others.filter((seat) => seat < this.#setup.seat && seat !== lost).length;
-    const lateness = this.#knows === "old" ? OLD_MS : isGone ? 0 : LOST_MS;
+    const lateness = this.#knows === "all" && isGone ? 0 : LOST_MS;
     return lateness + TURN_MS * Math.min(turn, TURNS_MAX);
   }
 
@@ -471,7 +477,9 @@ export class Steward {
 
   /** Takes the office once all others have answered its claim, or had the time to. */
   #lookAtClaim(): void {
-    const isTime = this.#claimed.size === 0 || this.#host.now() - this.#claimedAt >= CLAIM_MS;
+    const now = this.#host.now();
+    const hasFacts = this.#knows === "all" || now - this.#cutOffAt >= OLD_MS;
+    const isTime = this.#claimed.size === 0 || (hasFacts && now - this.#claimedAt >= CLAIM_MS);
     if (this.#office === "claims" && isTime && this.#echoAt >= this.#claimedAt) this.#take();
   }
 
@@ -515,11 +523,13 @@ export class Steward {
     } else this.#tellFacts(from, { pull: true });
   }
 
-  #hearAnswer(from: number, token: string): void {
+  #hearAnswer(from: number, token: string, knows: boolean): void {
     this.#answeredAt.set(from, this.#host.now());
     // The last of all facts of the steward.
     if (token === "" && this.#term >= 0 && from === this.#term % SEATS) this.#knows = "all";
     if (token === this.#claimToken) {
+      // An answer to an earlier claim may be older than what cut this launcher off.
+      if (knows && this.#office === "claims") this.#knows = "all";
       this.#claimed.delete(from);
       this.#lookAtClaim();
       return;
