@@ -392,7 +392,7 @@ it("the bench of NATS says which of its goals are met, or that there is no serve
   if (NATS_SERVER === undefined) expect(stdout).toBe("not run: there is no nats-server\n");
   else {
     const lines = stdout.split("\n").filter((line) => /^│ \d/.test(line));
-    expect(lines.length).toBe(5);
+    expect(lines.length).toBe(6);
     for (const line of lines) expect(line).toMatch(/ '\d+(\.\d)? \S+' .* '\d+\.\d\d' .* '(yes|NO)?' /);
   }
   expect(node("bench/nats.bench.mjs", ["--slow"])).toMatchObject({
