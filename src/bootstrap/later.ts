@@ -30,6 +30,13 @@ export interface Later {
   readonly gone?: readonly number[] | undefined;
 }
 
+/** What the agent of a node hears of others. */
+export type EndOrder =
+  /** Another node has lost its link: the process of its first task has ended, or nothing is heard of its host. */
+  | { readonly lost: number }
+  /** The process of a task of another node has ended: that task does not go on without a link. */
+  | { readonly gone: number };
+
 /** What later nodes need of the nodes with which a job began. */
 export interface StartReport {
   /** Nodes with which the job began, and tasks of each. */

@@ -4,7 +4,7 @@ import { connectNats } from "../../nats/connection.js";
 import { type NodePort, nodeModule } from "../../support/host.js";
 import { printable } from "../../support/printable.js";
 import type { StewardedJob } from "../bootstrap.js";
-import type { StartReport } from "../later.js";
+import type { EndOrder, StartReport } from "../later.js";
 import { NatsTalk } from "./nats-talk.js";
 import type { Fact } from "./register.js";
 
@@ -20,8 +20,6 @@ export interface StewardThreadSetup extends StewardedJob {
   readonly agent: NodePort;
 }
 
-/** To the node's agent: see ProcessNodeOrder. */
-export type EndOrder = { readonly gone: number } | { readonly lost: number };
 /** To the thread: all tasks of the node have ended. */
 export type StewardOrder = "leave";
 

@@ -18,8 +18,8 @@
 // counts, unless all that had it have ended; and it gives no number twice, since each launcher says what it has against it.
 // A launcher that was stopped or cut off claims anew: it knows the first by its clock, the second by its own messages, which
 // come back to it. Its facts may be old. They are not once one that was not cut off has answered its claim (`knows`), or all others
-// have: then none has missed more than it. Where the servers of a cluster lose each other, both sides may give one number: each task is then refused by
-// the nodes of the other side, as another process with that number.
+// have: then no other knows more. Where the servers of a cluster lose each other, both sides may give one number: each
+// task is then refused by the nodes of the other side, as another process with that number.
 import { VERSION } from "../../generated/version.js";
 import { isId, randomId } from "../../nats/ids.js";
 import { quote } from "../text.js";

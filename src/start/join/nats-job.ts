@@ -37,10 +37,12 @@ export function meetAt(place: NatsJob, env: Record<string, string | undefined>):
   if (typeof later !== "boolean")
     throw new PamiError("PAMIR_INVAL", `later of ${name} is ${show(later)}, not true or false`);
   const isLate = later && nodes === undefined;
-  if (!isLate) checkInteger(`nodes of ${name}`, nodes, 1, PROCESS_COUNT_MAX);
   if (isLate && spare !== undefined)
     throw new PamiError("PAMIR_INVAL", `spare of ${name} is ${show(spare)}: it is for processes with nodes`);
-  if (!isLate) checkInteger(`spare of ${name}`, spare ?? 0, 0, PROCESS_COUNT_MAX - (nodes as number));
+  if (!isLate) {
+    checkInteger(`nodes of ${name}`, nodes, 1, PROCESS_COUNT_MAX);
+    checkInteger(`spare of ${name}`, spare ?? 0, 0, PROCESS_COUNT_MAX - (nodes as number));
+  }
   delete env.PAMIR_NATS_EPOCH;
   const begins = later ? nodesOrLater(nodes as number) : `${nodes}`;
   Object.assign(env, { PAMIR_NATS: nats, PAMIR_JOB: job, PAMIR_NODES: isLate ? NODES_LATER : begins });

@@ -2,6 +2,7 @@
 // that this node has sent. The agent has a thread of its own (link-agent.ts), or works within the waits of the process's task
 // (inline-agent.ts).
 import { REFUSED_NODE } from "../../../assembly/layout.js";
+import type { EndOrder } from "../../bootstrap/later.js";
 import { PamiError } from "../../core/error.js";
 import { sharedAtomics } from "../../kernel/atomics.js";
 import type { Kernel, Memory } from "../../kernel/kernel.js";
@@ -79,10 +80,7 @@ export interface ProcessNodeSetup {
 
 /** To a node that serves. */
 export type ProcessNodeOrder =
-  /** Another node has lost its link: the process of its first task has ended, or nothing is heard of its host. */
-  | { readonly lost: number }
-  /** The process of a task of another node has ended: that task does not go on without a link. */
-  | { readonly gone: number }
+  | EndOrder
   /** The port brings further orders: the thread that has started this thread may block. */
   | { readonly news: NodePort }
   /** By this port `pamir top` asks how the node's packets go. */

@@ -3,7 +3,7 @@
 import { hostname } from "node:os";
 import { text } from "node:stream/consumers";
 import { NODES_LATER } from "../../../bootstrap/environment.js";
-import { LATER, type Later, type StartReport } from "../../../bootstrap/later.js";
+import { type EndOrder, LATER, type Later, type StartReport } from "../../../bootstrap/later.js";
 import { type Came, Comer, type ComerOptions } from "../../../bootstrap/nats/come-later.js";
 import { BegunError, meetAtNats } from "../../../bootstrap/nats/meeting.js";
 import { NatsTalk } from "../../../bootstrap/nats/nats-talk.js";
@@ -279,7 +279,7 @@ export class NatsNode {
     return task < world ? Math.floor(task / this.#perNode) : world / this.#perNode + task - world;
   }
 
-  #order(order: { readonly gone: number } | { readonly lost: number }): void {
+  #order(order: EndOrder): void {
     for (const task of this.#running.values()) task.tell(`${JSON.stringify(order)}\n`);
   }
 
